@@ -1,16 +1,16 @@
-// Programs that import CoreBluetooth use these without saying so.
+// Programs that import CoreBluetooth use these modules without importing them.
 @_exported public import Dispatch
 @_exported public import Foundation
 
-/// A dispatch queue by the name that C has for it.
+/// A dispatch queue, by its name in C.
 public typealias dispatch_queue_t = DispatchQueue
 
-/// Seconds since the beginning of 2001, as `Date.timeIntervalSinceReferenceDate` counts them.
+/// A time in seconds since the beginning of 2001, as `Date.timeIntervalSinceReferenceDate`.
 public typealias CFAbsoluteTime = CFTimeInterval
 
-/// Seconds from one moment to another, as Core Foundation has them.
+/// A duration in seconds, as in Core Foundation.
 public typealias CFTimeInterval = Double
 
-/// The seconds since the beginning of 2001. Gives way to Foundation's own, where there is one.
+/// The time in seconds since the beginning of 2001. Foundation's own has precedence, where there is one.
 @_disfavoredOverload
 public func CFAbsoluteTimeGetCurrent() -> CFAbsoluteTime { Date().timeIntervalSinceReferenceDate }

@@ -67,7 +67,7 @@ import Testing
         }
         #expect(throws: Never.self) {
             try prints(
-                CBError(.connectionTimeout), CBErrorDomain, 6, "The device vanished: the connection has timed out.")
+                CBError(.connectionTimeout), CBErrorDomain, 6, "The device was lost: the connection has timed out.")
             try prints(CBATTError(.attributeNotFound), CBATTErrorDomain, 10, "The attribute could not be found.")
             let own = "own (null)"
             try prints(CBError(.unknown, userInfo: [NSLocalizedDescriptionKey: own]), CBErrorDomain, 0, own)
@@ -84,7 +84,7 @@ import Testing
         #expect((error as? CBError)?.code == .connectionTimeout)
         #expect((error as NSError).domain == "CBErrorDomain")
         #expect((error as NSError).code == 6)
-        #expect(error.localizedDescription == "The device vanished: the connection has timed out.")
+        #expect(error.localizedDescription == "The device was lost: the connection has timed out.")
         #expect((error as NSError).localizedDescription == error.localizedDescription)
         #expect(error as? CBATTError == nil)
         do {

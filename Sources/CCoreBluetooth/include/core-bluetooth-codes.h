@@ -2,11 +2,11 @@
 // (0x80 and up) are values of the type as they are on Apple's systems, and `@unknown default` is reached.
 #pragma once
 
-/// What went wrong, in CBErrorDomain.
+/// The code of an error in CBErrorDomain.
 typedef enum __attribute__((enum_extensibility(open))) CBErrorCode : long {
-    /// Something unknown.
+    /// An unknown error.
     CBErrorCodeUnknown = 0,
-    /// The caller's arguments make no sense.
+    /// The arguments are invalid.
     CBErrorCodeInvalidParameters = 1,
     /// There is no such attribute.
     CBErrorCodeInvalidHandle = 2,
@@ -16,7 +16,7 @@ typedef enum __attribute__((enum_extensibility(open))) CBErrorCode : long {
     CBErrorCodeOutOfSpace = 4,
     /// The operation was cancelled.
     CBErrorCodeOperationCancelled = 5,
-    /// The device vanished.
+    /// The device was lost.
     CBErrorCodeConnectionTimeout = 6,
     /// The device ended the connection.
     CBErrorCodePeripheralDisconnected = 7,
@@ -24,17 +24,17 @@ typedef enum __attribute__((enum_extensibility(open))) CBErrorCode : long {
     CBErrorCodeUUIDNotAllowed = 8,
     /// The program advertises already.
     CBErrorCodeAlreadyAdvertising = 9,
-    /// The connection could not be made.
+    /// The connection could not be established.
     CBErrorCodeConnectionFailed = 10,
     /// There are too many connections.
     CBErrorCodeConnectionLimitReached = 11,
-    /// The device is not known; spelt as Apple once did.
+    /// The device is unknown; Apple's former spelling.
     CBErrorCodeUnkownDevice = 12,
-    /// The device is not known.
+    /// The device is unknown.
     CBErrorCodeUnknownDevice = 12,
     /// The operation is not supported.
     CBErrorCodeOperationNotSupported = 13,
-    /// The device has forgotten the pairing.
+    /// The device has removed its pairing information.
     CBErrorCodePeerRemovedPairingInformation = 14,
     /// The link was not encrypted in time.
     CBErrorCodeEncryptionTimedOut = 15,
@@ -46,9 +46,9 @@ typedef enum __attribute__((enum_extensibility(open))) CBErrorCode : long {
     CBErrorCodeLeGattNearBackgroundNotificationLimit = 18,
 } CBErrorCode;
 
-/// Why a server refused, in CBATTErrorDomain (Core Vol 3 Part F 3.4.1.1).
+/// The code of an error in CBATTErrorDomain (Core Vol 3 Part F 3.4.1.1).
 typedef enum __attribute__((enum_extensibility(open))) CBATTErrorCode : long {
-    /// It did not refuse.
+    /// No error.
     CBATTErrorCodeSuccess = 0,
     /// There is no such handle.
     CBATTErrorCodeInvalidHandle = 1,
@@ -76,7 +76,7 @@ typedef enum __attribute__((enum_extensibility(open))) CBATTErrorCode : long {
     CBATTErrorCodeInsufficientEncryptionKeySize = 12,
     /// The value has the wrong length.
     CBATTErrorCodeInvalidAttributeValueLength = 13,
-    /// Something went wrong that no other code describes.
+    /// An error that no other code describes.
     CBATTErrorCodeUnlikelyError = 14,
     /// The link has to be encrypted first.
     CBATTErrorCodeInsufficientEncryption = 15,

@@ -3,19 +3,20 @@ public import BluetoothLE
 import BluetoothKernelHost
 import Synchronization
 
-/// What is beneath Core Bluetooth on Linux. Nothing here exists on Apple's systems, and no program needs it.
+/// The configuration of Core Bluetooth on Linux: adapter, simulation and pairing. Apple's systems have nothing of it,
+/// and no program needs it.
 ///
-/// Without a word all managers use the first adapter of the machine that works, and switch it on if it is off. Without
-/// touching the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, names the adapter;
-/// `BLUETOOTH_SIMULATION=FILE` puts the program on a simulated radio with the devices that the file describes, see
-/// Docs/Guide/PortingCoreBluetooth.md; `BLUETOOTH_PAIRING` says who answers what pairing asks, see
-/// ``use(pairingAgent:)``. A program that calls one of these functions has the last word; it counts for managers that are
-/// created afterwards.
+/// By default all managers use the first adapter of the machine that works, and power it on if it is off. Without a
+/// change of the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, selects the
+/// adapter; `BLUETOOTH_SIMULATION=FILE` runs the program on a simulated radio with the devices that the file describes,
+/// see Docs/Guide/PortingCoreBluetooth.md; `BLUETOOTH_PAIRING` selects the pairing agent, see ``use(pairingAgent:)``. A
+/// call of one of these functions has precedence over the environment; it applies to managers that are created
+/// afterwards.
 public enum CBLinux {
-    /// Has managers use an adapter of this machine.
+    /// Selects an adapter of this machine.
     /// - Parameters:
     ///   - adapter: `hci1`, `1` or an address; anything else stops the program.
-    ///   - powersOn: whether an adapter that is off is switched on, which needs CAP_NET_ADMIN.
+    ///   - powersOn: whether an adapter that is off is powered on, which needs CAP_NET_ADMIN.
     public static func use(adapter: String, powersOn: Bool = true) {
         guard let selector = AdapterSelector(adapter) else {
             preconditionFailure("\"\(adapter)\" is neither an adapter's name nor an address.")
@@ -23,10 +24,10 @@ public enum CBLinux {
         choose(Configuration(selector: selector, power: powersOn ? .powerOn : .leave))
     }
 
-    /// Has managers use a kernel of the program's own, such as a simulated one.
+    /// Selects a kernel of the program's own, such as a simulated one.
     /// - Parameters:
-    ///   - kernel: whose adapters.
-    ///   - powersOn: whether an adapter that is off is switched on.
+    ///   - kernel: the kernel whose adapters are used.
+    ///   - powersOn: whether an adapter that is off is powered on.
     public static func use(kernel: any BluetoothKernel, powersOn: Bool = true) {
         choose(Configuration(power: powersOn ? .powerOn : .leave, kernel: kernel))
     }
@@ -36,50 +37,51 @@ public enum CBLinux {
             defer { chosen.base = configuration }
             return chosen.base
         }
-        // The program's kernel is released outside the lock.
+        // The previous kernel is released outside the lock.
         withExtendedLifetime(former) {}
     }
 
-    /// Has an agent answer what pairing asks, in place of the system's dialogs on Apple's systems. It holds for the managers
-    /// of an adapter whose first is created afterwards.
+    /// Sets the agent that answers the questions of pairing, instead of the system's dialogs on Apple's systems. It
+    /// applies to an adapter's managers if their first is created afterwards.
     ///
-    /// In place of this call the environment can say `BLUETOOTH_PAIRING=terminal` (the user is asked on standard error and
-    /// answers on standard input), a passkey of six digits (which is entered; who has none to show is accepted),
-    /// `accept` (everybody, without making sure who it is) or `refuse` (nobody who begins a pairing).
+    /// Instead of this call the environment variable `BLUETOOTH_PAIRING` can be `terminal` (the user is asked on
+    /// standard error and answers on standard input), a passkey of six digits (which is entered; a device that shows
+    /// none is accepted), `accept` (every device, without authentication) or `refuse` (no device that initiates
+    /// pairing).
     ///
-    /// Without either, nothing is asked: what this program reads, writes or subscribes to is paired for where that takes no
-    /// user (Just Works), a peripheral that it has connected to may begin that as well, and centrals that want to pair with
-    /// a `CBPeripheralManager` are refused, which is logged. Needs CAP_NET_ADMIN; while BlueZ's daemon runs, pairing is the
-    /// daemon's.
-    /// - Parameter pairingAgent: who answers, such as a `JustWorksPairingAgent` or a `FixedPasskeyAgent` of BluetoothLE.
+    /// Without either, no question is asked: an attribute that the program reads, writes or subscribes to causes
+    /// pairing if that takes no user (Just Works), a connected peripheral may initiate pairing as well, and centrals
+    /// that try to pair with a `CBPeripheralManager` are refused, which is logged. Needs CAP_NET_ADMIN; while BlueZ's
+    /// daemon runs, the daemon is responsible for pairing.
+    /// - Parameter pairingAgent: the agent, such as a `JustWorksPairingAgent` or a `FixedPasskeyAgent` of BluetoothLE.
     public static func use(pairingAgent: any PairingAgent) {
         let former = chosen.withLock { chosen in
             defer { chosen.agent = pairingAgent }
             return chosen.agent
         }
-        // Released outside the lock.
+        // The previous agent is released outside the lock.
         withExtendedLifetime(former) {}
     }
 
-    /// Whether peripherals show their services Generic Access and Generic Attribute (1800 and 1801), which Apple's systems
-    /// hide; false by default. Applies to managers that are created afterwards.
+    /// Whether peripherals show their services Generic Access and Generic Attribute (1800 and 1801), which Apple's
+    /// systems hide; false by default. Applies to managers that are created afterwards.
     public static var showsGenericServices: Bool {
         get { chosen.withLock { $0.showsGenericServices } }
         set { chosen.withLock { $0.showsGenericServices = newValue } }
     }
 
-    /// Has the managers that `body` creates use a simulated kernel.
+    /// Runs `body`, whose managers use a simulated kernel.
     /// - Parameters:
-    ///   - kernel: whose adapters.
-    ///   - powersOn: whether an adapter that is off is switched on.
-    ///   - hold: holds the kernel's time while callbacks are on their way.
-    ///   - writeCredits: how many writes without response a program makes before it has to wait.
-    ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's choice.
-    ///   - agent: who answers what pairing asks.
-    ///   - bonds: where bonds are kept.
+    ///   - kernel: the kernel whose adapters are used.
+    ///   - powersOn: whether an adapter that is off is powered on.
+    ///   - hold: pauses the kernel's time while callbacks are queued.
+    ///   - writeCredits: the number of writes without response before a program has to wait.
+    ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's default.
+    ///   - agent: the pairing agent.
+    ///   - bonds: the store of bonds.
     ///   - reportMisuse: receives the log message when the program releases a peripheral in use.
     ///   - showsGenericServices: see ``showsGenericServices``.
-    ///   - body: the story.
+    ///   - body: the test.
     package static func withKernel<Result: Sendable>(
         _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
         sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard,
@@ -102,7 +104,7 @@ public enum CBLinux {
 
     private static let chosen = Mutex(Choices())
 
-    /// What a manager that is created now has beneath it.
+    /// The configuration of a manager that is created now.
     static var configuration: Configuration {
         if let scoped { return scoped }
         let choices = chosen.withLock { $0 }
@@ -118,21 +120,21 @@ extension CBLinux {
     struct Configuration: Sendable {
         var selector = AdapterSelector.first
         var power = PowerPolicy.powerOn
-        /// Nil is the machine's own.
+        /// Nil means the machine's own kernel.
         var kernel: (any BluetoothKernel)?
         var hold: (any SimulationHold)?
-        /// Why what the environment asks for cannot be had.
+        /// The error of the environment's selection of an adapter.
         var problem: BluetoothError?
-        /// Why who the environment has answer what pairing asks cannot be had.
+        /// The error of the environment's selection of a pairing agent.
         var pairingProblem: BluetoothError?
         var writeCredits = 64
         var sendBuffer: Int?
-        /// Nil is the usual one, ``UnattendedPairingAgent``.
+        /// Nil means the default, ``UnattendedPairingAgent``.
         var agent: (any PairingAgent)?
         var bonds = BondKeeping.standard
-        /// Receives what is logged when the program lets go of a peripheral in use.
+        /// Receives the log message when the program releases a peripheral in use.
         var reportMisuse: @Sendable (String) -> Void = misuse
-        /// Whether peripherals show the services that Apple's systems keep to themselves.
+        /// Whether peripherals show the services that Apple's systems hide.
         var showsGenericServices = false
 
         func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
@@ -143,14 +145,14 @@ extension CBLinux {
 }
 
 extension CBLinux.Configuration {
-    /// What the program has chosen, and what the environment says where it has not.
+    /// Combines the program's choices with the environment's for the rest.
     init(base: Self?, agent: (any PairingAgent)?, environment: Self) {
         self = base ?? environment
         self.agent = agent ?? environment.agent
         pairingProblem = agent == nil ? environment.pairingProblem : nil
     }
 
-    /// What the environment says.
+    /// Reads the environment's choices.
     init(environment: [String: String]) {
         self.init()
         let operation = BluetoothError.Operation("use Bluetooth")
@@ -159,7 +161,7 @@ extension CBLinux.Configuration {
                 self.selector = selector
             } else {
                 problem = .init(
-                    .noAdapter, operation, "BLUETOOTH_ADAPTER is \"\(name)\", which is no adapter.",
+                    .noAdapter, operation, "BLUETOOTH_ADAPTER is \"\(name)\", which is not an adapter.",
                     remedy: "Use hci0, hci1 … or an adapter's address.")
             }
         }
@@ -169,11 +171,11 @@ extension CBLinux.Configuration {
             case "accept": agent = JustWorksPairingAgent()
             case "refuse": agent = RefusingPairingAgent()
             default:
-                // Never said aloud, as it may be a secret with a slip in it.
+                // The value is not logged, as it may be a mistyped secret.
                 guard let passkey = Passkey(digits: word) else {
                     pairingProblem = .init(
-                        .invalidArgument, operation, "BLUETOOTH_PAIRING makes no sense.",
-                        remedy: "It is terminal, accept, refuse or a passkey of six digits.")
+                        .invalidArgument, operation, "BLUETOOTH_PAIRING is invalid.",
+                        remedy: "Use terminal, accept, refuse or a passkey of six digits.")
                     break
                 }
                 agent = FixedPasskeyAgent(passkey, acceptsJustWorks: true)
@@ -189,10 +191,10 @@ extension CBLinux.Configuration {
     }
 }
 
-/// Holds a simulation's time while callbacks are on their way, which virtual time cannot see.
+/// A hold on a simulation's time while callbacks are queued, of which virtual time does not know.
 package protocol SimulationHold: Sendable {
-    /// Time stands still from now on.
+    /// Pauses time.
     func begin()
-    /// Takes back one ``begin()``.
+    /// Balances one ``begin()``.
     func end()
 }

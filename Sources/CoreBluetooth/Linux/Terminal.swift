@@ -4,16 +4,16 @@ import Dispatch
 import Foundation
 import Synchronization
 
-/// The user at the terminal: lines to standard error, and from standard input while somebody waits for one.
+/// A user at the terminal: lines to standard error, and lines from standard input while a question is open.
 final class Terminal: Sendable {
     fileprivate struct State {
-        /// Whoever waits for a line, one after the other.
+        /// The callers that wait for a line, in order.
         var waiters = WaiterList<String?, Never>()
-        /// Tells of input while it is resumed. One for good: where another is made for the same descriptor just as one is
-        /// cancelled, nothing may be told any more.
+        /// The source of input events while it is resumed. Never recreated: after a new source for the same descriptor
+        /// is created just as the old one is cancelled, events may be lost.
         var source: (any DispatchSourceRead)?
         var isReading = false
-        /// What was read and has not been anybody's answer yet: more lines than were waited for, and the beginning of one.
+        /// Input that has not answered a question yet: excess lines, and the beginning of one.
         var unread: [UInt8] = []
     }
 
@@ -23,8 +23,8 @@ final class Terminal: Sendable {
     private let state = Locked(State())
 
     /// - Parameters:
-    ///   - input: where lines are read from.
-    ///   - output: where lines are shown.
+    ///   - input: the descriptor that lines are read from.
+    ///   - output: the descriptor that lines are written to.
     init(input: Int32 = STDIN_FILENO, output: Int32 = STDERR_FILENO) {
         self.input = input
         self.output = output
@@ -34,9 +34,9 @@ final class Terminal: Sendable {
         FileHandle(fileDescriptor: output).write(Data((line + "\n").utf8))
     }
 
-    /// The user's answer; nil at the end of the input, and when the task is cancelled.
+    /// Asks a question; returns nil at the end of the input, and when the task is cancelled.
     func ask(_ question: String) async -> String? {
-        // What is typed while an earlier question waits is that one's answer.
+        // Input typed while an earlier question is open answers that one.
         if state({ $0.waiters.isEmpty }) { forgetWhatWasTyped() }
         show(question)
         let waiter = Promise<String?, Never>()
@@ -61,23 +61,24 @@ final class Terminal: Sendable {
 
     deinit {
         state { state in
-            // One that is suspended may not be released.
+            // A suspended source must not be released.
             if !state.isReading { state.source?.resume() }
             state.source?.cancel()
         }
     }
 
-    /// Drops what the user has typed before there was a question; what comes from a pipe or a file was meant as an answer.
+    /// Discards input typed at the terminal before there was a question; input from a pipe or a file was meant as an
+    /// answer.
     private func forgetWhatWasTyped() {
         guard isatty(input) == 1 else { return }
         state { $0.unread = [] }
-        // It would stop a program that is in the background of its terminal.
+        // Reading would stop a program in the background of its terminal.
         let foreground = tcgetpgrp(input)
         if foreground < 0 || foreground == getpgrp() { tcflush(input, TCIFLUSH) }
     }
 
     private func readMore() {
-        // What a source told of that was given up may have been read already.
+        // An event of a suspended source may report input that was read already.
         var ready = pollfd(fd: input, events: Int16(POLLIN), revents: 0)
         guard poll(&ready, 1, 0) > 0 else { return }
         var block = [UInt8](repeating: 0, count: 256)
@@ -96,21 +97,21 @@ final class Terminal: Sendable {
 }
 
 extension Terminal.State {
-    /// Leaves the input to the program while nobody waits for a line.
+    /// Leaves the input to the program while no question is open.
     fileprivate mutating func stopIfIdle() {
         guard waiters.isEmpty, isReading else { return }
         isReading = false
         source?.suspend()
     }
 
-    /// Gives lines to those who wait, as far as there are both.
+    /// Answers the waiting questions with the lines read so far.
     fileprivate mutating func handOut() {
         while !waiters.isEmpty, let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
-            // Those that were cancelled meanwhile are passed over.
+            // Cancelled callers are skipped.
             guard waiters.succeedFirst(String(decoding: unread[..<end].prefix(256), as: UTF8.self)) else { return }
             unread.removeSubrange(...end)
         }
-        // Nobody types a line as long.
+        // No user types a line as long.
         if !unread.contains(UInt8(ascii: "\n")), unread.count > 256 { unread.removeSubrange(256...) }
     }
 }

@@ -1,22 +1,22 @@
-/// What refers back to what it belongs to.
+/// An attribute that refers back to its owner.
 ///
 /// The references are implicitly unwrapped, for code from before Apple made them optional. Such a property does not
-/// fulfil a program's protocol that asks for an optional one; these do, and nobody else sees them.
+/// satisfy a program's protocol that requires an optional one; these do, and have no other use.
 public protocol CBBackReferring: AnyObject {}
 
 extension CBAttribute: CBBackReferring {}
 
 extension CBBackReferring where Self: CBService {
-    /// Whose it is; nil when the peripheral has gone.
+    /// Its peripheral; nil when that has been released.
     public var peripheral: CBPeripheral? { (self as CBService).peripheral }
 }
 
 extension CBBackReferring where Self: CBCharacteristic {
-    /// Whose it is; nil when the service has gone.
+    /// Its service; nil when that has been released.
     public var service: CBService? { (self as CBCharacteristic).service }
 }
 
 extension CBBackReferring where Self: CBDescriptor {
-    /// Whose it is; nil when the characteristic has gone.
+    /// Its characteristic; nil when that has been released.
     public var characteristic: CBCharacteristic? { (self as CBDescriptor).characteristic }
 }

@@ -10,13 +10,13 @@ open class CBAttribute: NSObject {
         super.init()
     }
 
-    /// What it is.
+    /// The attribute's type.
     open var uuid: CBUUID { type }
 }
 
 /// A service of a peripheral, or of this program: ``CBMutableService``.
 ///
-/// The same service is the same object for as long as the peripheral is connected and does not change it.
+/// A service is represented by the same object as long as the peripheral is connected and does not change it.
 open class CBService: CBAttribute {
     struct Contents {
         weak var peripheral: CBPeripheral?
@@ -27,7 +27,7 @@ open class CBService: CBAttribute {
     }
 
     let contents: Locked<Contents>
-    /// The service as the peripheral has it; nil for one of this program's.
+    /// The service in the peripheral's database; nil for one of this program's.
     let remote: RemoteService?
     private let primary: Bool
 
@@ -45,23 +45,23 @@ open class CBService: CBAttribute {
         super.init(uuid)
     }
 
-    /// Whose it is; nil when the peripheral has gone.
+    /// Its peripheral; nil when that has been released.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     open var peripheral: CBPeripheral! { contents { $0.peripheral } }
 
     /// Whether it is a primary service.
     open var isPrimary: Bool { primary }
 
-    /// The services it includes, as far as they were discovered; nil before.
+    /// The included services discovered so far; nil before.
     open var includedServices: [CBService]? { contents { $0.includedServices } }
 
-    /// Its characteristics, as far as they were discovered; nil before.
+    /// The characteristics discovered so far; nil before.
     open var characteristics: [CBCharacteristic]? { contents { $0.characteristics } }
 
-    /// The service in one line.
+    /// A description in one line.
     open override var description: String { "<\(Swift.type(of: self)): isPrimary = \(isPrimary), UUID = \(uuid)>" }
 
-    /// The objects for all characteristics of a peripheral's service, made when they are first needed.
+    /// The objects for all characteristics of a peripheral's service, created on first use.
     func knownCharacteristics() -> [CBCharacteristic] {
         if let known = contents({ $0.known }) { return known }
         let made = remote?.characteristics.map { CBCharacteristic($0, of: self) } ?? []
@@ -86,7 +86,7 @@ open class CBCharacteristic: CBAttribute {
     }
 
     let contents: Locked<Contents>
-    /// The characteristic as the peripheral has it; nil for one of this program's.
+    /// The characteristic in the peripheral's database; nil for one of this program's.
     let remote: RemoteCharacteristic?
 
     init(_ remote: RemoteCharacteristic, of service: CBService) {
@@ -103,33 +103,33 @@ open class CBCharacteristic: CBAttribute {
         super.init(uuid)
     }
 
-    /// Whose it is; nil when the service has gone.
+    /// Its service; nil when that has been released.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     open var service: CBService! { contents { $0.service } }
 
-    /// What can be done with its value.
+    /// The operations that its value allows.
     open var properties: CBCharacteristicProperties { contents { $0.properties } }
 
-    /// The last value that was read, notified or indicated; nil before.
+    /// The last value read, notified or indicated; nil before.
     open var value: Data? { contents { $0.value } }
 
     /// Its descriptors; nil before they were discovered.
     open var descriptors: [CBDescriptor]? { contents { $0.descriptors } }
 
-    /// Never so.
+    /// Always false.
     open var isBroadcasted: Bool { false }
 
     /// Whether the peripheral notifies or indicates its value to this program.
     open var isNotifying: Bool { contents { $0.isNotifying } }
 
-    /// The characteristic in one line.
+    /// A description in one line.
     open override var description: String {
         let value = value.map { "{length = \($0.count)}" } ?? "(null)"
         return
             "<\(Swift.type(of: self)): UUID = \(uuid), properties = 0x\(String(properties.rawValue, radix: 16)), value = \(value), notifying = \(isNotifying)>"
     }
 
-    /// The objects for all descriptors of a peripheral's characteristic, made when they are first needed.
+    /// The objects for all descriptors of a peripheral's characteristic, created on first use.
     func knownDescriptors() -> [CBDescriptor] {
         if let known = contents({ $0.known }) { return known }
         let made = remote?.descriptors.map { CBDescriptor($0, of: self) } ?? []
@@ -149,7 +149,7 @@ open class CBDescriptor: CBAttribute {
     }
 
     let contents: Locked<Contents>
-    /// The descriptor as the peripheral has it; nil for one of this program's.
+    /// The descriptor in the peripheral's database; nil for one of this program's.
     let remote: RemoteDescriptor?
 
     init(_ remote: RemoteDescriptor, of characteristic: CBCharacteristic) {
@@ -164,20 +164,20 @@ open class CBDescriptor: CBAttribute {
         super.init(uuid)
     }
 
-    /// Whose it is; nil when the characteristic has gone.
+    /// Its characteristic; nil when that has been released.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     open var characteristic: CBCharacteristic! { contents { $0.characteristic } }
 
-    /// The last value that was read; nil before. A `String` for a user description, an `NSNumber` for extended
-    /// properties and the two configurations, `Data` for all others.
+    /// The last value read; nil before. A `String` for a user description, an `NSNumber` for extended properties and
+    /// the two configurations, `Data` for all others.
     open var value: Any? { contents { $0.value } }
 
-    /// The descriptor in one line.
+    /// A description in one line.
     open override var description: String {
         "<\(Swift.type(of: self)): UUID = \(uuid), value = \(value.map { "\($0)" } ?? "(null)")>"
     }
 
-    /// The bytes of a descriptor in the type that Core Bluetooth has for it.
+    /// Converts a descriptor's bytes to the type that Core Bluetooth defines for it.
     static func value(_ bytes: [UInt8], of uuid: BluetoothUUID) -> Any {
         switch uuid {
         case .characteristicUserDescription: String(decoding: bytes, as: UTF8.self)
@@ -188,7 +188,7 @@ open class CBDescriptor: CBAttribute {
         }
     }
 
-    /// The bytes of a value in any of the types that Core Bluetooth has for descriptors; nil for others.
+    /// Converts a value of any of the types that Core Bluetooth defines for descriptors to bytes; nil for others.
     static func bytes(_ value: Any?, of uuid: BluetoothUUID) -> [UInt8]? {
         switch value {
         case let text as String: return Array(text.utf8)

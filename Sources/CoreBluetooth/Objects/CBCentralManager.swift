@@ -1,43 +1,43 @@
 import BluetoothLE
 public import Foundation
 
-/// Finds peripherals and connects to them.
+/// A manager that discovers peripherals and connects to them.
 open class CBCentralManager: CBManager {
-    /// What some machines have and others have not.
+    /// Optional features of a machine.
     public struct Feature: OptionSet, Sendable {
         /// The bits.
         public let rawValue: UInt
 
-        /// Features from their bits.
+        /// Creates a set from its bits.
         public init(rawValue: UInt) {
             self.rawValue = rawValue
         }
 
-        /// Extended advertisements are heard, and connected to.
+        /// Extended advertising PDUs are received, and can be connected to.
         public static let extendedScanAndConnect = Feature(rawValue: 1 << 0)
     }
 
     private let observer = Locked(WeakDelegate<any CBCentralManagerDelegate>())
     private let locked = Locked<CentralHandle?>(nil)
 
-    /// A manager without a delegate, which calls back on the main queue.
+    /// Creates a manager without a delegate, which calls back on the main queue.
     public convenience init() {
         self.init(delegate: nil, queue: nil, options: nil)
     }
 
-    /// A manager.
+    /// Creates a manager.
     /// - Parameters:
-    ///   - delegate: who is told what happens; not kept alive.
-    ///   - queue: where it is told; nil is the main queue.
+    ///   - delegate: the receiver of events; not retained.
+    ///   - queue: the queue of the delegate's calls; nil is the main queue.
     public convenience init(delegate: (any CBCentralManagerDelegate)?, queue: dispatch_queue_t?) {
         self.init(delegate: delegate, queue: queue, options: nil)
     }
 
-    /// A manager.
+    /// Creates a manager.
     /// - Parameters:
-    ///   - delegate: who is told what happens; not kept alive.
-    ///   - queue: where it is told; nil is the main queue.
-    ///   - options: none has an effect here.
+    ///   - delegate: the receiver of events; not retained.
+    ///   - queue: the queue of the delegate's calls; nil is the main queue.
+    ///   - options: ignored on Linux.
     public init(
         delegate: (any CBCentralManagerDelegate)?, queue: dispatch_queue_t?, options: [String: Any]? = nil
     ) {
@@ -65,33 +65,34 @@ open class CBCentralManager: CBManager {
         handle?.close()
     }
 
-    /// Who is told what happens; not kept alive.
+    /// The receiver of events; not retained.
     open var delegate: (any CBCentralManagerDelegate)? {
         get { observer { $0.delegate } }
         set { observer { $0.delegate = newValue } }
     }
 
-    /// Whether it scans.
+    /// Whether the manager is scanning.
     open var isScanning: Bool { handle?.shared { $0.isScanning } ?? false }
 
-    /// What the manager has to do with the radio; nil when there is none.
+    /// The manager's handle of the radio; nil if there is none.
     var handle: CentralHandle? { locked { $0 } }
 
-    /// Whether this machine has a feature, which its controller tells when a manager is powered on; nothing before.
+    /// Whether this machine has a feature, which its controller reports when a manager is powered on; false before.
     open class func supports(_ features: CBCentralManager.Feature) -> Bool {
         features.isSubset(of: Radio.isExtended(CBLinux.configuration) ? .extendedScanAndConnect : [])
     }
 
     // MARK: Known peripherals
 
-    /// The peripherals with these identifiers, in this order. Those that are no identifiers of this library are left
-    /// out; none are known while the manager is not powered on.
+    /// Returns the peripherals with these identifiers, in this order. Identifiers that are not this library's are
+    /// omitted; none are found while the manager is not powered on.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
         guard isReady(for: "retrievePeripherals(withIdentifiers:)"), let handle else { return [] }
         return identifiers.compactMap(\.bluetoothAddress).map { handle.peripheral($0) }
     }
 
-    /// The peripherals that this program is connected to, by whichever manager, and that have one of these services.
+    /// Returns the peripherals that this program is connected to, through any manager, and that have one of these
+    /// services.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
         guard isReady(for: "retrieveConnectedPeripherals(withServices:)"), let handle else { return [] }
         let wanted = Set(serviceUUIDs.map(\.bluetooth))
@@ -103,9 +104,10 @@ open class CBCentralManager: CBManager {
 
     // MARK: Scanning
 
-    /// Begins to scan, in place of a scan that is on.
+    /// Starts to scan, in place of a running scan.
     /// - Parameters:
-    ///   - serviceUUIDs: peripherals that advertise one of these; nil or an empty list for all.
+    ///   - serviceUUIDs: the services of which a peripheral must advertise one; nil or an empty list for all
+    ///     peripherals.
     ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``,
     ///     ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
@@ -117,7 +119,7 @@ open class CBCentralManager: CBManager {
                 allowsDuplicates: flag(CBCentralManagerScanOptionAllowDuplicatesKey, in: options)))
     }
 
-    /// Ends the scan; nothing is discovered any more when it returns.
+    /// Stops the scan; no peripheral is reported after it returns.
     open func stopScan() { handle?.stopScan() }
 
     // MARK: Connecting
@@ -138,7 +140,7 @@ open class CBCentralManager: CBManager {
         peripheral.handle.connect(connectOptions)
     }
 
-    /// Ends the connection to a peripheral, or the attempt. The program may release the peripheral before
+    /// Ends the connection to a peripheral, or cancels the attempt. The program may release the peripheral before
     /// `didDisconnectPeripheral` is called.
     open func cancelPeripheralConnection(_ peripheral: CBPeripheral) {
         guard let handle, peripheral.handle.central === handle else {
@@ -147,9 +149,10 @@ open class CBCentralManager: CBManager {
         peripheral.handle.cancel(peripheral)
     }
 
-    /// Has connections and disconnections of this program's peripherals told by
+    /// Registers for connections and disconnections of this program's peripherals, reported by
     /// ``CBCentralManagerDelegate/centralManager(_:connectionEventDidOccur:for:)``; nil ends that.
-    /// - Parameter options: of which: those with these services, as far as they are known, or with these identifiers.
+    /// - Parameter options: restricts the events to peripherals with these services, as far as they are known, or with
+    ///   these identifiers.
     open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
         guard isReady(for: "registerForConnectionEvents(options:)"), let handle else { return }
         let services = options?[.serviceUUIDs] as? [CBUUID] ?? []
@@ -161,7 +164,7 @@ open class CBCentralManager: CBManager {
     }
 }
 
-/// Whether an option is on, written as a Bool or as an NSNumber.
+/// The value of a Boolean option, given as a Bool or as an NSNumber.
 func flag(_ key: String, in options: [String: Any]?) -> Bool {
     (options?[key] as? Bool) ?? (options?[key] as? NSNumber)?.boolValue ?? false
 }

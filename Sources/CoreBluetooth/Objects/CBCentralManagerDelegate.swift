@@ -1,35 +1,35 @@
 public import Foundation
 
-/// What a program does when a central manager tells something. Only the first method has to be there.
+/// The delegate of a central manager. Only the first method is required.
 ///
-/// Linux has no optional methods: those that a class leaves out are the empty ones of the protocol's extension. So a
-/// method with a misspelt name or other types is never called, and one that is missing in the class that states the
+/// Linux has no optional methods: a class that omits one gets the empty default of the protocol's extension. So a
+/// method with a misspelt name or other types is never called, and one that is missing in the class that declares the
 /// conformance cannot be added by a subclass.
 public protocol CBCentralManagerDelegate: NSObjectProtocol {
-    /// The manager's state is known, or has changed.
+    /// Called when the manager's state is known or has changed.
     func centralManagerDidUpdateState(_ central: CBCentralManager)
-    /// Never called here.
+    /// Not called on Linux.
     func centralManager(_ central: CBCentralManager, willRestoreState dict: [String: Any])
-    /// A peripheral was heard.
+    /// Called when an advertisement of a peripheral was received.
     func centralManager(
         _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
         rssi RSSI: NSNumber)
-    /// A peripheral is connected.
+    /// Called when a peripheral has connected.
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral)
-    /// A peripheral could not be connected to.
+    /// Called when a connection to a peripheral has failed.
     func centralManager(
         _ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?)
-    /// A peripheral is not connected any more; without an error the program wanted it so.
+    /// Called when a peripheral has disconnected; without an error the program requested it.
     func centralManager(
         _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?)
-    /// A peripheral is not connected any more. A class that has this method is not told by the other.
+    /// Called when a peripheral has disconnected. In a class with this method the other one is not called.
     func centralManager(
         _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, timestamp: CFAbsoluteTime,
         isReconnecting: Bool, error: (any Error)?)
-    /// A device that was registered for was connected or disconnected.
+    /// Called when a device that was registered for has connected or disconnected.
     func centralManager(
         _ central: CBCentralManager, connectionEventDidOccur event: CBConnectionEvent, for peripheral: CBPeripheral)
-    /// Never called here.
+    /// Not called on Linux.
     func centralManager(_ central: CBCentralManager, didUpdateANCSAuthorizationFor peripheral: CBPeripheral)
 }
 

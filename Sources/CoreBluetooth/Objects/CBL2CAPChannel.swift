@@ -3,8 +3,8 @@ public import Foundation
 
 /// An L2CAP channel to another device.
 ///
-/// The program keeps it, gives its streams delegates, schedules them in a run loop and opens them, as with any streams.
-/// Closing both streams, or dropping the channel with them, closes it.
+/// The program retains it, sets the delegates of its streams, schedules them in a run loop and opens them, as with any
+/// streams. The channel closes when both streams are closed, or when it is released with them.
 open class CBL2CAPChannel: NSObject {
     private let remote: CBPeer
     private let number: CBL2CAPPSM
@@ -20,18 +20,18 @@ open class CBL2CAPChannel: NSObject {
         super.init()
     }
 
-    /// The device at the other end: a peripheral or a central.
+    /// The peer: a peripheral or a central.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     open var peer: CBPeer! { remote }
 
-    /// What the device sends.
+    /// The stream of received bytes.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     open var inputStream: InputStream! { input }
 
-    /// What is sent to the device.
+    /// The stream of bytes to send.
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     open var outputStream: OutputStream! { output }
 
-    /// The number of the service.
+    /// The channel's PSM.
     open var psm: CBL2CAPPSM { number }
 }

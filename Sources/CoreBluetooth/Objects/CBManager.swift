@@ -1,7 +1,7 @@
 public import Foundation
 import Logging
 
-/// What central managers and peripheral managers have in common.
+/// The common part of central managers and peripheral managers.
 open class CBManager: NSObject {
     let shared = Locked(CBManagerState.unknown)
 
@@ -9,16 +9,16 @@ open class CBManager: NSObject {
         super.init()
     }
 
-    /// How it stands; changes just before the delegate is told.
+    /// The manager's state; changes just before the delegate is called.
     open var state: CBManagerState { shared { $0 } }
 
-    /// Whether the program may use Bluetooth: it may, unless it lacks the capabilities.
+    /// The program's permission to use Bluetooth: granted, unless it lacks the capabilities.
     open var authorization: CBManagerAuthorization { state == .unauthorized ? .denied : .allowedAlways }
 
-    /// Whether programs may use Bluetooth: nobody is asked on Linux, so they may.
+    /// The permission to use Bluetooth: Linux asks no user, so it is granted.
     open class var authorization: CBManagerAuthorization { .allowedAlways }
 
-    /// Whether it is powered on; otherwise the call is logged as one that comes at the wrong time.
+    /// Whether the manager is powered on; otherwise the call is logged as misuse.
     func isReady(for call: String) -> Bool {
         let state = state
         if state == .poweredOn { return true }
@@ -27,7 +27,7 @@ open class CBManager: NSObject {
     }
 }
 
-/// Tells the programmer of a call that has no effect.
+/// Logs a call that has no effect as misuse of the API.
 @Sendable func misuse(_ message: String) {
     coreBluetoothLog.warning("API MISUSE: \(message)")
 }

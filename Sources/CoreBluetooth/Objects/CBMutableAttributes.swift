@@ -1,22 +1,22 @@
 import BluetoothLE
 public import Foundation
 
-/// A service that this program offers.
+/// A service that this program publishes.
 ///
-/// What is changed after it was added to a manager has no effect.
+/// Changes after it was added to a manager have no effect.
 open class CBMutableService: CBService {
-    /// A service without characteristics.
+    /// Creates a service without characteristics.
     public init(type UUID: CBUUID, primary isPrimary: Bool) {
         super.init(local: UUID, isPrimary: isPrimary)
     }
 
-    /// The services it includes, which have to be added before.
+    /// The included services, which must be added before.
     open override var includedServices: [CBService]? {
         get { super.includedServices }
         set { contents.replace(\.includedServices, with: newValue) }
     }
 
-    /// Its characteristics, in the order centrals find them.
+    /// Its characteristics, in the order in which centrals discover them.
     open override var characteristics: [CBCharacteristic]? {
         get { super.characteristics }
         set {
@@ -26,16 +26,17 @@ open class CBMutableService: CBService {
     }
 }
 
-/// A characteristic that this program offers.
+/// A characteristic that this program publishes.
 open class CBMutableCharacteristic: CBCharacteristic {
     private let mutable: Locked<(permissions: CBAttributePermissions, subscribers: [CBCentral]?)>
 
-    /// A characteristic.
+    /// Creates a characteristic.
     /// - Parameters:
-    ///   - UUID: what it is.
-    ///   - properties: what centrals are told can be done with it.
-    ///   - value: a value that the system answers reads with; it can only be readable. Nil asks the delegate each time.
-    ///   - permissions: what centrals may do.
+    ///   - UUID: the characteristic's type.
+    ///   - properties: the operations announced to centrals.
+    ///   - value: a cached value that the system answers reads with; it can only be readable. Nil has the delegate
+    ///     answer each time.
+    ///   - permissions: the operations that centrals are allowed.
     public init(
         type UUID: CBUUID, properties: CBCharacteristicProperties, value: Data?, permissions: CBAttributePermissions
     ) {
@@ -43,7 +44,7 @@ open class CBMutableCharacteristic: CBCharacteristic {
         super.init(local: UUID, properties: properties, value: value)
     }
 
-    /// What centrals may do.
+    /// The operations that centrals are allowed.
     open var permissions: CBAttributePermissions {
         get { mutable { $0.permissions } }
         set { mutable { $0.permissions = newValue } }
@@ -52,19 +53,19 @@ open class CBMutableCharacteristic: CBCharacteristic {
     /// The centrals that have subscribed; nil before the first has.
     open var subscribedCentrals: [CBCentral]? { mutable { $0.subscribers } }
 
-    /// What centrals are told can be done with it.
+    /// The operations announced to centrals.
     open override var properties: CBCharacteristicProperties {
         get { super.properties }
         set { contents { $0.properties = newValue } }
     }
 
-    /// The value that the system answers reads with; nil asks the delegate.
+    /// The cached value that the system answers reads with; nil has the delegate answer.
     open override var value: Data? {
         get { super.value }
         set { contents { $0.value = newValue } }
     }
 
-    /// Its descriptors; the one for subscriptions is added by the system.
+    /// Its descriptors; the system adds the client characteristic configuration.
     open override var descriptors: [CBDescriptor]? {
         get { super.descriptors }
         set {
@@ -73,7 +74,7 @@ open class CBMutableCharacteristic: CBCharacteristic {
         }
     }
 
-    /// Takes in what the program is told of a central; says whether that is another than before.
+    /// Records a central's subscription; returns whether it has changed.
     @discardableResult
     func setSubscribed(_ isSubscribed: Bool, _ central: CBCentral) -> Bool {
         mutable { mutable in
@@ -86,28 +87,28 @@ open class CBMutableCharacteristic: CBCharacteristic {
     }
 }
 
-/// A descriptor of a characteristic that this program offers.
+/// A descriptor of a characteristic that this program publishes.
 open class CBMutableDescriptor: CBDescriptor {
-    /// A descriptor: a `String` for a user description, an `NSNumber` or `Data` for others.
+    /// Creates a descriptor: with a `String` for a user description, an `NSNumber` or `Data` for others.
     public init(type UUID: CBUUID, value: Any?) {
         super.init(local: UUID, value: value)
     }
 }
 
-/// A device that uses the services this program offers.
+/// A central that uses this program's services.
 open class CBCentral: CBPeer {
     private let length = Locked(20)
 
-    /// How many bytes of a value reach it in a notification.
+    /// The maximum length of a value in a notification to it, in bytes.
     open var maximumUpdateValueLength: Int { length { $0 } }
 
     func setMaximumUpdateValueLength(_ count: Int) { length { $0 = count } }
 
-    /// The central in one line.
+    /// A description in one line.
     open override var description: String { "<\(Swift.type(of: self)): identifier = \(identifier)>" }
 }
 
-/// A central's wish to read or write a value.
+/// A central's request to read or write a value.
 ///
 /// ``CBPeripheralManager/respond(to:withResult:)`` answers it, once.
 open class CBATTRequest: NSObject {
@@ -115,7 +116,7 @@ open class CBATTRequest: NSObject {
     private let subject: CBCharacteristic
     private let start: Int
     private let bytes: Locked<Data?>
-    /// What the central waits to be told; the requests of one write share it.
+    /// The pending response; the requests of one write share it.
     let question: PeerQuestion
 
     init(
@@ -130,16 +131,16 @@ open class CBATTRequest: NSObject {
         super.init()
     }
 
-    /// Who asks.
+    /// The requesting central.
     open var central: CBCentral { asker }
 
-    /// Of which value.
+    /// The requested characteristic.
     open var characteristic: CBCharacteristic { subject }
 
-    /// Where in the value the wish begins.
+    /// The offset in the value at which the request begins.
     open var offset: Int { start }
 
-    /// What is to be written; for reads nil until the program sets it.
+    /// The value to write; for reads nil until the program sets it.
     open var value: Data? {
         get { bytes { $0 } }
         set { bytes { $0 = newValue } }

@@ -1,7 +1,7 @@
 public import Foundation
 import BluetoothPrimitives
 
-/// A device at the other end: a peripheral or a central.
+/// A remote device: a peripheral or a central.
 open class CBPeer: NSObject, NSCopying {
     let address: BluetoothAddress
     private let uuid: UUID
@@ -12,10 +12,10 @@ open class CBPeer: NSObject, NSCopying {
         super.init()
     }
 
-    /// What the device is known by: on Linux its address in another form, so it is the same in every run and on every
+    /// The identifier of the device: on Linux its address in another form, so it is the same in every run and on every
     /// machine, for as long as the device keeps its address.
     open var identifier: UUID { uuid }
 
-    /// Itself.
+    /// Returns the object itself.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 }

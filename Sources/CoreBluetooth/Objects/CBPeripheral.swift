@@ -2,9 +2,9 @@ import BluetoothATT
 import BluetoothLE
 public import Foundation
 
-/// A device that a central manager has discovered or retrieved.
+/// A peripheral that a central manager has discovered or retrieved.
 ///
-/// Each manager has one object for a device, and the program must hold it: when the last reference is released, the
+/// Each manager has one object for a device, and the program must retain it: when the last reference is released, the
 /// connection or the attempt ends, which is logged as `API MISUSE` and not reported to the delegate. After
 /// ``CBCentralManager/cancelPeripheralConnection(_:)`` the program may release it at once.
 open class CBPeripheral: CBPeer {
@@ -20,33 +20,33 @@ open class CBPeripheral: CBPeer {
         handle.drop(description)
     }
 
-    /// Who is told what happens; not kept alive.
+    /// The receiver of events; not retained.
     open var delegate: (any CBPeripheralDelegate)? {
         get { observer { $0.delegate } }
         set { observer { $0.delegate = newValue } }
     }
 
-    /// The name that the device told last; nil before it has told one.
+    /// The device's name, as last reported by it; nil before.
     open var name: String? { handle.shared { $0.facts.name } }
 
-    /// The signal strength that was read last.
+    /// The last RSSI read.
     open var rssi: NSNumber? { handle.shared { $0.facts.rssi.map { NSNumber(value: $0) } } }
 
-    /// Whether it is connected.
+    /// The state of the connection.
     open var state: CBPeripheralState { handle.shared { $0.wish.state } }
 
-    /// The services that were discovered so far; nil before, and after a disconnection.
+    /// The services discovered so far; nil before, and after a disconnection.
     open var services: [CBService]? { handle.shared { $0.database.services } }
 
-    /// Whether it takes a write without response now. After it was false ``CBPeripheralDelegate`` is told when it is
-    /// true again.
+    /// Whether a write without response is accepted now. After it was false, the ``CBPeripheralDelegate`` is called
+    /// when it is true again.
     open var canSendWriteWithoutResponse: Bool { handle.canSend }
 
-    /// Never so here.
+    /// Always false on Linux.
     open var ancsAuthorized: Bool { false }
 
-    /// Whether an attribute is one of this peripheral's, as far as that is known; otherwise the call is logged as having no
-    /// effect. Handles mean something else on each device.
+    /// Whether an attribute belongs to this peripheral, as far as that is known; otherwise the call is logged as
+    /// misuse. A handle means another attribute on each device.
     private func isOwn(_ service: CBService?, for call: String) -> Bool {
         guard let owner = service?.peripheral, owner !== self else { return true }
         misuse("\(call) has no effect: the attribute is \(owner)'s.")
@@ -94,8 +94,8 @@ open class CBPeripheral: CBPeer {
         handle.request(.readDescriptor(Handed(descriptor)), "readValue(for:)")
     }
 
-    /// How many bytes a write takes: 512 with a response, in as many requests as it takes, and those of one packet
-    /// without; 0 while it is not connected.
+    /// The maximum length of a write in bytes: 512 with a response, in as many requests as it takes, and one packet's
+    /// without; 0 while not connected.
     open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         handle.shared { shared in
             guard shared.wish.state == .connected else { return 0 }
@@ -111,31 +111,30 @@ open class CBPeripheral: CBPeer {
         handle.write(Array(data), to: characteristic, type)
     }
 
-    /// Writes a descriptor. The client characteristic configuration is refused: it is ``setNotifyValue(_:for:)`` that
-    /// changes it.
+    /// Writes a descriptor. The client characteristic configuration is refused: use ``setNotifyValue(_:for:)``.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
         guard isOwn(descriptor.characteristic?.service, for: "writeValue(_:for:)") else { return }
         handle.request(.writeDescriptor(Handed(descriptor), Array(data)), "writeValue(_:for:)")
     }
 
-    /// Has the device notify or indicate a value, or stop to.
+    /// Enables or disables notifications or indications of a value.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "setNotifyValue(_:for:)") else { return }
         handle.request(.setNotify(enabled, Handed(characteristic)), "setNotifyValue(_:for:)")
     }
 
-    /// Opens an L2CAP channel to a service of the device.
+    /// Opens an L2CAP channel to the device.
     open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
         handle.request(.openChannel(PSM), "openL2CAPChannel(_:)")
     }
 
-    /// The peripheral in one line.
+    /// A description in one line.
     open override var description: String {
         "<\(Swift.type(of: self)): identifier = \(identifier), name = \(name ?? "(null)"), state = \(state)>"
     }
 }
 
-/// A delegate that is not kept alive.
+/// A delegate that is not retained.
 struct WeakDelegate<Delegate> {
     private weak var object: AnyObject?
 
@@ -146,7 +145,7 @@ struct WeakDelegate<Delegate> {
 }
 
 extension Optional where Wrapped == [CBUUID] {
-    /// What to look for; nil for everything, which an empty list means as well.
+    /// The UUIDs to discover; nil for all, which an empty list means as well.
     var uuids: [BluetoothUUID]? {
         guard let uuids = self, !uuids.isEmpty else { return nil }
         return uuids.map(\.bluetooth)

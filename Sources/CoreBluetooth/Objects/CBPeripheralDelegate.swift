@@ -1,45 +1,45 @@
 public import Foundation
 
-/// What a program does when a peripheral tells something. No method has to be there.
+/// The delegate of a peripheral. No method is required.
 ///
 /// Linux has no optional methods: see ``CBCentralManagerDelegate``.
 public protocol CBPeripheralDelegate: NSObjectProtocol {
-    /// The peripheral has another name.
+    /// Called when the peripheral's name has changed.
     func peripheralDidUpdateName(_ peripheral: CBPeripheral)
-    /// The peripheral's services have changed; these are of no use any more.
+    /// Called when the peripheral's services have changed; these are invalid.
     func peripheral(_ peripheral: CBPeripheral, didModifyServices invalidatedServices: [CBService])
-    /// Never called: ``CBPeripheral/readRSSI()`` is answered by the method after this one.
+    /// Not called: ``CBPeripheral/readRSSI()`` is answered by the next method.
     func peripheralDidUpdateRSSI(_ peripheral: CBPeripheral, error: (any Error)?)
-    /// How strongly the peripheral is received, in dBm.
+    /// Called when the RSSI was read, in dBm.
     func peripheral(_ peripheral: CBPeripheral, didReadRSSI RSSI: NSNumber, error: (any Error)?)
-    /// Services were discovered.
+    /// Called when services were discovered.
     func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?)
-    /// The services that a service includes were discovered.
+    /// Called when the included services of a service were discovered.
     func peripheral(
         _ peripheral: CBPeripheral, didDiscoverIncludedServicesFor service: CBService, error: (any Error)?)
-    /// Characteristics were discovered.
+    /// Called when characteristics were discovered.
     func peripheral(
         _ peripheral: CBPeripheral, didDiscoverCharacteristicsFor service: CBService, error: (any Error)?)
-    /// A value was read, notified or indicated.
+    /// Called when a value was read, notified or indicated.
     func peripheral(
         _ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: (any Error)?)
-    /// A value was written.
+    /// Called when a value was written.
     func peripheral(
         _ peripheral: CBPeripheral, didWriteValueFor characteristic: CBCharacteristic, error: (any Error)?)
-    /// Notifications were switched on or off.
+    /// Called when notifications were enabled or disabled.
     func peripheral(
         _ peripheral: CBPeripheral, didUpdateNotificationStateFor characteristic: CBCharacteristic,
         error: (any Error)?)
-    /// Descriptors were discovered.
+    /// Called when descriptors were discovered.
     func peripheral(
         _ peripheral: CBPeripheral, didDiscoverDescriptorsFor characteristic: CBCharacteristic, error: (any Error)?)
-    /// A descriptor was read.
+    /// Called when a descriptor was read.
     func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor descriptor: CBDescriptor, error: (any Error)?)
-    /// A descriptor was written.
+    /// Called when a descriptor was written.
     func peripheral(_ peripheral: CBPeripheral, didWriteValueFor descriptor: CBDescriptor, error: (any Error)?)
-    /// The peripheral takes writes without response again.
+    /// Called when the peripheral accepts writes without response again.
     func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral)
-    /// An L2CAP channel was opened.
+    /// Called when an L2CAP channel was opened.
     func peripheral(_ peripheral: CBPeripheral, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 }
 

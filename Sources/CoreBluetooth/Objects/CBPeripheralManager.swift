@@ -1,31 +1,31 @@
 import BluetoothLE
 public import Foundation
 
-/// Offers services to centrals.
+/// A manager that publishes services to centrals.
 ///
-/// A long read is one request for the whole value here, with an offset of zero.
+/// On Linux a long read is one request for the whole value, with an offset of zero.
 open class CBPeripheralManager: CBManager {
     private let observer = Locked(WeakDelegate<any CBPeripheralManagerDelegate>())
     private let locked = Locked<PeripheralManagerHandle?>(nil)
 
-    /// A manager without a delegate, which calls back on the main queue.
+    /// Creates a manager without a delegate, which calls back on the main queue.
     public convenience init() {
         self.init(delegate: nil, queue: nil, options: nil)
     }
 
-    /// A manager.
+    /// Creates a manager.
     /// - Parameters:
-    ///   - delegate: who is told what happens; not kept alive.
-    ///   - queue: where it is told; nil is the main queue.
+    ///   - delegate: the receiver of events; not retained.
+    ///   - queue: the queue of the delegate's calls; nil is the main queue.
     public convenience init(delegate: (any CBPeripheralManagerDelegate)?, queue: dispatch_queue_t?) {
         self.init(delegate: delegate, queue: queue, options: nil)
     }
 
-    /// A manager.
+    /// Creates a manager.
     /// - Parameters:
-    ///   - delegate: who is told what happens; not kept alive.
-    ///   - queue: where it is told; nil is the main queue.
-    ///   - options: none has an effect here.
+    ///   - delegate: the receiver of events; not retained.
+    ///   - queue: the queue of the delegate's calls; nil is the main queue.
+    ///   - options: ignored on Linux.
     public init(
         delegate: (any CBPeripheralManagerDelegate)?, queue: dispatch_queue_t?, options: [String: Any]? = nil
     ) {
@@ -53,24 +53,24 @@ open class CBPeripheralManager: CBManager {
         handle?.close()
     }
 
-    /// Who is told what happens; not kept alive.
+    /// The receiver of events; not retained.
     open var delegate: (any CBPeripheralManagerDelegate)? {
         get { observer { $0.delegate } }
         set { observer { $0.delegate = newValue } }
     }
 
-    /// Whether it advertises.
+    /// Whether the manager is advertising.
     open var isAdvertising: Bool { handle?.shared { $0.advertising.isOn } ?? false }
 
-    /// What the manager has to do with the radio; nil when there is none.
+    /// The manager's handle of the radio; nil if there is none.
     var handle: PeripheralManagerHandle? { locked { $0 } }
 
-    /// Whether programs may share data by Bluetooth: nobody is asked on Linux, so they may.
+    /// The permission to share data by Bluetooth: Linux asks no user, so it is granted.
     open class func authorizationStatus() -> CBPeripheralManagerAuthorizationStatus { .authorized }
 
     // MARK: Advertising
 
-    /// Begins to advertise; the delegate is told when it has begun.
+    /// Starts to advertise; the delegate is called when advertising has started.
     /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` and ``CBAdvertisementDataServiceUUIDsKey``.
     open func startAdvertising(_ advertisementData: [String: Any]?) {
         guard isReady(for: "startAdvertising(_:)") else { return }
@@ -83,11 +83,11 @@ open class CBPeripheralManager: CBManager {
         handle?.startAdvertising(name: name, services: services?.map(\.bluetooth) ?? [])
     }
 
-    /// Ends advertising.
+    /// Stops advertising.
     open func stopAdvertising() { handle?.stopAdvertising() }
 
-    /// A hint on how quickly values shall reach a central, which decides: its link is asked to run with 7.5 to 15 ms
-    /// between packets, 30 to 50 ms, or 100 to 125 ms. Needs CAP_NET_RAW.
+    /// Requests a connection latency for a central, which decides: the connection interval requested is 7.5 to 15 ms,
+    /// 30 to 50 ms, or 100 to 125 ms. Needs CAP_NET_RAW.
     open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
         guard isReady(for: "setDesiredConnectionLatency(_:for:)") else { return }
         if handle?.setLatency(latency, for: central) != true {
@@ -97,30 +97,30 @@ open class CBPeripheralManager: CBManager {
 
     // MARK: Services
 
-    /// Offers a service; the delegate is told when centrals can find it.
+    /// Publishes a service; the delegate is called when centrals can discover it.
     open func add(_ service: CBMutableService) {
         guard isReady(for: "add(_:)") else { return }
         handle?.add(service)
     }
 
-    /// Offers a service no more; one that is not offered is passed over.
+    /// Removes a published service; one that is not published is ignored.
     open func remove(_ service: CBMutableService) {
         handle?.removeServices { $0 === service }
     }
 
-    /// Offers none of the services any more.
+    /// Removes all published services.
     open func removeAllServices() {
         handle?.removeServices { _ in true }
     }
 
     // MARK: Values
 
-    /// Answers a request; of several that came together, the first is answered for all.
+    /// Answers a request; of several that were delivered together, the first is answered for all.
     /// - Parameters:
-    ///   - request: which one. When a value is to be read, its `value` is what the central gets.
-    ///   - result: `.success`, or why not.
+    ///   - request: the request. For a read, its `value` is the response.
+    ///   - result: `.success`, or the error of the response.
     open func respond(to request: CBATTRequest, withResult result: CBATTError.Code) {
-        // A program can make codes of any number.
+        // A program can create codes of any number.
         let code = UInt8(exactly: result.rawValue) ?? ATTErrorCode.unlikelyError.rawValue
         let answer: Result<[UInt8], ATTErrorCode> =
             code == 0 ? .success(Array(request.value ?? Data())) : .failure(ATTErrorCode(code))
@@ -128,7 +128,7 @@ open class CBPeripheralManager: CBManager {
     }
 
     /// Sends a value to subscribed centrals.
-    /// - Returns: false when it was not sent, since too much waits: the delegate is told when to try again.
+    /// - Returns: false when it was not sent because of congestion: the delegate is called when to try again.
     open func updateValue(
         _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
     ) -> Bool {
@@ -138,13 +138,13 @@ open class CBPeripheralManager: CBManager {
 
     // MARK: Channels
 
-    /// Offers an L2CAP service with a number of the system's choice.
+    /// Publishes an L2CAP channel with a PSM that the system assigns.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
         guard isReady(for: "publishL2CAPChannel(withEncryption:)") else { return }
         handle?.publishChannel(isEncrypted: encryptionRequired)
     }
 
-    /// Offers an L2CAP service no more.
+    /// Unpublishes an L2CAP channel.
     open func unpublishL2CAPChannel(_ PSM: CBL2CAPPSM) {
         handle?.unpublishChannel(PSM)
     }

@@ -1,36 +1,36 @@
 public import Foundation
 
-/// What a program does when a peripheral manager tells something. Only the first method has to be there.
+/// The delegate of a peripheral manager. Only the first method is required.
 ///
 /// Linux has no optional methods: see ``CBCentralManagerDelegate``.
 public protocol CBPeripheralManagerDelegate: NSObjectProtocol {
-    /// The manager's state is known, or has changed.
+    /// Called when the manager's state is known or has changed.
     func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager)
-    /// Never called here.
+    /// Not called on Linux.
     func peripheralManager(_ peripheral: CBPeripheralManager, willRestoreState dict: [String: Any])
-    /// It advertises, or cannot.
+    /// Called when advertising has started or failed.
     func peripheralManagerDidStartAdvertising(_ peripheral: CBPeripheralManager, error: (any Error)?)
-    /// A service is offered, or cannot be.
+    /// Called when a service was published, or could not be.
     func peripheralManager(_ peripheral: CBPeripheralManager, didAdd service: CBService, error: (any Error)?)
-    /// A central wants a value's changes.
+    /// Called when a central has subscribed to a value.
     func peripheralManager(
         _ peripheral: CBPeripheralManager, central: CBCentral, didSubscribeTo characteristic: CBCharacteristic)
-    /// A central wants a value's changes no more.
+    /// Called when a central has unsubscribed from a value.
     func peripheralManager(
         _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic)
-    /// A central wants to read.
+    /// Called when a central reads a value.
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest)
-    /// A central wants to write; the first of the requests is answered for all.
+    /// Called when a central writes values; the answer to the first request is that to all.
     func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest])
-    /// Values can be sent again.
+    /// Called when values can be sent again.
     func peripheralManagerIsReady(toUpdateSubscribers peripheral: CBPeripheralManager)
-    /// An L2CAP service is offered, or cannot be.
+    /// Called when an L2CAP channel was published, or could not be.
     func peripheralManager(
         _ peripheral: CBPeripheralManager, didPublishL2CAPChannel PSM: CBL2CAPPSM, error: (any Error)?)
-    /// An L2CAP service is offered no more.
+    /// Called when an L2CAP channel was unpublished.
     func peripheralManager(
         _ peripheral: CBPeripheralManager, didUnpublishL2CAPChannel PSM: CBL2CAPPSM, error: (any Error)?)
-    /// A central has opened a channel.
+    /// Called when a central has opened a channel.
     func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?)
 }
 
@@ -51,11 +51,11 @@ extension CBPeripheralManagerDelegate {
     public func peripheralManager(
         _ peripheral: CBPeripheralManager, central: CBCentral, didUnsubscribeFrom characteristic: CBCharacteristic
     ) {}
-    /// Refuses.
+    /// Refuses the request.
     public func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveRead request: CBATTRequest) {
         peripheral.respond(to: request, withResult: .requestNotSupported)
     }
-    /// Refuses.
+    /// Refuses the requests.
     public func peripheralManager(_ peripheral: CBPeripheralManager, didReceiveWrite requests: [CBATTRequest]) {
         if let first = requests.first { peripheral.respond(to: first, withResult: .writeNotPermitted) }
     }

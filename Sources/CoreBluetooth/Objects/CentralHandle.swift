@@ -5,32 +5,32 @@ import Foundation
 import Logging
 import Synchronization
 
-/// What a program wants to hear of.
+/// The parameters of a program's scan.
 struct ScanRequest: Sendable {
     var services: [BluetoothUUID]?
     var solicited: [BluetoothUUID] = []
     var allowsDuplicates = false
-    /// Counts the program's scans; what belongs to an earlier one is of no interest any more.
+    /// The number of the program's scan; reports of an earlier one are discarded.
     var number = 0
 
     var options: ScanOptions {
         var filter = ScanFilter.all
         if let services { filter = .any([.services(services)] + solicited.map { .solicitedService($0) }) }
         var options = ScanOptions(filter: filter, duplicates: allowsDuplicates ? .all : .merge)
-        // Most programs look at the first report alone, and at its name.
+        // Most programs use the first report alone, and its name.
         options.scanResponseTimeout = .milliseconds(100)
         return options
     }
 }
 
-/// A central manager's side of the radio, behind ``CBCentralManager``: what the program wants and sees, on any thread, and the
-/// one object for each peripheral.
+/// The part of a ``CBCentralManager`` that any thread may use: the program's requests, the reported state, and the one
+/// object for each peripheral.
 final class CentralHandle: Sendable {
     struct Shared {
         var isScanning = false
         var scanNumber = 0
         var peripherals: [BluetoothAddress: WeakReference<CBPeripheral>] = [:]
-        /// Of whom connection events are told.
+        /// The filter of connection events.
         var watchedServices: Set<BluetoothUUID> = []
         var watchedPeers: Set<UUID> = []
     }
@@ -54,26 +54,26 @@ final class CentralHandle: Sendable {
         mark = radio.components.mark()
     }
 
-    /// The manager, as long as the program has it.
+    /// The manager, while the program retains it.
     var manager: CBCentralManager? { owner.object }
 
-    /// Whether the program has the manager. Unlike ``manager`` it never holds the last reference, under whatever lock.
+    /// Whether the program retains the manager. Unlike ``manager`` it never holds the last reference, under any lock.
     var isOpen: Bool { !isClosed.load(ordering: .acquiring) }
 
     // MARK: Life
 
-    /// Begins to follow the adapter.
+    /// Starts to follow the adapter.
     func begin() {
         radio.soon { [self] in $0.open(self) }
     }
 
-    /// Ends everything: the program has no manager any more.
+    /// Ends everything: the program has released the manager.
     func close() {
         isClosed.store(true, ordering: .releasing)
         radio.soon { [self] in $0.close(self) }
     }
 
-    /// Tells the program how the adapter stands.
+    /// Reports the adapter's state to the program.
     func radioChanged(_ state: CBManagerState) {
         callbacks.post { [self] in
             guard let manager else { return }
@@ -109,7 +109,7 @@ final class CentralHandle: Sendable {
         }
     }
 
-    /// The object that a handle belongs to, as long as the program has it.
+    /// The object of a handle, while the program retains it.
     func peripheral(of handle: PeripheralHandle) -> CBPeripheral? {
         let peripheral = shared { $0.peripherals[handle.address]?.object }
         return peripheral?.handle === handle ? peripheral : nil
@@ -147,13 +147,13 @@ final class CentralHandle: Sendable {
         radio.soon { [self] in $0.hub(of: self)?.endScan() }
     }
 
-    /// Tells the program what a scan hears, until it is cancelled.
+    /// Reports a scan's advertisements to the program until it is cancelled.
     func scan(_ request: ScanRequest) async {
         do throws(BluetoothError) {
             guard let adapter = await radio.adapter else { return }
             for try await advertisement in try await adapter.scan(request.options) {
                 guard let address = advertisement.address else { continue }
-                // The next is taken when the program has this one; those that come meanwhile are in the scan's buffer.
+                // The next is fetched when the program has processed this one; later ones wait in the scan's buffer.
                 await tell(advertisement, from: address, request.number)
             }
         } catch {
@@ -190,11 +190,11 @@ final class CentralHandle: Sendable {
 }
 
 extension Advertisement {
-    /// The advertisement as a dictionary with Core Bluetooth's keys; what is not there has none.
+    /// The advertisement as a dictionary with Core Bluetooth's keys; absent fields have none.
     var coreBluetooth: [String: Any] {
         var fields: [String: Any] = [CBAdvertisementDataIsConnectable: NSNumber(value: isConnectable)]
         if let name = data.localName { fields[CBAdvertisementDataLocalNameKey] = name }
-        // Several of one kind do not fit into the dictionary; the first counts.
+        // The dictionary has room for one of each kind; the first is used.
         if let first = data.manufacturerData.first {
             let company = first.company.rawValue
             fields[CBAdvertisementDataManufacturerDataKey] = Data(

@@ -3,7 +3,7 @@ import BluetoothLoop
 import BluetoothPrimitives
 import Foundation
 
-/// A channel that two streams share: it closes when both are closed, or gone.
+/// A channel shared by two streams: it closes when both are closed or released.
 final class ChannelEnd: Sendable {
     let channel: ConnectionOrientedChannel
 
@@ -16,10 +16,10 @@ final class ChannelEnd: Sendable {
     }
 }
 
-/// How many bytes a stream keeps.
+/// The capacity of a stream in bytes.
 private let streamCapacity = 65_536
 
-/// Takes what a device sends over a channel. Unchecked, since a condition locks all that changes in it.
+/// The receiver of a channel's bytes. Unchecked, since a condition locks its mutable state.
 final class ChannelReader: @unchecked Sendable {
     private struct State {
         var status = Stream.Status.notOpen
@@ -27,12 +27,12 @@ final class ChannelReader: @unchecked Sendable {
         var bytes = ByteQueue()
         var end: ChannelEnd?
         var task: Task<Void, Never>?
-        /// Resumed when there is room again.
+        /// Resolved when there is room again.
         var room: Promise<Void, Never>?
-        /// How it ends when everything that has come was read.
+        /// The status after all received bytes were read.
         var ending: Stream.Status?
 
-        /// Ends it if it is time for that; returns what is to be told then.
+        /// Ends the stream if that is due; returns the event to report.
         mutating func endIfDue() -> Stream.Event? {
             guard status == .open, bytes.isEmpty, let ending else { return nil }
             status = ending
@@ -96,7 +96,7 @@ final class ChannelReader: @unchecked Sendable {
         withExtendedLifetime(end) {}
     }
 
-    /// Takes what has come; returns what to wait for before there is room for more.
+    /// Adds received bytes; returns a promise of room for more.
     private func take(_ sdu: [UInt8]) -> Promise<Void, Never> {
         let room = Promise<Void, Never>()
         let hasRoom = locked { state -> Bool in
@@ -120,7 +120,7 @@ final class ChannelReader: @unchecked Sendable {
         if let event { events.tell(event) }
     }
 
-    /// Whether the delegate is still to be told of something.
+    /// Whether an event still applies.
     func isTrue(_ event: Stream.Event) -> Bool {
         locked { state in
             switch event {
@@ -132,7 +132,7 @@ final class ChannelReader: @unchecked Sendable {
         }
     }
 
-    /// Waits until there is something, as streams do; 0 is the end. A negative length is an error.
+    /// Reads, waiting for the first byte as streams do; 0 is the end. A negative length is an error.
     func read(_ buffer: UnsafeMutablePointer<UInt8>, maxLength len: Int) -> Int {
         guard len >= 0 else { return -1 }
         condition.lock()
@@ -152,16 +152,16 @@ final class ChannelReader: @unchecked Sendable {
     }
 }
 
-/// Sends to a device over a channel. Unchecked, since a condition locks all that changes in it.
+/// The sender of a channel's bytes. Unchecked, since a condition locks its mutable state.
 final class ChannelWriter: @unchecked Sendable {
     private struct State {
         var status = Stream.Status.notOpen
         var error: (any Error)?
         var bytes: [UInt8] = []
         var end: ChannelEnd?
-        /// Resumed when there is something to send, or nothing any more.
+        /// Resolved when there are bytes to send, or will be no more.
         var work: Promise<Void, Never>?
-        /// Waits for the end of the channel.
+        /// The task that waits for the channel's end.
         var watch: Task<Void, Never>?
     }
 
@@ -197,7 +197,7 @@ final class ChannelWriter: @unchecked Sendable {
         guard let end else { return }
         events.tell(.openCompleted)
         events.tell(.hasSpaceAvailable)
-        // What was written before the stream was closed is still sent, so the task keeps the channel that long.
+        // Bytes written before the stream was closed are still sent, so the task retains the channel that long.
         let writer = WeakReference(self)
         Task(executorPreference: end.channel.loop) {
             do throws(BluetoothError) {
@@ -226,7 +226,7 @@ final class ChannelWriter: @unchecked Sendable {
         withExtendedLifetime(end) {}
     }
 
-    /// What is to be sent next; nil when the stream is closed, or gone, and nothing is left.
+    /// The bytes to send next; nil when the stream is closed or released, and none are left.
     private static func next(of stream: WeakReference<ChannelWriter>) async -> [UInt8]? {
         while true {
             let work = Promise<Void, Never>()
@@ -254,7 +254,7 @@ final class ChannelWriter: @unchecked Sendable {
     private func finish(_ reason: BluetoothError) {
         let (event, work) = locked { state -> (Stream.Event?, Promise<Void, Never>?) in
             guard state.status == .open else { return (nil, nil) }
-            // Who ends a channel, or its link, has ended the stream.
+            // The end of a channel or its link by either side is a regular end of the stream.
             let isEnd = reason.code == .disconnected
             state.status = isEnd ? .atEnd : .error
             state.error = isEnd ? nil : reason.coreBluetooth
@@ -266,7 +266,7 @@ final class ChannelWriter: @unchecked Sendable {
         if let event { events.tell(event) }
     }
 
-    /// Whether the delegate is still to be told of something.
+    /// Whether an event still applies.
     func isTrue(_ event: Stream.Event) -> Bool {
         locked { state in
             switch event {
@@ -278,7 +278,7 @@ final class ChannelWriter: @unchecked Sendable {
         }
     }
 
-    /// Waits until there is room, as streams do, and takes as much as there is room for. A negative length is an error.
+    /// Writes as many bytes as there is room for, waiting for room as streams do. A negative length is an error.
     func write(_ buffer: UnsafePointer<UInt8>, maxLength len: Int) -> Int {
         guard len >= 0 else { return -1 }
         condition.lock()
@@ -299,7 +299,7 @@ final class ChannelWriter: @unchecked Sendable {
     }
 }
 
-/// What a device sends over a channel, as a stream.
+/// The received bytes of a channel, as a stream.
 final class ChannelInputStream: InputStream {
     private let reader: ChannelReader
 
@@ -332,7 +332,7 @@ final class ChannelInputStream: InputStream {
     ) -> Bool { false }
 }
 
-/// What is sent to a device over a channel, as a stream.
+/// The bytes to send over a channel, as a stream.
 final class ChannelOutputStream: OutputStream {
     private let writer: ChannelWriter
 

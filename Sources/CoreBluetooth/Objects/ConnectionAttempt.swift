@@ -1,17 +1,17 @@
 import BluetoothLE
 import Foundation
 
-/// A wish of the program's to be connected to a peripheral, as it is fulfilled: until the connection, or the last of them,
-/// has ended.
+/// A program's request for a connection to a peripheral, until the connection, or the last of them with automatic
+/// reconnection, has ended.
 struct ConnectionAttempt: Sendable {
-    /// How often a link that fails to be established is tried.
+    /// The number of attempts at a link that fails to be established.
     private static let connectAttempts = 8
 
     let handle: PeripheralHandle
     let number: Int
     let options: PeripheralConnectOptions
 
-    /// Whether the program has not taken back the wish.
+    /// Whether the program has not cancelled the request.
     var isWanted: Bool { handle.shared { $0.wish.attempt == number && !$0.wish.isCancelled } }
 
     private var central: CentralHandle { handle.central }
@@ -37,14 +37,15 @@ struct ConnectionAttempt: Sendable {
             let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
             ended(reason, isReconnecting: isReconnecting)
             guard isReconnecting else { return }
-            // A device that comes and goes is told of at the program's pace.
+            // The connections of a device that comes and goes are reported at the program's pace.
             await central.callbacks.isTold()
-            // The program may have cancelled before it was told, and then that was the end.
+            // If the program has cancelled before the report, that was the end.
             guard handle.shared({ $0.wish.attempt == number && $0.wish.isReconnecting }) else { return }
         } while true
     }
 
-    /// Does what the program asks over a connection until it ends; tells why it ended, nil when the program wanted it.
+    /// Performs the program's requests over a connection until it ends; returns the reason, nil when the program ended
+    /// it.
     private func serve(_ hold: LinkHold, on radio: isolated Radio) async -> BluetoothError? {
         let connection = hold.connection
         let requests = RequestQueue<PeripheralRequest>(capacity: 2 * PeripheralHandle.requestLimit + WriteFlow.limit)
@@ -87,12 +88,12 @@ struct ConnectionAttempt: Sendable {
             return shared.traffic.channels.compactMap(\.object)
         }
         guard reason.disconnectReason == .local else { return reason }
-        // They would keep the link up.
+        // Open channels would keep the link.
         for channel in channels { await channel.close() }
         return nil
     }
 
-    // MARK: Telling the program
+    // MARK: Reports to the program
 
     private func failed(_ error: BluetoothError?) {
         handle.post { [number] peripheral, manager in

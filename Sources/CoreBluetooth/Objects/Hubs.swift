@@ -1,24 +1,24 @@
 import BluetoothLE
 import BluetoothLoop
 
-// What a radio owns for each manager and each peripheral that is used. All of it lives on the loop, and goes with the
-// manager or the peripheral. Tasks that it begins know the handles alone.
+// The components of a radio for each manager and each peripheral in use. They live on the loop, and end with the
+// manager or the peripheral. Tasks that they start retain the handles alone.
 
 extension Radio {
     func open(_ handle: CentralHandle) { open(CentralHub(handle), for: handle) }
     func open(_ handle: PeripheralManagerHandle) { open(PeripheralHub(handle), for: handle) }
 
-    /// What a manager has here; nil when it has gone.
+    /// The component of a manager; nil when the manager has been released.
     func hub(of handle: CentralHandle) -> CentralHub? { hub(for: handle) as? CentralHub }
     func hub(of handle: PeripheralManagerHandle) -> PeripheralHub? { hub(for: handle) as? PeripheralHub }
 
-    /// Has the links that centrals make told to a manager: those that are up, and those to come.
+    /// Reports the links that centrals create to a manager: present and future ones.
     func serve(_ handle: PeripheralManagerHandle) {
         if let hub = hub(of: handle), hub.beginServing() { serve(hub) }
     }
 }
 
-/// A central manager's work: its scan, and the connections of its peripherals.
+/// The component of a central manager: its scan, and the connections of its peripherals.
 final class CentralHub: ManagerHub {
     let handle: CentralHandle
     private var scan: Task<Void, Never>?
@@ -32,7 +32,7 @@ final class CentralHub: ManagerHub {
 
     func radioChanged(_ state: CBManagerState, mayAdvertise: Bool) { handle.radioChanged(state) }
 
-    /// A central manager is not told of the links that centrals make.
+    /// A central manager does not receive the links that centrals create.
     let isServing = false
     func take(_ connection: Connection) {}
 
@@ -45,7 +45,7 @@ final class CentralHub: ManagerHub {
         scan?.cancel()
     }
 
-    /// The connections of a peripheral, which has them from its first attempt until the program lets go of it.
+    /// The connections of a peripheral, from its first attempt until the program releases it.
     func link(of peripheral: PeripheralHandle) -> PeripheralLink {
         if let link = links[ObjectIdentifier(peripheral)] { return link }
         let link = PeripheralLink(peripheral)
@@ -53,7 +53,7 @@ final class CentralHub: ManagerHub {
         return link
     }
 
-    /// The program has let go of a peripheral.
+    /// Removes a peripheral that the program has released.
     func remove(_ peripheral: PeripheralHandle) {
         links.removeValue(forKey: ObjectIdentifier(peripheral))?.cancel()
     }
@@ -68,7 +68,7 @@ final class CentralHub: ManagerHub {
 /// A peripheral's connections, one after the other.
 final class PeripheralLink {
     private let handle: PeripheralHandle
-    /// The last attempt, which waits for those before it.
+    /// The last attempt, which waits for the earlier ones.
     private var attempt: Task<Void, Never>?
     private let mark: ComponentCount.Mark
 
@@ -77,7 +77,7 @@ final class PeripheralLink {
         mark = handle.radio.components.mark()
     }
 
-    /// Begins to connect when what went before has ended.
+    /// Starts to connect when the earlier attempts have ended.
     func begin(_ new: ConnectionAttempt) {
         let radio = handle.radio
         attempt = Task(executorPreference: radio.loop) { [before = attempt] in
@@ -88,7 +88,7 @@ final class PeripheralLink {
         if !new.isWanted { cancel() }
     }
 
-    /// Ends the connection, or the attempt at one.
+    /// Ends the connection, or cancels the attempt.
     func cancel() {
         attempt?.cancel()
     }
@@ -98,20 +98,20 @@ final class PeripheralLink {
         cancel()
         Task(executorPreference: handle.radio.loop) { [attempt, callbacks = handle.central.callbacks] in
             await attempt?.value
-            // Behind the report of the end.
+            // Queued behind the report of the end.
             callbacks.post { withExtendedLifetime(peripheral) {} }
         }
     }
 }
 
-/// A peripheral manager's work: who follows the centrals, and who advertises.
+/// The component of a peripheral manager: the tasks that follow the centrals and advertise.
 final class PeripheralHub: ManagerHub {
     let handle: PeripheralManagerHandle
-    /// The links that centrals have made and that are not followed yet.
+    /// The links that centrals have created and that are not followed yet.
     private let incoming = RequestQueue<Connection>(capacity: 1024)
-    /// Follows the centrals, and sends them values.
+    /// The task that follows the centrals and sends them values.
     private var worker: Task<Void, Never>?
-    /// The last that was to be done about advertising, which waits for what was to be done before.
+    /// The last advertising step, which waits for the earlier ones.
     private var advertiser: Task<Void, Never>?
     private let mark: ComponentCount.Mark
 
@@ -126,21 +126,21 @@ final class PeripheralHub: ManagerHub {
 
     var isServing: Bool { worker != nil }
 
-    /// Begins to follow the links that centrals make; false when it does already.
+    /// Starts to follow the links that centrals create; false when it does already.
     func beginServing() -> Bool {
         guard worker == nil else { return false }
         worker = Task(executorPreference: handle.radio.loop) { [handle, incoming] in await handle.follow(incoming) }
         return true
     }
 
-    /// Takes a link that a central has made.
+    /// Receives a link that a central has created.
     func take(_ connection: Connection) {
         if !incoming.append(connection) {
-            coreBluetoothLog.warning("\(connection.peer) is not told of: too many links wait.")
+            coreBluetoothLog.warning("\(connection.peer) is not reported: too many links are queued.")
         }
     }
 
-    /// Does something about advertising, after what was to be done before.
+    /// Performs an advertising step after the earlier ones.
     func advertise(_ step: @escaping @Sendable () async -> Void) {
         advertiser = Task(executorPreference: handle.radio.loop) { [before = advertiser] in
             await before?.value

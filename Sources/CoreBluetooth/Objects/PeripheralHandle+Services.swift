@@ -1,15 +1,15 @@
 import BluetoothLE
 import Foundation
 
-// What is known of a peripheral's services, and the values that it tells.
+// The cached services of a peripheral, and the values that it sends.
 extension PeripheralHandle {
     func isCurrent(_ service: CBService?) -> Bool {
         guard let service, let remote = service.remote else { return false }
         return shared { $0.database.known[remote.handles.start] === service }
     }
 
-    /// Takes over what the peripheral has, keeping the objects of what has not changed, and shows those services that
-    /// were asked for besides those that were found before.
+    /// Updates the services from the peripheral's database, keeping the objects of unchanged ones, and shows the
+    /// requested services in addition to those discovered before.
     func take(_ found: RemoteDatabase, of peripheral: CBPeripheral, _ uuids: [BluetoothUUID]?) {
         let before = shared { $0.database.known }
         var known: [AttributeHandle: CBService] = [:]
@@ -27,13 +27,13 @@ extension PeripheralHandle {
         }
     }
 
-    /// Whether the program may see a service: Core Bluetooth keeps those that describe the device and its database.
+    /// Whether the program may see a service: Core Bluetooth hides those that describe the device and its database.
     func isShown(_ service: CBService) -> Bool {
         let uuid = service.uuid.bluetooth
         return central.configuration.showsGenericServices || uuid != .genericAccess && uuid != .genericAttribute
     }
 
-    /// Forgets the services in a range of handles, and returns those that were shown.
+    /// Removes the services in a range of handles, and returns those that were visible.
     func remove(_ range: AttributeHandleRange) -> [CBService] {
         func isIn(_ service: CBService) -> Bool {
             guard let handles = service.remote?.handles else { return false }
@@ -51,7 +51,7 @@ extension PeripheralHandle {
         return gone
     }
 
-    /// Takes what the peripheral tells by itself, as it arrives.
+    /// Receives the peripheral's own events, in the order received.
     func take(_ news: SharedLink.News, _ attempt: Int) {
         switch news {
         case .value(let value, let handle): take(value, of: handle, attempt)
@@ -61,7 +61,8 @@ extension PeripheralHandle {
 
     private func takeChange(of range: AttributeHandleRange, _ attempt: Int) {
         let isDue = shared { shared -> Bool in
-            // Of one that changes faster than the program takes it, only that it has changed.
+            // Of a device that changes faster than the program processes it, only the fact that it has changed is
+            // reported.
             guard shared.traffic.changes.count < Self.changeLimit else {
                 shared.traffic.changes[Self.changeLimit - 1] = .all
                 return false
@@ -80,7 +81,7 @@ extension PeripheralHandle {
         }
     }
 
-    /// Takes a value that the peripheral notifies or indicates.
+    /// Receives a value that the peripheral notifies or indicates.
     private func take(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
         let (characteristic, isFull) = shared { shared -> (Handed<CBCharacteristic>?, Bool) in
             guard let characteristic = shared.database.notifying[handle] else { return (nil, false) }
@@ -102,7 +103,7 @@ extension PeripheralHandle {
 }
 
 extension CBService {
-    /// Shows the characteristics that were asked for besides those that were found before.
+    /// Shows the requested characteristics in addition to those discovered before.
     func addCharacteristics(_ uuids: [BluetoothUUID]?) {
         let all = knownCharacteristics()
         contents { contents in
@@ -113,7 +114,7 @@ extension CBService {
         }
     }
 
-    /// Shows the included services that were asked for besides those that were found before.
+    /// Shows the requested included services in addition to those discovered before.
     func addIncludedServices(_ uuids: [BluetoothUUID]?, of peripheral: CBPeripheral) {
         let starts = remote?.includedServices.map(\.handles.start) ?? []
         let all = peripheral.handle.shared { shared in starts.compactMap { shared.database.known[$0] } }

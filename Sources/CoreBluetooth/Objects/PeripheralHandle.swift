@@ -5,7 +5,7 @@ import Foundation
 import Logging
 import Synchronization
 
-/// What a program asks of a peripheral; each is answered by one callback, in the order they were asked.
+/// A program's request to a peripheral; each is answered by one callback, in the order of the requests.
 enum PeripheralRequest: Sendable {
     case readRSSI
     case discoverServices([BluetoothUUID]?)
@@ -15,69 +15,70 @@ enum PeripheralRequest: Sendable {
     case read(Handed<CBCharacteristic>)
     case readDescriptor(Handed<CBDescriptor>)
     case write(Handed<CBCharacteristic>, [UInt8])
-    /// Not answered.
+    /// Has no callback.
     case writeCommand(RemoteCharacteristic, [UInt8])
     case writeDescriptor(Handed<CBDescriptor>, [UInt8])
     case setNotify(Bool, Handed<CBCharacteristic>)
-    /// The program has not taken its values in time, so no more are wanted.
+    /// Unsubscribes, since the program has not processed its values in time.
     case stopNotifying(Handed<CBCharacteristic>)
     case openChannel(CBL2CAPPSM)
 }
 
-/// How to connect to a peripheral.
+/// Options of a connection to a peripheral.
 struct PeripheralConnectOptions: Sendable {
     var startDelay: Duration?
     var reconnects = false
 }
 
-/// A peripheral's side of the radio, behind ``CBPeripheral``: what the program wants of it, on any thread.
+/// The part of a ``CBPeripheral`` that any thread may use: the program's requests and the reported state.
 ///
-/// What the program sees is in ``shared``, which changes on the callback queue, just before the program is told.
+/// The state that the program sees is in ``shared``, which changes on the callback queue, just before the delegate is
+/// called.
 final class PeripheralHandle: Sendable {
-    /// What the program wants, and how far that has come.
+    /// The program's connection request and its state.
     struct Wish {
         var state = CBPeripheralState.disconnected
-        /// Counts the program's wishes to be connected; what belongs to an earlier one is of no interest any more.
+        /// The number of the program's connection request; events of an earlier one are discarded.
         var attempt = 0
-        /// Whether the program has taken back the wish.
+        /// Whether the program has cancelled the request.
         var isCancelled = false
-        /// Whether the program was told that the last connection to end is made again.
+        /// Whether the last disconnection was reported to be followed by a reconnection.
         var isReconnecting = false
     }
 
-    /// What is known of the device, connected or not.
+    /// The device's name and advertising data, whether it is connected or not.
     struct Facts {
         var name: String?
-        /// Whether the name is what its attribute says, whatever it advertises.
+        /// Whether the name was read from its attribute, which has precedence over the advertised one.
         var isNameRead = false
         var rssi: Int?
         /// The services it advertised last.
         var advertisedServices: [BluetoothUUID] = []
     }
 
-    /// What is known of its services while it is connected.
+    /// The cached services of a connection.
     struct Database {
         /// The services discovered so far.
         var services: [CBService]?
-        /// All services there are, discovered or not, by their handles.
+        /// All services in the database, discovered or not, by their handles.
         var known: [AttributeHandle: CBService] = [:]
-        /// The characteristics whose values are wanted.
+        /// The characteristics whose values the program has subscribed to.
         var notifying: [AttributeHandle: Handed<CBCharacteristic>] = [:]
     }
 
-    /// What is on its way over a connection.
+    /// The pending requests and values of a connection.
     struct Traffic {
-        /// Takes requests while it is connected.
+        /// The queue of requests while connected.
         var requests: RequestQueue<PeripheralRequest>?
-        /// How many requests have not been answered.
+        /// The number of unanswered requests.
         var requestCount = 0
         var commandLength = 20
         var flow: WriteFlow
-        /// How many values wait to be taken by the program.
+        /// The number of values that the program has not processed.
         var valueCount = 0
-        /// Changes of its services that the program has not been told of.
+        /// Changes of its services that were not reported to the program yet.
         var changes: [AttributeHandleRange] = []
-        /// The channels that were opened, which end with the connection.
+        /// The opened channels, which end with the connection.
         var channels: [WeakReference<ConnectionOrientedChannel>] = []
     }
 
@@ -88,11 +89,11 @@ final class PeripheralHandle: Sendable {
         var traffic: Traffic
     }
 
-    /// How many requests may wait.
+    /// The maximum number of queued requests.
     static let requestLimit = 1024
-    /// How many values may wait for the program.
+    /// The maximum number of values queued for the program.
     static let valueLimit = 8192
-    /// How many changes of services may wait for the program before it is only told that all have changed.
+    /// The maximum number of service changes queued for the program; beyond it one report says that all have changed.
     static let changeLimit = 64
 
     let address: BluetoothAddress
@@ -109,9 +110,9 @@ final class PeripheralHandle: Sendable {
 
     var radio: Radio { central.radio }
 
-    // MARK: The program's wishes, from any thread
+    // MARK: The program's requests, from any thread
 
-    /// Begins to connect, unless that has begun; a connection that is up is reported once more.
+    /// Starts to connect, unless an attempt is in progress; an existing connection is reported once more.
     func connect(_ options: PeripheralConnectOptions) {
         let (state, attempt, isTaken) = shared { shared -> (CBPeripheralState, Int, Bool) in
             let state = shared.wish.state
@@ -133,7 +134,7 @@ final class PeripheralHandle: Sendable {
         case .connecting: break
         case .connected:
             guard isTaken else {
-                return misuse("connect(_:options:) was dropped: \(Self.requestLimit) requests are waiting already.")
+                return misuse("connect(_:options:) was dropped: \(Self.requestLimit) requests are queued already.")
             }
             answer(attempt) { [central] peripheral, _ in
                 guard let manager = central.manager, peripheral.state == .connected else { return }
@@ -145,9 +146,9 @@ final class PeripheralHandle: Sendable {
         }
     }
 
-    /// Ends the connection, or the attempt at one.
-    /// - Parameter peripheral: the program's object for it, which lives until the program has received the end, though the
-    ///   program lets go of it before.
+    /// Ends the connection, or cancels the attempt.
+    /// - Parameter peripheral: the program's object for it, which lives until the end was reported, even if the program
+    ///   releases it before.
     func cancel(_ peripheral: CBPeripheral) {
         let isDue = shared { shared -> Bool in
             guard shared.wish.state == .connecting || shared.wish.state == .connected else { return false }
@@ -160,8 +161,7 @@ final class PeripheralHandle: Sendable {
         radio.soon { [self] in $0.hub(of: central)?.link(of: self).cancel(keeping: kept) }
     }
 
-    /// The program has let go of the peripheral: ends the connection, or the attempt at one, which the program has not
-    /// cancelled.
+    /// Ends the connection, or cancels the attempt, of a peripheral that the program has released without cancelling.
     func drop(_ description: @autoclosure () -> String) {
         let isInUse = shared { $0.wish.state == .connecting || $0.wish.state == .connected }
         if isInUse, central.isOpen {
@@ -172,11 +172,11 @@ final class PeripheralHandle: Sendable {
         radio.soon { [self] in $0.hub(of: central)?.remove(self) }
     }
 
-    /// Asks something of the peripheral, or logs that it is not connected.
+    /// Sends a request to the peripheral, or logs that it is not connected.
     func request(_ request: PeripheralRequest, _ call: String) {
         let (isConnected, isTaken) = shared { shared -> (Bool, Bool) in
             guard shared.wish.state == .connected, let requests = shared.traffic.requests else { return (false, false) }
-            // One of the link's own always has room.
+            // A request of the link's own always has room.
             var isOwn = false
             if case .stopNotifying = request { isOwn = true }
             guard isOwn || shared.traffic.requestCount < Self.requestLimit, requests.append(request) else {
@@ -188,36 +188,36 @@ final class PeripheralHandle: Sendable {
         guard isConnected else {
             return misuse("\(call) has no effect while the peripheral is not connected.")
         }
-        if !isTaken { misuse("\(call) was dropped: \(Self.requestLimit) requests are waiting already.") }
+        if !isTaken { misuse("\(call) was dropped: \(Self.requestLimit) requests are queued already.") }
     }
 
-    /// Writes a value, or logs why not.
+    /// Writes a value, or logs why that is not possible.
     func write(_ value: [UInt8], to characteristic: CBCharacteristic, _ type: CBCharacteristicWriteType) {
         guard type == .withoutResponse else {
             return request(.write(Handed(characteristic), value), "writeValue(_:for:type:)")
         }
         guard let remote = characteristic.remote, remote.properties.contains(.writeWithoutResponse) else {
-            return misuse("\(characteristic.uuid) takes no writes without response; its value is not written.")
+            return misuse("\(characteristic.uuid) does not allow writes without response; its value is not written.")
         }
         let problem = shared { shared -> String? in
             guard shared.wish.state == .connected, let requests = shared.traffic.requests else {
                 return "has no effect while the peripheral is not connected."
             }
             guard shared.traffic.flow.begin() else {
-                return "was dropped: \(WriteFlow.limit) writes are waiting. Mind canSendWriteWithoutResponse."
+                return "was dropped: \(WriteFlow.limit) writes are queued. Check canSendWriteWithoutResponse."
             }
             if requests.append(.writeCommand(remote, value)) { return nil }
             shared.traffic.flow.cancel()
-            return "was dropped: too much is waiting."
+            return "was dropped: too many requests are queued."
         }
         if let problem { misuse("writeValue(_:for:type:) \(problem)") }
     }
 
     var canSend: Bool { shared { $0.wish.state == .connected && $0.traffic.flow.canSend } }
 
-    // MARK: Telling the program
+    // MARK: Reports to the program
 
-    /// Calls back with the peripheral and its manager, if the program still has both.
+    /// Calls back with the peripheral and its manager, if the program still retains both.
     func post(_ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void) {
         central.callbacks.post { [self] in
             guard let manager = central.manager, let peripheral = central.peripheral(of: self) else { return }
@@ -225,7 +225,7 @@ final class PeripheralHandle: Sendable {
         }
     }
 
-    /// Calls the delegate back, if the connection it is about is still up as far as the program knows.
+    /// Calls the delegate, if the program still knows the connection as up.
     func tell(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
@@ -242,7 +242,7 @@ final class PeripheralHandle: Sendable {
         if isUp { body(peripheral, peripheral.delegate) }
     }
 
-    /// Calls the delegate back with the answer to a request.
+    /// Calls the delegate with the answer to a request.
     func answer(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
@@ -252,10 +252,10 @@ final class PeripheralHandle: Sendable {
         }
     }
 
-    /// Takes in the end of a connection or an attempt; says whether the program is to be told.
+    /// Records the end of a connection or an attempt; returns whether to report it.
     func takeEnd(_ attempt: Int, state: CBPeripheralState) -> Bool {
         let (isCurrent, gone) = shared { shared in
-            // What the program has begun meanwhile has a state of its own.
+            // A later attempt of the program has a state of its own.
             let isCurrent = shared.wish.attempt == attempt
             if isCurrent {
                 shared.wish.state = state
@@ -267,7 +267,7 @@ final class PeripheralHandle: Sendable {
             return (isCurrent, shared.database)
         }
         for characteristic in gone.notifying.values { characteristic.object.contents { $0.isNotifying = false } }
-        // The end of what the program itself has ended is told though it has begun anew.
+        // The end of a connection that the program has cancelled is reported even after it has connected again.
         return isCurrent || shared { $0.wish.attempt == attempt + 1 }
     }
 }

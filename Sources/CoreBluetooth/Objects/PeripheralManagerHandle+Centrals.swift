@@ -7,7 +7,7 @@ import Logging
 extension PeripheralManagerHandle {
     // MARK: Centrals
 
-    /// Follows every link that comes in, until no more can come.
+    /// Follows every incoming link, until no more can come.
     func follow(_ incoming: RequestQueue<Connection>) async {
         await withDiscardingTaskGroup { group in
             while let connection = await incoming.next() {
@@ -17,7 +17,7 @@ extension PeripheralManagerHandle {
         }
     }
 
-    /// Follows what a central has subscribed to, until its link ends.
+    /// Follows a central's subscriptions until its link ends.
     private func follow(_ connection: Connection) async {
         let central = Handed(CBCentral(connection.peer))
         let latencies = RequestQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
@@ -27,7 +27,7 @@ extension PeripheralManagerHandle {
         await withDiscardingTaskGroup { group in
             group.addTask { [self] in await send(own.updates, over: connection) }
             group.addTask { [self] in await setLatencies(latencies, of: connection) }
-            // What it has subscribed to before comes here, the rest as it happens.
+            // Earlier subscriptions are processed here, later ones as they happen.
             for subscription in connection.peerSubscriptionsNow { take(subscription, of: connection) }
             _ = await connection.closed()
             latencies.finish()
@@ -50,16 +50,17 @@ extension PeripheralManagerHandle {
         }
     }
 
-    /// Takes in that a central has subscribed to a value, or ended its subscription, as it happens.
+    /// Records that a central has subscribed to a value or unsubscribed, as it happens.
     func take(_ change: PeerSubscription, of connection: Connection) {
         let news = shared { shared -> (Subscription, isOn: Bool, Handed<CBCentral>, isTold: Bool)? in
-            // A central that has connected anew has another link, which this is none of.
+            // A central that has reconnected has another link, to which this change does not belong.
             guard var link = shared.links[connection.peer], link.connection === connection else { return nil }
             let before = link.subscriptions[change.characteristic]
             let isOn = !change.configuration.isEmpty
             let now: Subscription?
             if isOn {
-                // Another manager's is not ours to tell, and one of a service that is being published is told with it.
+                // A service of another manager is reported by that one, and one that is being published with its
+                // publication.
                 guard let characteristic = shared.characteristics[change.characteristic] else { return nil }
                 now = Subscription(characteristic: characteristic, configuration: change.configuration)
             } else {
@@ -80,8 +81,8 @@ extension PeripheralManagerHandle {
         }
     }
 
-    /// The program has taken a change. A central that changed its mind faster than it takes them, it is told what that wants
-    /// now.
+    /// Continues after the program has processed a change. A central that changes its subscriptions faster than the
+    /// program processes them is reported with the current state.
     private func catchUp(_ connection: Connection) {
         let missed = shared { shared -> ([(Subscription, Bool)], Handed<CBCentral>)? in
             guard let link = shared.links[connection.peer], link.connection === connection,
@@ -93,17 +94,17 @@ extension PeripheralManagerHandle {
             return (all, link.central)
         }
         guard let (subscriptions, central) = missed else { return }
-        coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program takes it.")
+        coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program processes it.")
         for (subscription, isOn) in subscriptions { tellSubscription(isOn, subscription, central) }
     }
 
-    /// Tells the program, on its queue.
+    /// Reports a subscription to the program, on its queue.
     private func tellSubscription(
         _ isSubscribed: Bool, _ subscription: Subscription, _ central: Handed<CBCentral>
     ) {
         guard let manager else { return }
         let subject = subscription.characteristic.object
-        // One that has been removed meanwhile has no subscribers.
+        // A characteristic that was removed meanwhile has no subscribers.
         let isOffered = shared { $0.characteristics.values.contains { $0.object === subject } }
         guard isOffered || !isSubscribed, subject.setSubscribed(isSubscribed, central.object) else { return }
         if isSubscribed {
@@ -113,7 +114,7 @@ extension PeripheralManagerHandle {
         }
     }
 
-    /// Takes note of how quickly values shall reach a central; says whether it is connected.
+    /// Records the latency for a central; returns whether it is connected.
     func setLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) -> Bool {
         shared { $0.links[central.address]?.latencies.append(latency) ?? false }
     }
@@ -131,8 +132,8 @@ extension PeripheralManagerHandle {
             do throws(BluetoothError) {
                 _ = try await connection.requestParameters(request)
             } catch {
-                // It is the central that decides.
-                coreBluetoothLog.notice("the connection latency stays what it is: \(error)")
+                // The central decides.
+                coreBluetoothLog.notice("the connection latency is unchanged: \(error)")
             }
         }
     }
@@ -156,7 +157,7 @@ extension PeripheralManagerHandle {
                     do throws(BluetoothError) {
                         for try await channel in listener {
                             self?.opened(channel)
-                            // The next is taken when the program has this one; those that come meanwhile are in the
+                            // The next is accepted when the program has processed this one; later ones wait in the
                             // listener's backlog.
                             await self?.callbacks.isTold()
                         }

@@ -3,14 +3,14 @@ import BluetoothLE
 import Foundation
 import Logging
 
-// The values that a program sends to its subscribers. Each link has a queue and somebody who works it off, so that none
-// waits for another; the program waits when too many values are on their way to any of them. A link that takes nothing for
-// too long is not waited for while there are others that do: it misses what is sent meanwhile to others as well.
+// The values that a program sends to its subscribers. Each link has a queue and a task that sends it, so that none
+// waits for another; the program waits when too many values are queued for any of them. A link that accepts nothing for
+// too long is not waited for while others do: it misses values that are sent to others meanwhile.
 extension PeripheralManagerHandle {
-    /// How long a link may take nothing before the others are not held up by it any more.
+    /// The time a link may accept nothing before it no longer delays the others.
     static let patience = Duration.seconds(2)
 
-    /// Takes a value for subscribers; false when there is no room for it.
+    /// Queues a value for subscribers; false when there is no room for it.
     func update(
         _ value: [UInt8], of characteristic: CBMutableCharacteristic, for centrals: [CBCentral]?
     ) -> Bool {
@@ -28,7 +28,7 @@ extension PeripheralManagerHandle {
             }
             let targets = shared.hasTaker ? wanting.filter { !shared.isStalled($0.connection) } : wanting
             guard wanting.isEmpty || !targets.isEmpty else {
-                // Nobody that wants it takes anything now.
+                // No subscriber accepts anything now.
                 shared.outbox.flow.cancel()
                 shared.outbox.isWaiting = true
                 return (false, nil)
@@ -39,27 +39,28 @@ extension PeripheralManagerHandle {
             return (true, (update, targets))
         }
         guard let order else {
-            if isTaken { misuse("\(characteristic.uuid) is not offered; its value is not sent.") }
+            if isTaken { misuse("\(characteristic.uuid) is not published; its value is not sent.") }
             return isTaken
         }
         let missing = order.targets.filter { !$0.updates.append(order.update) }
         let isRefused = !missing.isEmpty && missing.count == order.targets.count
         let isAnyLeft = shared { shared -> Bool in
             let left = missing.filter { shared.links[$0.connection.peer]?.connection === $0.connection }
-            // It has too much to take already, or is about to end; either way it is told of when that is over.
+            // Its queue is full already, or it is about to end; either way an event follows when that is over.
             for link in left { shared.outbox.stalled.insert(ObjectIdentifier(link.connection)) }
             if isRefused, !left.isEmpty { shared.outbox.isWaiting = true }
             return !left.isEmpty
         }
         for link in missing {
             if !isRefused {
-                coreBluetoothLog.notice("\(link.connection.peer) misses a value: too many wait, or its link has ended.")
+                coreBluetoothLog.notice(
+                    "\(link.connection.peer) misses a value: too many are queued, or its link has ended.")
             }
             settle(order.update.number, of: link.connection)
         }
         if order.targets.isEmpty { settle(order.update.number, of: nil) }
         guard isRefused else { return true }
-        // Those that have ended are not among the links any more, and others may want it.
+        // Ended links have been removed, and other subscribers may remain.
         return isAnyLeft ? false : update(value, of: characteristic, for: centrals)
     }
 
@@ -89,18 +90,18 @@ extension PeripheralManagerHandle {
             }
             let takesAgain = shared { [isUp] shared -> Bool in
                 if isUp { return shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil }
-                // It takes nothing any more, and soon is not among the links.
+                // It accepts nothing any more, and is about to be removed.
                 shared.outbox.stalled.insert(ObjectIdentifier(connection))
                 return false
             }
             settle(update.number, of: connection)
             if takesAgain { takersChanged() }
         }
-        // What was not sent to it holds up nobody.
+        // Its unsent values delay no other link.
         settle(nil, of: connection)
     }
 
-    /// A link has taken nothing for long.
+    /// Records that a link has accepted nothing for a long time.
     private func stalled(_ connection: Connection) {
         let isPassedOver = shared { shared -> Bool in
             guard shared.links[connection.peer]?.connection === connection else { return false }
@@ -108,17 +109,17 @@ extension PeripheralManagerHandle {
             return shared.hasTaker
         }
         guard isPassedOver else { return }
-        coreBluetoothLog.notice("\(connection.peer) takes no values, and is not waited for.")
+        coreBluetoothLog.notice("\(connection.peer) accepts no values, and is not waited for.")
         takersChanged()
     }
 
-    /// Who takes values is not who did before: what has stalled is not waited for while somebody does, and a program that
-    /// waits for somebody to take a value tries again.
+    /// Reacts to a change of the links that accept values: stalled ones are not waited for while others accept, and a
+    /// program that waits for room tries again.
     func takersChanged() {
         let (passedOver, isDue) = shared { shared -> ([Connection], Bool) in
             let connections = shared.hasTaker ? shared.links.values.map(\.connection) : []
             let passedOver = connections.filter { shared.isStalled($0) }
-            // Where there is no room, it is told when there is some.
+            // If there is no room, the program is notified when there is.
             let isDue = shared.outbox.isWaiting && shared.outbox.flow.canSend
             if isDue { shared.outbox.isWaiting = false }
             return (passedOver, isDue)
@@ -128,7 +129,8 @@ extension PeripheralManagerHandle {
         post { $1?.peripheralManagerIsReady(toUpdateSubscribers: $0) }
     }
 
-    /// A link has taken a value, nil for all there are, or is not waited for; tells the program when it may send more.
+    /// Records that a link has sent a value, nil for all, or is not waited for; notifies the program when it may send
+    /// more.
     private func settle(_ number: UInt64?, of connection: Connection?) {
         let isDue = shared { shared -> Bool in
             var isDue = false
@@ -153,9 +155,9 @@ extension PeripheralManagerHandle {
 }
 
 extension PeripheralManagerHandle.Shared {
-    /// Whether there is a subscriber that takes values.
+    /// Whether there is a subscriber that accepts values.
     var hasTaker: Bool { links.values.contains { !$0.subscriptions.isEmpty && !isStalled($0.connection) } }
 
-    /// Whether a link has taken nothing for too long.
+    /// Whether a link has accepted nothing for too long.
     func isStalled(_ connection: Connection) -> Bool { outbox.stalled.contains(ObjectIdentifier(connection)) }
 }

@@ -5,43 +5,43 @@ import Foundation
 import Logging
 import Synchronization
 
-/// A peripheral manager's side of the radio, behind ``CBPeripheralManager``: the state, the services, the centrals, what is
-/// advertised and what is sent.
+/// The part of a ``CBPeripheralManager`` that any thread may use: the state, the services, the centrals, advertising
+/// and pending values.
 final class PeripheralManagerHandle: Sendable {
-    /// A service that is offered.
+    /// A service being published, or published.
     struct Offer {
         let service: Handed<CBMutableService>
-        /// Nil until it is there.
+        /// Nil until it is published.
         var published: PublishedServices?
         var handles: [AttributeHandle] = []
     }
 
-    /// What a central wants to be sent of a characteristic.
+    /// A central's subscription to a characteristic.
     struct Subscription {
         let characteristic: Handed<CBMutableCharacteristic>
         var configuration: ClientCharacteristicConfiguration
     }
 
-    /// A central that is connected.
+    /// A connected central.
     struct Link {
         let central: Handed<CBCentral>
         let connection: Connection
-        /// How quickly values shall reach it.
+        /// The requested connection latencies.
         let latencies: RequestQueue<CBPeripheralManagerConnectionLatency>
-        /// The values for it that have not been begun.
+        /// The queue of its values.
         let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
         var subscriptions: [AttributeHandle: Subscription] = [:]
         var backlog = Backlog()
     }
 
-    /// The changes of a central's subscriptions that wait for the program.
+    /// The number of a central's subscription changes that wait for the program.
     struct Backlog {
-        /// How many may wait; of a central that makes more only the last state is told.
+        /// The maximum; beyond it only the last state is reported.
         static let limit = 64
         private var count = 0
         private var hasMissed = false
 
-        /// A change is to be told; false when too many wait.
+        /// Adds a change to report; false when too many are queued.
         mutating func begin() -> Bool {
             guard count < Self.limit else {
                 hasMissed = true
@@ -51,7 +51,7 @@ final class PeripheralManagerHandle: Sendable {
             return true
         }
 
-        /// One has been told; says whether others were not, and none waits.
+        /// Removes a reported change; returns whether others were dropped and none is queued.
         mutating func end() -> Bool {
             count -= 1
             guard count == 0, hasMissed else { return false }
@@ -60,7 +60,7 @@ final class PeripheralManagerHandle: Sendable {
         }
     }
 
-    /// A value on its way to a subscriber.
+    /// A value queued for a subscriber.
     struct Update: Sendable {
         let number: UInt64
         let value: [UInt8]
@@ -69,9 +69,9 @@ final class PeripheralManagerHandle: Sendable {
 
     struct Advertising {
         var isOn = false
-        /// Whether it goes on when the adapter is on again.
+        /// Whether it resumes when the adapter is on again.
         var isPaused = false
-        /// Counts what the program has advertised; what belongs to an earlier one is of no interest any more.
+        /// The number of the program's advertising request; events of an earlier one are discarded.
         var number = 0
     }
 
@@ -79,9 +79,9 @@ final class PeripheralManagerHandle: Sendable {
     struct Outbox {
         var flow = WriteFlow(credits: 64)
         var lastNumber: UInt64 = 0
-        /// The values that are on their way, and the links that have not taken them.
+        /// The pending values, and the links that have not sent them.
         var onTheWay: [UInt64: Set<ObjectIdentifier>] = [:]
-        /// The links that have taken nothing for too long; they are not waited for while others take something.
+        /// The links that have accepted nothing for too long; they are not waited for while others accept.
         var stalled: Set<ObjectIdentifier> = []
         /// Whether the program was told that a value was not sent.
         var isWaiting = false
@@ -112,7 +112,7 @@ final class PeripheralManagerHandle: Sendable {
 
     var manager: CBPeripheralManager? { owner.object }
 
-    /// Calls back with the manager and its delegate, if the program still has them.
+    /// Calls back with the manager and its delegate, if the program still retains them.
     func post(
         _ body: @escaping @Sendable (CBPeripheralManager, (any CBPeripheralManagerDelegate)?) -> Void
     ) {
@@ -124,12 +124,12 @@ final class PeripheralManagerHandle: Sendable {
 
     // MARK: Life
 
-    /// Begins to follow the adapter.
+    /// Starts to follow the adapter.
     func begin() {
         radio.soon { [self] in $0.open(self) }
     }
 
-    /// Ends everything: the program has no manager any more.
+    /// Ends everything: the program has released the manager.
     func close() {
         removeServices { _ in true }
         let listeners = shared { $0.listeners.values.map { $0 } }
@@ -137,14 +137,14 @@ final class PeripheralManagerHandle: Sendable {
         radio.soon { [self] in $0.close(self) }
     }
 
-    /// Tells the program how the adapter stands.
+    /// Reports the adapter's state to the program.
     func radioChanged(_ state: CBManagerState) {
         post { [self] manager, delegate in
             manager.shared { $0 = state }
             shared { shared in
                 switch state {
                 case .poweredOn:
-                    // What was paused goes on by itself, unless the program begins anew.
+                    // Paused advertising resumes automatically, unless the program starts anew.
                     if shared.advertising.isPaused { shared.advertising.isOn = true }
                 case .poweredOff:
                     shared.advertising.isPaused = shared.advertising.isPaused || shared.advertising.isOn
@@ -194,7 +194,7 @@ final class PeripheralManagerHandle: Sendable {
         radio.soon { [self] in $0.hub(of: self)?.advertise { [self] in await takeBack() } }
     }
 
-    /// Ends what is advertised.
+    /// Ends the advertising set.
     func takeBack() async {
         let set = advertised.withLock { set in
             defer { set = nil }
@@ -225,7 +225,7 @@ final class PeripheralManagerHandle: Sendable {
         } catch {
             coreBluetoothLog.warning("\(error)")
             post { [self] manager, delegate in
-                // What has gone on by itself after a pause has been taken back for this.
+                // A set that has resumed after a pause was removed for this one.
                 shared {
                     if $0.advertising.number == number {
                         ($0.advertising.isOn, $0.advertising.isPaused) = (false, false)
@@ -282,7 +282,7 @@ final class PeripheralManagerHandle: Sendable {
                 return true
             }
             if isWanted {
-                // A bonded central may have subscribed as soon as it was there.
+                // A bonded central may have subscribed as soon as it was published.
                 for link in shared({ Array($0.links.values) }) {
                     let own = link.connection.peerSubscriptionsNow.filter { handles.contains($0.characteristic) }
                     for subscription in own { take(subscription, of: link.connection) }
@@ -298,7 +298,7 @@ final class PeripheralManagerHandle: Sendable {
         }
     }
 
-    /// Takes services back; returns the subscriptions that have gone with them and that the program knows of.
+    /// Removes published services; returns their subscriptions that the program knows of.
     @discardableResult
     func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, Handed<CBCentral>)] {
         typealias Silenced = (Subscription, Handed<CBCentral>)
@@ -346,7 +346,7 @@ final class PeripheralManagerHandle: Sendable {
         shared { $0.links[address]?.central.object } ?? CBCentral(address)
     }
 
-    /// Takes in how long a value may be for a central that asks for something.
+    /// Records the maximum length of a value for a central that sends a request.
     func learnLength(of connection: Connection) {
         guard let link = shared({ $0.links[connection.peer] }) else { return }
         link.central.object.setMaximumUpdateValueLength(link.connection.maximumCommandLengthNow)

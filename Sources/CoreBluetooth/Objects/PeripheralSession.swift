@@ -4,19 +4,19 @@ import BluetoothSockets
 import Foundation
 import Logging
 
-/// What a program asks of a connected peripheral, in order: a request is begun when the one before it has been answered,
-/// and a write without response when every request before it has been begun.
+/// The program's requests to a connected peripheral, in order: a request starts when the one before it has been
+/// answered, and a write without response when every request before it has started.
 struct PeripheralSession: Sendable {
     let handle: PeripheralHandle
     /// The link, held for as long as the session lasts.
     let hold: LinkHold
-    /// The program's wish that the session fulfils.
+    /// The connection request that the session serves.
     let attempt: Int
 
     private var connection: Connection { hold.connection }
     private var radio: Radio { handle.radio }
 
-    /// Does what is asked, until no more can be.
+    /// Performs requests until there are no more.
     func work(_ requests: RequestQueue<PeripheralRequest>, on radio: isolated Radio) async {
         await withTaskGroup(of: Void.self) { group in
             var isBusy = false
@@ -48,7 +48,7 @@ struct PeripheralSession: Sendable {
         didSend()
     }
 
-    /// The kernel has a write without response, so there is room for another.
+    /// Records that the kernel has accepted a write without response, so that there is room for another.
     private func didSend() {
         guard handle.shared({ $0.wish.attempt == attempt && $0.traffic.flow.didSend() }) else { return }
         handle.tell(attempt) { peripheral, delegate in
@@ -57,7 +57,7 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    /// Does a request; says by `hasBegun` when what follows it in the queue may follow it on the air.
+    /// Performs a request; `hasBegun` is resolved when the next one in the queue may follow on the air.
     private func perform(_ request: PeripheralRequest, _ hasBegun: Promise<Void, Never>) async {
         if case .write = request {} else { hasBegun.succeed() }
         defer { hasBegun.succeed() }
@@ -96,13 +96,13 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    /// Whether the program is told of an error: not of one that comes from the connection's end: nobody is called back
-    /// then. What the peripheral has refused before is told, also where the pairing it wanted has cost the connection.
+    /// Whether to report an error: not one of the connection's end, after which no request is called back. A refusal by
+    /// the peripheral is reported even if the pairing that it requires has cost the connection.
     private static func isTold(_ error: BluetoothError, isConnected: Bool) -> Bool {
         error.code == .pairingFailed || isConnected && error.code != .cancelled
     }
 
-    /// Tells of an error, if the program is told of it.
+    /// Reports an error, if it is one to report.
     private func ifItFails(
         _ body: () async throws(BluetoothError) -> Void, tell: (any Error) -> Void
     ) async {
@@ -125,14 +125,14 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    /// Calls the delegate back with the answer to a request.
+    /// Calls the delegate with the answer to a request.
     private func answer(_ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
         handle.answer(attempt, body)
     }
 
     // MARK: Name
 
-    /// Asks the peripheral for its name, which may be another than the one it advertises (Core Vol 3 Part C §12.1).
+    /// Reads the peripheral's name, which may differ from the advertised one (Core Vol 3 Part C §12.1).
     func readName() async {
         do throws(BluetoothError) {
             let found = try await connection.readValues(of: .deviceName)
@@ -146,7 +146,7 @@ struct PeripheralSession: Sendable {
                 if isNews { delegate?.peripheralDidUpdateName(peripheral) }
             }
         } catch {
-            // One that does not tell its name keeps the one it advertises.
+            // A device without a readable name keeps the advertised one.
             coreBluetoothLog.debug("\(error)")
         }
     }
@@ -166,7 +166,8 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    /// Discovers what is in a service: all was, together with the services, unless the peripheral has changed it.
+    /// Discovers the content of a service: everything was discovered together with the services, unless the peripheral
+    /// has changed it.
     private func discover(
         in service: Handed<CBService>,
         _ tell: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
@@ -191,8 +192,8 @@ struct PeripheralSession: Sendable {
 
     // MARK: Values
 
-    /// Asks for something. `tell` is called with the outcome in order with values, but not with an error that comes from
-    /// the connection's end; see ``isTold(_:isConnected:)``.
+    /// Sends a request. `tell` is called with the result in order with values, but not with an error of the
+    /// connection's end; see ``isTold(_:isConnected:)``.
     private func ask(
         _ request: LinkRequest, _ hasBegun: Promise<Void, Never> = Promise(),
         tell: @escaping @Sendable ([UInt8], (any Error)?) -> Void
@@ -253,7 +254,7 @@ struct PeripheralSession: Sendable {
         await ask(.write(value, to: remote)) { tell($1) }
     }
 
-    /// What is wrong with the length of a value that is to be written; nil when nothing is.
+    /// The error for the length of a value to write; nil if it is valid.
     private func lengthError(of value: [UInt8]) -> CBATTError? {
         value.count <= AttributeProtocol.maximumAttributeValueLength ? nil : CBATTError(.invalidAttributeValueLength)
     }
@@ -282,11 +283,11 @@ struct PeripheralSession: Sendable {
         let wasOn = handle.shared { $0.database.notifying[value] != nil }
         if wasOn == isOn { return tell(nil) }
         if isOn {
-            // The first value may come ahead of the peripheral's answer.
+            // The first value may arrive before the peripheral's answer.
             handle.shared { $0.database.notifying[value] = characteristic }
             await radio.want(value, by: descriptor, hold)
         } else if await !radio.unwant(value, hold) {
-            // Another manager wants it still.
+            // Another manager still has a subscription.
             handle.shared { $0.database.notifying[value] = nil }
             return tell(nil)
         }
@@ -300,7 +301,7 @@ struct PeripheralSession: Sendable {
 
     private func stopNotifying(_ characteristic: Handed<CBCharacteristic>) async {
         let limit = PeripheralHandle.valueLimit
-        misuse("\(limit) values wait to be taken, so \(characteristic.object.uuid) notifies no more.")
+        misuse("\(limit) values are queued for the program, so \(characteristic.object.uuid) was unsubscribed.")
         if let remote = characteristic.object.remote,
             let descriptor = remote.descriptor(.clientCharacteristicConfiguration),
             await radio.unwant(remote.valueHandle, hold)

@@ -1,12 +1,12 @@
 import BluetoothLE
 import Foundation
 
-/// A service of a program in the terms of the attribute server, and where its values will be.
+/// A program's service as an attribute server's service, with the positions of its values.
 struct ServiceLayout: Sendable {
     let service: GATTService
     let characteristics: [Handed<CBMutableCharacteristic>]
 
-    /// - Throws: ``CBError`` when the service cannot be offered.
+    /// - Throws: ``CBError`` when the service cannot be published.
     init(_ service: CBMutableService) throws {
         let uuid = service.uuid.bluetooth
         guard uuid != .genericAccess, uuid != .genericAttribute else { throw CBError(.uuidNotAllowed) }
@@ -23,7 +23,7 @@ struct ServiceLayout: Sendable {
             characteristics: try own.map { try $0.layout })
     }
 
-    /// Where the values are when the service's declaration is at `start`.
+    /// The handles of the values if the service's declaration is at `start`.
     func valueHandles(from start: AttributeHandle) -> [AttributeHandle] {
         var next = Int(start.rawValue) + 1 + service.includedServices.count
         return service.characteristics.map { characteristic in
@@ -36,7 +36,7 @@ struct ServiceLayout: Sendable {
 extension CBMutableCharacteristic {
     fileprivate var layout: GATTCharacteristic {
         get throws {
-            // A value that the system answers with can only be read.
+            // A cached value can only be read.
             if value != nil,
                 properties != .read || !permissions.isSubset(of: [.readable, .readEncryptionRequired])
             {
@@ -63,7 +63,7 @@ extension CBMutableCharacteristic {
                         permissions: isEncrypted ? [.read, .write, .writeEncrypted] : [.read, .write]))
             }
             for descriptor in descriptors ?? [] {
-                // The system's own.
+                // Added by the system.
                 if descriptor.uuid.bluetooth == .clientCharacteristicConfiguration { continue }
                 guard let bytes = CBDescriptor.bytes(descriptor.value, of: descriptor.uuid.bluetooth) else {
                     throw CBError(.invalidParameters)

@@ -1,26 +1,25 @@
 import Foundation
 
-/// What the two streams of a channel have in common: where their delegate is told what.
+/// The events of a channel's stream, delivered on the run loops in which it is scheduled.
 ///
-/// Foundation's streams on Linux know files and memory alone, and nobody tells their delegates anything; these tell
-/// theirs on the run loops in which they are scheduled. An event is told once, however often it has come about since,
-/// and only if it is still so: a delegate that was told of bytes reads without having to wait. Unchecked, since run
-/// loops are not Sendable; all there is is locked.
+/// Foundation's streams on Linux support only files and memory, and call no delegates; these call theirs. An event is
+/// delivered once, however often it has occurred since, and only if it still applies: a delegate that is notified of
+/// bytes can read without waiting. Unchecked, since run loops are not Sendable; all state is locked.
 final class StreamEvents: @unchecked Sendable {
     private struct State {
         weak var stream: Stream?
         weak var delegate: (any StreamDelegate)?
         var places: [(loop: RunLoop, mode: RunLoop.Mode)] = []
-        /// What is to be told, in this order.
+        /// The events to deliver, in order.
         var waiting: [Stream.Event] = []
-        /// Whether a run loop is going to tell it.
+        /// Whether a run loop is scheduled to deliver them.
         var isScheduled = false
         var isTrue: @Sendable (Stream.Event) -> Bool = { _ in true }
     }
 
     private let state = Locked(State())
 
-    /// - Parameter isTrue: says whether an event is still worth telling.
+    /// - Parameter isTrue: returns whether an event still applies.
     func attach(_ stream: Stream, _ isTrue: @escaping @Sendable (Stream.Event) -> Bool) {
         state { ($0.stream, $0.isTrue) = (stream, isTrue) }
     }
@@ -38,13 +37,13 @@ final class StreamEvents: @unchecked Sendable {
     func remove(from loop: RunLoop, _ mode: RunLoop.Mode) {
         state { state in
             state.places.removeAll { $0.loop === loop && $0.mode == mode }
-            // What was to be told there is told where it is scheduled next.
+            // Pending events are delivered where the stream is scheduled next.
             state.isScheduled = false
         }
         wake()
     }
 
-    /// Tells the delegate on the run loop, as soon as there is one.
+    /// Delivers an event on the run loop, as soon as there is one.
     func tell(_ event: Stream.Event) {
         state { state in
             if !state.waiting.contains(event) { state.waiting.append(event) }
@@ -59,7 +58,7 @@ final class StreamEvents: @unchecked Sendable {
             return place
         }
         guard let place else { return }
-        // A timer wakes a run loop that waits, which a block alone does not.
+        // A timer wakes a waiting run loop, which a block alone does not.
         let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.tellNext() }
         place.loop.add(timer, forMode: place.mode)
     }

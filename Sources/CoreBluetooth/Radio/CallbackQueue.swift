@@ -4,12 +4,12 @@ import BluetoothPrimitives
 import Dispatch
 import Synchronization
 
-/// Calls a program back on its queue: one callback after the other, in the order they were posted, never from within
-/// the program's own call.
+/// The queue of a program's callbacks: one after the other, in the order they were posted, never from within the
+/// program's own call.
 ///
-/// There is one block on the queue at a time, so a queue that runs several blocks at once does no harm. Who posts keeps
-/// the number of callbacks that wait within bounds: requests are counted until they are answered, values until they are
-/// taken, and a scan waits.
+/// There is one block on the dispatch queue at a time, so a concurrent queue is harmless. The number of queued
+/// callbacks is bounded by the callers: requests are counted until they are answered, values until they are processed,
+/// and a scan waits.
 final class CallbackQueue: Sendable {
     typealias Callback = @Sendable () -> Void
 
@@ -18,14 +18,14 @@ final class CallbackQueue: Sendable {
         var isScheduled = false
     }
 
-    /// How many callbacks go in one block, so that others have their turn on a queue that is the program's main one.
+    /// The number of callbacks in one block, so that other work has its turn on a main queue.
     private static let callbacksPerBlock = 64
 
     private let queue: DispatchQueue
     private let hold: (any SimulationHold)?
     private let state = Mutex(State())
 
-    /// Calls back on `queue`; simulated time, where there is any, stands still meanwhile.
+    /// Calls back on `queue`; simulated time, if any, is paused meanwhile.
     init(_ queue: DispatchQueue?, hold: (any SimulationHold)? = nil) {
         self.queue = queue ?? .main
         self.hold = hold
@@ -42,7 +42,7 @@ final class CallbackQueue: Sendable {
         queue.async { self.run() }
     }
 
-    /// Waits until the program has been told everything so far.
+    /// Waits until all callbacks posted so far have run.
     func isTold() async {
         let isTold = Promise<Void, Never>()
         post { isTold.succeed() }

@@ -2,12 +2,13 @@ import BluetoothSockets
 import BluetoothLE
 import Logging
 
-// The links that are made to devices, and that all managers share.
+// The links that are created to devices, and that all managers share.
 extension Radio {
-    /// Holds the link to a device, which is made if there is none; waits until it is up. Who throws does not hold it.
+    /// Holds the link to a device, which is created if there is none; waits until it is up. A call that throws does not
+    /// hold it.
     /// - Parameters:
-    ///   - holder: who holds it.
-    ///   - takeNews: told what the device tells, on the loop and in its order.
+    ///   - holder: the holder.
+    ///   - takeNews: receives the device's events, on the loop and in the order received.
     func join(
         _ address: BluetoothAddress, _ holder: ObjectIdentifier, _ options: ConnectionOptions,
         takeNews: @escaping SharedLink.NewsHandler
@@ -35,13 +36,14 @@ extension Radio {
         }
     }
 
-    /// Lets go of a link; it ends when nobody else holds it.
+    /// Releases a link; it ends when it has no other holder.
     func leave(_ hold: LinkHold) async {
         if let link = links[hold.link] { await leave(link, hold.holder) }
     }
 
-    /// Asks a device for something; returns when `answer` has been told the outcome, on the loop and in order with values.
-    /// - Parameter hasBegun: resolved when what follows may follow on the air.
+    /// Sends a request to a device; returns when `answer` was called with the result, on the loop and in order with
+    /// values.
+    /// - Parameter hasBegun: resolved when the next request may follow on the air.
     func ask(
         _ request: LinkRequest, _ hold: LinkHold, _ hasBegun: Promise<Void, Never>,
         _ answer: @escaping SharedLink.Answer
@@ -50,31 +52,31 @@ extension Radio {
         await hold.connection.perform(request, as: link.willAsk(hasBegun, answer))
     }
 
-    /// Takes note that a holder wants to be told a value; returns when the device may be asked for it.
+    /// Registers a holder's subscription to a value; returns when the device may be sent the request.
     func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ hold: LinkHold) async {
         guard let link = links[hold.link] else { return }
         link.want(handle, by: descriptor, hold.holder)
         await link.silencing?.value
     }
 
-    /// Takes note that a holder does not want to be told a value any more; says whether nobody does.
+    /// Removes a holder's subscription to a value; returns whether there is no other.
     func unwant(_ handle: AttributeHandle, _ hold: LinkHold) -> Bool {
         links[hold.link]?.unwant(handle, hold.holder)
         return !isWanted(handle, of: hold.link)
     }
 
     /// Whether a device is one that a manager has connected to.
-    /// - Parameter peer: any of the addresses that the kernel knows it by.
+    /// - Parameter peer: any of the addresses by which the kernel knows it.
     func isConnectedFromHere(_ peer: BluetoothAddress) async -> Bool {
         for link in links.all where await link.isOurs(peer) { return true }
         return false
     }
 
-    // The adapter and its connections live on this loop, so nothing comes between when they are asked.
+    // The adapter and its connections live on this loop, so nothing can change between these calls.
     private func link(to address: BluetoothAddress) async -> SharedLink {
         if let link = links[address], await link.isOpen { return link }
         let link = links.add(to: address)
-        // A central that is connected need not be connected to.
+        // A connected central need not be connected to.
         if let central = central(address) {
             link.adopt(central)
             isUp(address)
@@ -106,7 +108,7 @@ extension Radio {
         links[id]?.isWanted(handle) ?? false
     }
 
-    /// Asks a device no more for what nobody wants. One that refuses goes on sending, and nobody is told.
+    /// Unsubscribes from values without a subscriber. A device that refuses continues to send, which is ignored.
     private func silence(_ unwanted: SharedLink.Wanted, of link: SharedLink, over connection: Connection) {
         let unwanted = unwanted.sorted { $0.key < $1.key }
         link.silencing = Task(executorPreference: loop) { [weak self, id = link.id, before = link.silencing] in

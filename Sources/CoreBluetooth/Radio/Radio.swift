@@ -4,51 +4,51 @@ import BluetoothLoop
 import Logging
 import Synchronization
 
-/// The adapter that all managers of the program share, and how it stands in Core Bluetooth's terms.
+/// The adapter that all managers of the program share, with its state in Core Bluetooth's terms.
 ///
-/// It is the one actor, and owns what lives on the loop: the managers' work and the links. What a program's objects keep are
-/// handles, which say ``LoopActor/soon(_:)`` what they want.
+/// It is the one actor, and owns the objects on the loop: the managers' components and the links. The program's objects
+/// retain handles, which schedule work by ``LoopActor/soon(_:)``.
 ///
-/// The adapter is opened when the first manager wants it, followed through everything that happens to it, and closed when the
-/// last manager has gone.
+/// The adapter is opened for the first manager, followed through every change, and closed when the last manager has
+/// been released.
 actor Radio: LoopActor {
     nonisolated let loop: EventLoop
     nonisolated let kernel: any BluetoothKernel
     nonisolated let log: Logger
-    /// Who is connected by whichever manager, and with which services as far as they are known.
+    /// The devices connected by any manager, with their services as far as they are known.
     nonisolated let connected = Mutex<[BluetoothAddress: Set<BluetoothUUID>]>([:])
-    /// How many components and handles there are.
+    /// The number of components and handles.
     nonisolated let components: ComponentCount
     private let mark: ComponentCount.Mark
     private let configuration: CBLinux.Configuration
-    /// Whether the controller hears extended advertisements; not so until it has told.
+    /// Whether the controller receives extended advertising PDUs; false until it has reported that.
     nonisolated let isExtended = Mutex(false)
     /// The links that managers hold; see Radio+Links.
     let links: LinkTable
-    /// What the managers have here, by their handles.
+    /// The managers' components, by their handles.
     private var managers: [ObjectIdentifier: any ManagerHub] = [:]
     private var acceptance = Acceptance()
     private var following = Following()
 
-    /// Takes the links that centrals make, while there is a manager to tell of them.
+    /// The acceptance of incoming links, while there is a manager for them.
     private struct Acceptance {
         var task: Task<Void, Never>?
         var incoming: IncomingConnections?
     }
 
-    /// Follows the adapter, while there is a manager.
+    /// The following of the adapter, while there is a manager.
     private struct Following {
         var adapter: Adapter?
         var state = CBManagerState.unknown
         var task: Task<Void, Never>?
-        /// What rights the program lacks.
+        /// The privileges that the program lacks.
         var obstacles = HostObstacles()
         var absenceTimer: LoopTimer?
-        /// Resolved when the adapter is not followed any more.
+        /// Resolved when the adapter is no longer followed.
         var missing: Promise<Bool, Never>?
     }
 
-    /// How long an adapter that has gone may take to come back before there is none.
+    /// The time an absent adapter may take to come back before another is used.
     private static let absenceLimit = Duration.seconds(10)
 
     private struct Key: Hashable {
@@ -58,7 +58,7 @@ actor Radio: LoopActor {
 
     private static let all = Mutex<[Key: WeakReference<Radio>]>([:])
 
-    /// The one for the adapter of `configuration`.
+    /// The radio of `configuration`.
     static func shared(_ configuration: CBLinux.Configuration, log: Logger) throws(BluetoothError) -> Radio {
         let kernel = try configuration.makeKernel()
         let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
@@ -70,7 +70,7 @@ actor Radio: LoopActor {
         }
     }
 
-    /// Whether the adapter of `configuration` hears extended advertisements, as far as a manager has found out.
+    /// Whether the adapter of `configuration` receives extended advertising PDUs, as far as a manager has found out.
     static func isExtended(_ configuration: CBLinux.Configuration) -> Bool {
         guard let kernel = try? configuration.makeKernel() else { return false }
         let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
@@ -90,7 +90,7 @@ actor Radio: LoopActor {
 
     deinit {
         let key = Key(kernel: ObjectIdentifier(kernel), selector: configuration.selector)
-        // There may be another by now, whose last reference must not go while the lock is held.
+        // There may be another by now, whose last reference must not be released while the lock is held.
         let other = Self.all.withLock { all in
             let other = all[key]?.object
             if other == nil { all[key] = nil }
@@ -104,17 +104,17 @@ actor Radio: LoopActor {
 
     // MARK: Managers
 
-    /// A manager begins; it is told how the adapter stands, now if that is known, and whenever it changes.
+    /// Adds a manager; reports the adapter's state to it, now if it is known, and whenever it changes.
     func open(_ hub: any ManagerHub, for handle: AnyObject) {
         managers[ObjectIdentifier(handle)] = hub
         if following.state != .unknown { tell(hub) }
         beginToFollow()
     }
 
-    /// What a manager has here; nil when it has gone.
+    /// The component of a manager; nil when the manager has been released.
     func hub(for handle: AnyObject) -> (any ManagerHub)? { managers[ObjectIdentifier(handle)] }
 
-    /// A manager has gone.
+    /// Removes a manager that was released.
     func close(_ handle: AnyObject) {
         managers.removeValue(forKey: ObjectIdentifier(handle))?.close()
         stopIfUnused()
@@ -129,7 +129,7 @@ actor Radio: LoopActor {
     private func stopIfUnused() {
         if servers.isEmpty { acceptance.task?.cancel() }
         guard !isUsed else { return }
-        // Whoever comes next follows an adapter that is opened anew, while this one is still being opened or closed.
+        // A new manager opens the adapter anew, while this one may still be being opened or closed.
         following.task?.cancel()
         following = Following()
     }
@@ -141,25 +141,25 @@ actor Radio: LoopActor {
         for hub in managers.values { tell(hub) }
     }
 
-    /// Takes services back.
+    /// Removes published services.
     func withdraw(_ services: [PublishedServices]) async {
         for services in services { await services.withdraw() }
     }
 
     // MARK: Centrals
 
-    /// Has the links that centrals make told to a manager that asks for it: those that are up, and those to come.
+    /// Reports the links that centrals create to a manager that requests it: present and future ones.
     func serve(_ hub: any ManagerHub) {
         for connection in acceptance.incoming?.connections ?? [] { hub.take(connection) }
         accept()
     }
 
-    /// The newest link that a central has made from an address: one before it may still be here.
+    /// The newest link that a central has created from an address: an earlier one may still exist.
     func central(_ address: BluetoothAddress) -> Connection? {
         acceptance.incoming?.connections.last { $0.peer == address }
     }
 
-    /// Takes the links that centrals make, for as long as somebody wants them and there is an adapter.
+    /// Accepts the links that centrals create, as long as a manager receives them and there is an adapter.
     private func accept() {
         guard acceptance.task == nil, !servers.isEmpty, let adapter else { return }
         acceptance.task = Task(executorPreference: loop) { [weak self] in
@@ -168,13 +168,13 @@ actor Radio: LoopActor {
                 await self?.accepting(incoming)
                 for try await connection in incoming { await self?.tell(connection) }
             } catch {
-                if error.code != .cancelled { coreBluetoothLog.warning("no links are taken: \(error)") }
+                if error.code != .cancelled { coreBluetoothLog.warning("no links are accepted: \(error)") }
             }
             await self?.acceptorEnded()
         }
     }
 
-    /// The managers that are told of the links that centrals make.
+    /// The managers that receive the links that centrals create.
     private var servers: [any ManagerHub] { managers.values.filter(\.isServing) }
 
     private func accepting(_ incoming: IncomingConnections) { acceptance.incoming = incoming }
@@ -187,7 +187,7 @@ actor Radio: LoopActor {
         let isWanted = acceptance.task?.isCancelled == true
         acceptance.task = nil
         acceptance.incoming = nil
-        // Somebody has come while it was ending.
+        // A manager was added while it was ending.
         if isWanted { accept() }
     }
 
@@ -209,7 +209,7 @@ actor Radio: LoopActor {
                 let isMissing = await follow(adapter)
                 if following.adapter === adapter { following.adapter = nil }
                 await adapter.close()
-                // It has been away for long; whichever is there next will do.
+                // It has been absent for long; the next present adapter is used.
                 guard isMissing, !Task.isCancelled else { return }
             }
         } catch {
@@ -217,7 +217,7 @@ actor Radio: LoopActor {
         }
     }
 
-    /// Opens the adapter, as soon as there is one that can be used.
+    /// Opens the adapter, as soon as there is a usable one.
     private func open() async throws(BluetoothError) -> Adapter {
         let changes = try await Adapter.changes(on: kernel)
         var iterator = changes.makeAsyncIterator()
@@ -229,7 +229,7 @@ actor Radio: LoopActor {
                     selector, power: configuration.power, bonds: configuration.bonds, on: kernel, log: log)
             } catch {
                 if error.code == .cancelled { throw error }
-                // The same for each adapter that is there already.
+                // The same error for each present adapter is reported once.
                 if error.code != last?.code { report(error) }
                 last = error
             }
@@ -237,7 +237,7 @@ actor Radio: LoopActor {
         throw last ?? BluetoothError(.noAdapter, .init("follow the adapters"), "There is no adapter.")
     }
 
-    /// Follows an adapter until it has been away for too long, which is true, or nothing can be told of it any more.
+    /// Follows an adapter until it has been absent for too long, which returns true, or it cannot be followed any more.
     private func follow(_ adapter: Adapter) async -> Bool {
         let end = Promise<Bool, Never>()
         following.missing = end
@@ -260,12 +260,12 @@ actor Radio: LoopActor {
         return isMissing
     }
 
-    /// Chooses who answers what pairing asks, as far as that is this program's business.
+    /// Sets the pairing agent, if this program is responsible for pairing.
     private func preparePairing(on adapter: Adapter) async {
         do throws(BluetoothError) {
             try await adapter.setPairingAgent(configuration.agent ?? UnattendedPairingAgent(self))
         } catch {
-            // Pairing is the daemon's, or nobody's.
+            // BlueZ's daemon is responsible, or the program lacks the privilege.
             log.debug("\(error)")
         }
     }
@@ -284,7 +284,7 @@ actor Radio: LoopActor {
         following.missing?.succeed(true)
     }
 
-    /// Takes in how the adapter stands at this moment.
+    /// Derives the state from the adapter's now.
     func settle() {
         guard let adapter else { return }
         switch adapter.state {
@@ -318,19 +318,21 @@ actor Radio: LoopActor {
     }
 }
 
-/// What a manager has at the radio, which owns it.
+/// A manager's component at the radio, which owns it.
+//
+// Lives on the loop.
 //
 // Lives on the loop.
 protocol ManagerHub: AnyObject {
-    /// The adapter stands otherwise.
+    /// The adapter's state has changed.
     func radioChanged(_ state: CBManagerState, mayAdvertise: Bool)
 
-    /// Whether it is told of the links that centrals make.
+    /// Whether the manager receives the links that centrals create.
     var isServing: Bool { get }
 
-    /// Takes a link that a central has made.
+    /// Receives a link that a central has created.
     func take(_ connection: Connection)
 
-    /// Ends everything: the manager has gone.
+    /// Ends everything: the manager was released.
     func close()
 }

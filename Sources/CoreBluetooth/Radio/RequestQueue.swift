@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Synchronization
 
-/// What a program has asked of a peripheral and has not been begun: first in, first out, for one consumer, with a bound.
+/// A bounded queue of a program's requests that have not started: first in, first out, for one consumer.
 final class RequestQueue<Request: Sendable>: Sendable {
     private struct State {
         var requests = RingBuffer<Request>()
@@ -17,7 +17,7 @@ final class RequestQueue<Request: Sendable>: Sendable {
         self.capacity = capacity
     }
 
-    /// Puts a request behind the others; says whether there was room.
+    /// Appends a request; returns whether there was room.
     func append(_ request: Request) -> Bool {
         let (isTaken, waiter) = state.withLock { state -> (Bool, Promise<Request?, Never>?) in
             guard !state.isFinished, state.requests.count < capacity else { return (false, nil) }
@@ -47,7 +47,7 @@ final class RequestQueue<Request: Sendable>: Sendable {
         return await waiter.value { finish() }
     }
 
-    /// Ends it; what waits is dropped.
+    /// Ends the queue; queued requests are dropped.
     func finish() {
         let (waiter, dropped) = state.withLock { state in
             state.isFinished = true

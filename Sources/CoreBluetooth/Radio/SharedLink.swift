@@ -2,54 +2,54 @@ import BluetoothSockets
 import BluetoothLE
 import BluetoothLoop
 
-/// The link to a device, which all managers of the program share: it is made when the first wants it, and ends when the
-/// last has let it go.
+/// The link to a device, which all managers of the program share: it is created for the first holder, and ends when the
+/// last has released it.
 ///
-/// One of the radio's components; ``Radio`` alone begins tasks for it.
+/// One of the radio's components; only ``Radio`` starts tasks for it.
 final class SharedLink {
     typealias ID = UInt64
-    /// Takes what the device tells.
+    /// A handler of the device's own events.
     typealias NewsHandler = @Sendable (News) -> Void
 
-    /// What a device tells by itself.
+    /// An event that the device sends unrequested.
     enum News: Sendable {
         case value([UInt8], of: AttributeHandle)
         case servicesChanged(AttributeHandleRange)
     }
 
-    /// Takes the value that was read, nothing where one was written, or why neither was.
+    /// The handler of a result: the value read, nothing for a write, or the error.
     typealias Answer = @Sendable (Result<[UInt8], BluetoothError>) -> Void
-    /// Values, and the descriptors that ask the device for them.
+    /// Subscribed values, and the descriptors that configure them at the device.
     typealias Wanted = [AttributeHandle: RemoteDescriptor]
     typealias Call = Promise<Connection, BluetoothError>
 
     private struct Holder {
         let takeNews: NewsHandler
-        /// Resolved when the link is up, or will not be.
+        /// Resolved when the link is up, or has failed.
         let call: Call
-        /// What it wants to be told.
+        /// Its subscriptions.
         var wanted: Wanted = [:]
     }
 
-    /// A request that is under way.
+    /// A request in progress.
     private struct Asked {
         let answer: Answer
-        /// Resolved when it is on its way, or has ended.
+        /// Resolved when it was sent, or has ended.
         let hasBegun: Promise<Void, Never>
     }
 
     private enum State {
-        /// Being made by a task, as soon as somebody holds it.
+        /// Being created by a task, from the first holder on.
         case opening(Task<Void, Never>?)
-        /// - Parameter isOurs: whether the link ends with its last holder; not so when it was the device that made it.
+        /// - Parameter isOurs: whether the link ends with its last holder; false when the device created it.
         case up(Connection, isOurs: Bool)
-        /// Nobody can join any more.
+        /// No holder can join any more.
         case over
     }
 
     let id: ID
     let address: BluetoothAddress
-    /// Takes back what holders that have gone had asked the device for.
+    /// Unsubscribes at the device for released holders.
     var silencing: Task<Void, Never>?
     private let mark: ComponentCount.Mark
     private var state = State.opening(nil)
@@ -63,7 +63,7 @@ final class SharedLink {
         mark = components.mark()
     }
 
-    /// Whether another may join: it is up, or being made.
+    /// Whether another holder may join: it is up, or being created.
     nonisolated(nonsending) var isOpen: Bool {
         get async {
             switch state {
@@ -74,7 +74,7 @@ final class SharedLink {
         }
     }
 
-    /// Whether it leads to `peer`, and was made here.
+    /// Whether it leads to `peer`, and was created from here.
     nonisolated(nonsending) func isOurs(_ peer: BluetoothAddress) async -> Bool {
         guard case .up(let connection, isOurs: true) = state else { return false }
         if address == peer { return true }
@@ -83,10 +83,10 @@ final class SharedLink {
 
     // MARK: Holding
 
-    /// Takes another holder; the answer is the link, once it is up.
+    /// Adds a holder; resolves with the link, once it is up.
     /// - Parameters:
-    ///   - takeNews: told what the device tells, on the loop and in its order.
-    ///   - begin: begins to make the link; called for the first.
+    ///   - takeNews: receives the device's events, on the loop and in the order received.
+    ///   - begin: starts to create the link; called for the first holder.
     func join(
         _ id: ObjectIdentifier, takeNews: @escaping NewsHandler, begin: () -> Task<Void, Never>
     ) -> Call {
@@ -100,8 +100,8 @@ final class SharedLink {
         return call
     }
 
-    /// Lets a holder go; the link ends when nobody else holds it, unless the device has made it.
-    /// - Returns: what the device is to be asked for no more, and over which connection.
+    /// Removes a holder; the link ends when there is no other, unless the device has created it.
+    /// - Returns: the subscriptions to cancel, and the connection for that.
     nonisolated(nonsending) func leave(_ id: ObjectIdentifier) async -> (Connection, Wanted)? {
         guard let holder = holders.removeValue(forKey: id) else { return nil }
         let last = state
@@ -124,12 +124,12 @@ final class SharedLink {
         return nil
     }
 
-    /// Whether anybody holds it.
+    /// Whether it has a holder.
     var isHeld: Bool { !holders.isEmpty }
 
     // MARK: Up and down
 
-    /// Takes the link that was made; false when nobody wants it any more.
+    /// Records the created link; false when it has no holder any more.
     func take(_ connection: Connection) -> Bool {
         guard case .opening = state else { return false }
         up(connection, isOurs: true)
@@ -137,7 +137,7 @@ final class SharedLink {
         return true
     }
 
-    /// Takes a link that is up already, made by the device.
+    /// Adopts a link that is up already, created by the device.
     func adopt(_ connection: Connection) { up(connection, isOurs: false) }
 
     private func up(_ connection: Connection, isOurs: Bool) {
@@ -145,7 +145,7 @@ final class SharedLink {
         connection.sendEvents(to: self)
     }
 
-    /// The link could not be made.
+    /// Records that the link could not be created.
     func fail(_ error: BluetoothError) {
         state = .over
         for holder in holders.values { holder.call.fail(error) }
@@ -153,7 +153,7 @@ final class SharedLink {
 
     // MARK: Requests
 
-    /// Takes note of a request that is about to be made; returns what it is called.
+    /// Records a request that is about to be sent; returns its identifier.
     func willAsk(_ hasBegun: Promise<Void, Never>, _ answer: @escaping Answer) -> LinkRequest.ID {
         lastRequest += 1
         asked[lastRequest] = Asked(answer: answer, hasBegun: hasBegun)
@@ -168,17 +168,17 @@ final class SharedLink {
 
     // MARK: Values
 
-    /// Takes note that a holder wants to be told a value.
+    /// Adds a holder's subscription to a value.
     func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ id: ObjectIdentifier) {
         holders[id]?.wanted[handle] = descriptor
     }
 
-    /// Takes note that a holder does not want to be told a value any more.
+    /// Removes a holder's subscription to a value.
     func unwant(_ handle: AttributeHandle, _ id: ObjectIdentifier) {
         holders[id]?.wanted[handle] = nil
     }
 
-    /// Whether a holder wants to be told a value.
+    /// Whether a holder has a subscription to a value.
     func isWanted(_ handle: AttributeHandle) -> Bool {
         holders.values.contains { $0.wanted[handle] != nil }
     }
@@ -198,7 +198,7 @@ extension SharedLink: LinkEventReceiver {
     }
 }
 
-/// A holder's place at a shared link.
+/// A holder's membership of a shared link.
 struct LinkHold: Sendable {
     let link: SharedLink.ID
     let holder: ObjectIdentifier
@@ -209,7 +209,7 @@ struct LinkHold: Sendable {
 final class LinkTable {
     private let components: ComponentCount
     private var links: [SharedLink.ID: SharedLink] = [:]
-    /// The last one that was made to each device; those before it have ended.
+    /// The last link created to each device; earlier ones have ended.
     private var latest: [BluetoothAddress: SharedLink.ID] = [:]
     private var lastID: SharedLink.ID = 0
 
@@ -225,7 +225,7 @@ final class LinkTable {
     /// The links to all devices.
     var all: [SharedLink] { latest.values.compactMap { links[$0] } }
 
-    /// Makes the link to a device, in place of one that has ended.
+    /// Creates the link to a device, in place of one that has ended.
     func add(to address: BluetoothAddress) -> SharedLink {
         lastID += 1
         let link = SharedLink(lastID, to: address, components)
@@ -234,7 +234,7 @@ final class LinkTable {
         return link
     }
 
-    /// Forgets a link; says whether there is none to its device now.
+    /// Removes a link; returns whether there is none to its device now.
     func remove(_ link: SharedLink) -> Bool {
         links[link.id] = nil
         guard latest[link.address] == link.id else { return false }

@@ -1,10 +1,10 @@
 import BluetoothLE
 import Logging
 
-/// Answers what pairing asks where the program has chosen nobody, and nobody sees or enters anything.
+/// The default pairing agent, for programs that set none and have no user who sees or enters a number.
 ///
-/// What this program has connected to may pair: a peripheral that it reads from could have that in any case, by refusing.
-/// Who connects to this program is not known, and is refused.
+/// Peripherals that this program has connected to may pair: one that it reads from could cause that in any case, by
+/// refusing. Centrals that connect to this program are unknown, and refused.
 struct UnattendedPairingAgent: PairingAgent {
     private weak let radio: Radio?
 
@@ -16,7 +16,7 @@ struct UnattendedPairingAgent: PairingAgent {
         guard let radio else { return false }
         if await radio.isConnectedFromHere(request.peer) { return true }
         radio.log.notice(
-            "\(request.peer) may not pair. BLUETOOTH_PAIRING=accept lets everybody, CBLinux.use(pairingAgent:) has it decided."
+            "\(request.peer) may not pair. BLUETOOTH_PAIRING=accept accepts every device; CBLinux.use(pairingAgent:) sets an agent that decides."
         )
         return false
     }

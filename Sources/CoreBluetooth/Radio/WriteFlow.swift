@@ -1,17 +1,17 @@
 /// The flow control of writes without response, as the program sees it.
 ///
-/// So many writes may be made before the program has to wait for the ready callback. They are given anew by that
-/// callback alone, and not as soon as something was sent: a program that writes from within its own writes, however
-/// fast the link takes them, comes to an end of its recursion.
+/// The program has a number of credits before it has to wait for the ready callback. Only that callback renews them,
+/// not the sending of a write: so a program that writes from within its own writes, however fast the link is, comes to
+/// an end of its recursion.
 struct WriteFlow {
-    /// How many writes may wait, of a program that does not mind ``canSend``.
+    /// The maximum number of queued writes, for a program that ignores ``canSend``.
     static let limit = 1024
 
     private let credits: Int
     private var left: Int
-    /// How many have not been handed to the kernel.
+    /// The number of writes not yet passed to the kernel.
     private var waiting = 0
-    /// Whether the callback that gives writes anew is on its way.
+    /// Whether the callback that renews the credits is queued.
     private var isRenewing = false
 
     init(credits: Int) {
@@ -22,10 +22,10 @@ struct WriteFlow {
     /// Whether the program may write.
     var canSend: Bool { left > 0 }
 
-    /// Whether the program may be given writes anew, now that most of the last are gone.
+    /// Whether the credits may be renewed, now that most of the last writes were sent.
     private var isReady: Bool { left <= 0 && waiting <= credits / 2 }
 
-    /// Takes a write; false when there is no room for it.
+    /// Queues a write; false when there is no room for it.
     mutating func begin() -> Bool {
         guard waiting < Self.limit else { return false }
         waiting += 1
@@ -33,13 +33,13 @@ struct WriteFlow {
         return true
     }
 
-    /// Takes back a write that was not made.
+    /// Reverts a write that was not made.
     mutating func cancel() {
         waiting -= 1
         left += 1
     }
 
-    /// The kernel has a write, or it failed; says whether the program has to be told.
+    /// Records that a write was sent or failed; returns whether to notify the program.
     mutating func didSend() -> Bool {
         waiting -= 1
         guard isReady, !isRenewing else { return false }
@@ -47,7 +47,7 @@ struct WriteFlow {
         return true
     }
 
-    /// Gives writes anew, on the callback queue; says whether the program may write now and could not before.
+    /// Renews the credits, on the callback queue; returns whether the program may write now and could not before.
     mutating func renew() -> Bool {
         isRenewing = false
         guard isReady else { return false }

@@ -1,7 +1,7 @@
 import Foundation
 
-/// A value that several threads use in turn, of whatever type: what comes out of the lock is the caller's to keep in
-/// order. Unchecked, since the value is touched between lock and unlock alone.
+/// A value of any type behind a lock; access to a reference that leaves the lock is the caller's responsibility.
+/// Unchecked, since the value is accessed between lock and unlock alone.
 final class Locked<Value>: @unchecked Sendable {
     private let lock = NSLock()
     private var value: Value
@@ -16,8 +16,8 @@ final class Locked<Value>: @unchecked Sendable {
         return try body(&value)
     }
 
-    /// Replaces a part of the value. What it was is released outside the lock: its end may run code of the program's that
-    /// wants the lock.
+    /// Replaces a part of the value. The old part is released outside the lock: its deinitialiser may run code of the
+    /// program that acquires the lock.
     func replace<Part>(_ path: WritableKeyPath<Value, Part>, with part: Part) {
         let former = self { value in
             defer { value[keyPath: path] = part }
@@ -27,8 +27,8 @@ final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// One of Apple's objects on its way from the caller's thread to the callback queue. Unchecked: they are not Sendable, as
-/// they are not on Apple's systems, but what changes in them is locked.
+/// An object passed from the caller's thread to the callback queue. Unchecked: Core Bluetooth's objects are not
+/// Sendable, as they are not on Apple's systems, but their mutable state is locked.
 struct Handed<Object>: @unchecked Sendable {
     let object: Object
 
@@ -37,8 +37,8 @@ struct Handed<Object>: @unchecked Sendable {
     }
 }
 
-/// One of Apple's objects that does not live on because of us. Unchecked for the reason of ``Handed``; the reference
-/// itself never changes but to nil, which the runtime does atomically.
+/// A weak reference. Unchecked for the reason of ``Handed``; the reference itself changes only to nil, which the
+/// runtime does atomically.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
     weak let object: Object?
 

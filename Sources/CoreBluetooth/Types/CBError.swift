@@ -1,24 +1,24 @@
 public import CCoreBluetooth
 
-/// The domain of the errors that Core Bluetooth itself tells.
+/// The domain of Core Bluetooth's own errors.
 public let CBErrorDomain: String = "CBErrorDomain"
 
-/// The domain of the errors that the device's attribute server told.
+/// The domain of errors of attribute servers.
 public let CBATTErrorDomain: String = "CBATTErrorDomain"
 
 /// An error of Core Bluetooth.
 ///
 /// `error as? CBError`, `catch CBError.connectionTimeout`, `(error as NSError).code` and `localizedDescription` work on
-/// every error that a delegate is told. Unlike on Apple's systems an `NSError` that a program makes itself does not turn
-/// into one.
+/// every error that a delegate receives. Unlike on Apple's systems an `NSError` that a program creates itself is not
+/// bridged to it.
 public struct CBError: _BridgedStoredNSError, Sendable {
-    /// What went wrong.
+    /// The error's code.
     public typealias Code = CBErrorCode
 
-    /// The error as Foundation has it.
+    /// The underlying Foundation error.
     public let _nsError: NSError
 
-    /// An error from Foundation's.
+    /// Creates an error from a Foundation error.
     public init(_nsError error: NSError) {
         _nsError = error.described(as: CBErrorDomain, by: Self.description(of: error.code))
     }
@@ -26,9 +26,9 @@ public struct CBError: _BridgedStoredNSError, Sendable {
     /// The domain of these errors.
     public static var _nsErrorDomain: String { CBErrorDomain }
 
-    /// Something unknown.
+    /// An unknown error.
     public static var unknown: Code { .unknown }
-    /// The caller's arguments make no sense.
+    /// The arguments are invalid.
     public static var invalidParameters: Code { .invalidParameters }
     /// There is no such attribute.
     public static var invalidHandle: Code { .invalidHandle }
@@ -38,7 +38,7 @@ public struct CBError: _BridgedStoredNSError, Sendable {
     public static var outOfSpace: Code { .outOfSpace }
     /// The operation was cancelled.
     public static var operationCancelled: Code { .operationCancelled }
-    /// The device vanished.
+    /// The device was lost.
     public static var connectionTimeout: Code { .connectionTimeout }
     /// The device ended the connection.
     public static var peripheralDisconnected: Code { .peripheralDisconnected }
@@ -46,17 +46,17 @@ public struct CBError: _BridgedStoredNSError, Sendable {
     public static var uuidNotAllowed: Code { .uuidNotAllowed }
     /// The program advertises already.
     public static var alreadyAdvertising: Code { .alreadyAdvertising }
-    /// The connection could not be made.
+    /// The connection could not be established.
     public static var connectionFailed: Code { .connectionFailed }
     /// There are too many connections.
     public static var connectionLimitReached: Code { .connectionLimitReached }
-    /// The device is not known; spelt as Apple once did.
+    /// The device is unknown; Apple's former spelling.
     public static var unkownDevice: Code { .unkownDevice }
-    /// The device is not known.
+    /// The device is unknown.
     public static var unknownDevice: Code { .unknownDevice }
     /// The operation is not supported.
     public static var operationNotSupported: Code { .operationNotSupported }
-    /// The device has forgotten the pairing.
+    /// The device has removed its pairing information.
     public static var peerRemovedPairingInformation: Code { .peerRemovedPairingInformation }
     /// The link was not encrypted in time.
     public static var encryptionTimedOut: Code { .encryptionTimedOut }
@@ -69,44 +69,44 @@ public struct CBError: _BridgedStoredNSError, Sendable {
 
     private static func description(of code: Int) -> String {
         switch Code(rawValue: code) {
-        case .invalidParameters: "The parameters make no sense."
-        case .invalidHandle: "The attribute is not there any more."
+        case .invalidParameters: "The parameters are invalid."
+        case .invalidHandle: "The attribute no longer exists."
         case .notConnected: "The device is not connected."
         case .outOfSpace: "There is no room left for this."
         case .operationCancelled: "The operation was cancelled."
-        case .connectionTimeout: "The device vanished: the connection has timed out."
+        case .connectionTimeout: "The device was lost: the connection has timed out."
         case .peripheralDisconnected: "The device ended the connection."
         case .uuidNotAllowed: "The UUID belongs to the system."
         case .alreadyAdvertising: "This program advertises already."
-        case .connectionFailed: "The connection could not be made."
+        case .connectionFailed: "The connection could not be established."
         case .connectionLimitReached: "There are too many connections."
-        case .unkownDevice: "The device is not known."
+        case .unkownDevice: "The device is unknown."
         case .operationNotSupported: "The operation is not supported."
-        case .peerRemovedPairingInformation: "The device has forgotten the pairing."
+        case .peerRemovedPairingInformation: "The device has removed its pairing information."
         case .encryptionTimedOut: "The link was not encrypted in time."
         case .tooManyLEPairedDevices: "Too many devices are paired."
-        default: "Something went wrong that has no name."
+        default: "An unknown error has occurred."
         }
     }
 }
 
 extension CBErrorCode: @retroactive _ErrorCodeProtocol {
-    /// The error with such a code.
+    /// The error type of the code.
     public typealias _ErrorType = CBError
 }
 
-/// A refusal by a device's attribute server, or by this one.
+/// An error response of a device's attribute server, or of this one.
 ///
-/// Codes that the specification does not assign to the protocol, such as a service's own (0x80 to 0x9F), are values as
-/// well: `CBATTError.Code(rawValue: 0x80)`.
+/// Codes that the specification does not assign to the protocol, such as application errors (0x80 to 0x9F), are values
+/// as well: `CBATTError.Code(rawValue: 0x80)`.
 public struct CBATTError: _BridgedStoredNSError, Sendable {
-    /// Why the server refused.
+    /// The error's code.
     public typealias Code = CBATTErrorCode
 
-    /// The error as Foundation has it.
+    /// The underlying Foundation error.
     public let _nsError: NSError
 
-    /// An error from Foundation's.
+    /// Creates an error from a Foundation error.
     public init(_nsError error: NSError) {
         _nsError = error.described(as: CBATTErrorDomain, by: Self.description(of: error.code))
     }
@@ -114,7 +114,7 @@ public struct CBATTError: _BridgedStoredNSError, Sendable {
     /// The domain of these errors.
     public static var _nsErrorDomain: String { CBATTErrorDomain }
 
-    /// It did not refuse.
+    /// No error.
     public static var success: Code { .success }
     /// There is no such handle.
     public static var invalidHandle: Code { .invalidHandle }
@@ -142,7 +142,7 @@ public struct CBATTError: _BridgedStoredNSError, Sendable {
     public static var insufficientEncryptionKeySize: Code { .insufficientEncryptionKeySize }
     /// The value has the wrong length.
     public static var invalidAttributeValueLength: Code { .invalidAttributeValueLength }
-    /// Something went wrong that no other code describes.
+    /// An error that no other code describes.
     public static var unlikelyError: Code { .unlikelyError }
     /// The link has to be encrypted first.
     public static var insufficientEncryption: Code { .insufficientEncryption }
@@ -153,7 +153,7 @@ public struct CBATTError: _BridgedStoredNSError, Sendable {
 
     private static func description(of code: Int) -> String {
         switch Code(rawValue: code) {
-        case .success: "Nothing went wrong."
+        case .success: "No error."
         case .invalidHandle: "The handle is invalid."
         case .readNotPermitted: "Reading is not permitted."
         case .writeNotPermitted: "Writing is not permitted."
@@ -177,12 +177,12 @@ public struct CBATTError: _BridgedStoredNSError, Sendable {
 }
 
 extension CBATTErrorCode: @retroactive _ErrorCodeProtocol {
-    /// The error with such a code.
+    /// The error type of the code.
     public typealias _ErrorType = CBATTError
 }
 
 extension NSError {
-    /// The same error with a description, which Foundation looks for in the user information alone.
+    /// The same error with a description, which Foundation reads from the user information alone.
     fileprivate func described(as domain: String, by text: String) -> NSError {
         guard self.domain == domain, !(self is DescribedError) else { return self }
         return DescribedError(
@@ -190,8 +190,8 @@ extension NSError {
     }
 }
 
-/// An error that prints its sentence; Foundation's own prints "(null)" on Linux. Unchecked, since a class that inherits
-/// from another has to be: it adds nothing that is stored, and an `NSError` never changes.
+/// An error that prints its description; Foundation's own prints "(null)" on Linux. Unchecked, since a subclass has to
+/// be: it adds no stored state, and an `NSError` is immutable.
 private final class DescribedError: NSError, @unchecked Sendable {
     override var description: String {
         let details = userInfo.map { "\($0.key)=\($0.value)" }.sorted().joined(separator: ", ")

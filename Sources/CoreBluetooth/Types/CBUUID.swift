@@ -17,13 +17,13 @@ public let CBUUIDCharacteristicAggregateFormatString: String = "2905"
 public let CBUUIDCharacteristicValidRangeString: String = "2906"
 /// The observation schedule descriptor; its value is `Data`.
 public let CBUUIDCharacteristicObservationScheduleString: String = "2910"
-/// The characteristic that tells a PSM as a little-endian `UInt16`.
+/// The characteristic that contains a PSM as a little-endian `UInt16`.
 public let CBUUIDL2CAPPSMCharacteristicString: String = "ABDD3056-28FA-441D-A470-55A75A52553A"
 
 /// A Bluetooth UUID of 16, 32 or 128 bits.
 ///
-/// The short forms are equal to, and hash like, the long form that they stand for; ``uuidString`` and ``data`` keep the
-/// width that was given. Unchecked, since NSObject is not Sendable; nothing in it changes.
+/// The short forms are equal to, and hash like, the long form that they abbreviate; ``uuidString`` and ``data`` keep
+/// the width that was given. Unchecked, since NSObject is not Sendable; it is immutable.
 open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
     private let uuid: BluetoothUUID
     private let width: BluetoothUUID.Width
@@ -33,13 +33,13 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         width = uuid.shortestWidth
     }
 
-    /// A UUID of 128 zero bits.
+    /// Creates a UUID of 128 zero bits.
     public override init() {
         uuid = BluetoothUUID(high: 0, low: 0)
         width = .bits128
     }
 
-    /// A UUID from 4, 8 or 36 characters in either case; anything else stops the program.
+    /// Creates a UUID from 4, 8 or 36 characters in either case; anything else stops the program.
     public init(string theString: String) {
         guard let uuid = BluetoothUUID(theString), [4, 8, 36].contains(theString.utf8.count) else {
             preconditionFailure("\"\(theString)\" is not a UUID of 16, 32 or 128 bits.")
@@ -48,7 +48,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         width = theString.utf8.count == 4 ? .bits16 : theString.utf8.count == 8 ? .bits32 : .bits128
     }
 
-    /// A UUID from 2, 4 or 16 bytes, the most significant first; any other number stops the program.
+    /// Creates a UUID from 2, 4 or 16 bytes, the most significant first; any other number stops the program.
     public init(data theData: Data) {
         func number(_ bytes: some Sequence<UInt8>) -> UInt64 { bytes.reduce(0) { $0 << 8 | UInt64($1) } }
         switch theData.count {
@@ -62,7 +62,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// A UUID of 128 bits from Foundation's.
+    /// Creates a UUID of 128 bits from Foundation's.
     public init(nsuuid theUUID: UUID) {
         uuid = withUnsafeBytes(of: theUUID.uuid) { bytes in
             BluetoothUUID(
@@ -81,7 +81,7 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// The UUID in capitals: 4, 8 or 36 characters.
+    /// The UUID in upper case: 4, 8 or 36 characters.
     open var uuidString: String {
         switch width {
         case .bits16: String(uuid.fullDescription.dropFirst(4).prefix(4))
@@ -90,16 +90,16 @@ open class CBUUID: NSObject, NSCopying, @unchecked Sendable {
         }
     }
 
-    /// Whether the other one is the same UUID, in whichever width.
+    /// Whether the other object is the same UUID, in either width.
     open override func isEqual(_ object: Any?) -> Bool { (object as? CBUUID)?.uuid == uuid }
 
-    /// Of the 128 bits.
+    /// The hash of the 128 bits.
     open override var hash: Int { uuid.hashValue }
 
-    /// As ``uuidString``.
+    /// Same as ``uuidString``.
     open override var description: String { uuidString }
 
-    /// Itself, as it never changes.
+    /// Returns the object itself, which is immutable.
     open func copy(with zone: NSZone? = nil) -> Any { self }
 }
 

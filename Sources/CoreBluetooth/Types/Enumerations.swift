@@ -1,8 +1,8 @@
-/// How a manager stands.
+/// The state of a manager.
 public enum CBManagerState: Int, Sendable {
     /// Not known yet.
     case unknown = 0
-    /// The adapter has gone or starts anew; another state follows.
+    /// The adapter is absent or restarts; another state follows.
     case resetting = 1
     /// There is no adapter with Bluetooth LE.
     case unsupported = 2
@@ -10,27 +10,27 @@ public enum CBManagerState: Int, Sendable {
     case unauthorized = 3
     /// The adapter is off, or a radio switch blocks it.
     case poweredOff = 4
-    /// Everything works.
+    /// The manager is ready for use.
     case poweredOn = 5
 }
 
-/// Whether the program may use Bluetooth.
+/// The program's permission to use Bluetooth.
 public enum CBManagerAuthorization: Int, Sendable {
-    /// Not decided; never so here.
+    /// Not decided; not used on Linux.
     case notDetermined = 0
-    /// Forbidden by the system's administration; never so here.
+    /// Forbidden by the system's administration; not used on Linux.
     case restricted = 1
     /// The program lacks the capabilities it needs.
     case denied = 2
-    /// It may.
+    /// The program may use Bluetooth.
     case allowedAlways = 3
 }
 
-/// How a central manager stands, by the name of old.
+/// The state of a central manager, by its former name.
 public enum CBCentralManagerState: Int, Sendable {
     /// Not known yet.
     case unknown = 0
-    /// The adapter has gone or starts anew.
+    /// The adapter is absent or restarts.
     case resetting = 1
     /// There is no adapter with Bluetooth LE.
     case unsupported = 2
@@ -38,15 +38,15 @@ public enum CBCentralManagerState: Int, Sendable {
     case unauthorized = 3
     /// The adapter is off.
     case poweredOff = 4
-    /// Everything works.
+    /// The manager is ready for use.
     case poweredOn = 5
 }
 
-/// How a peripheral manager stands, by the name of old.
+/// The state of a peripheral manager, by its former name.
 public enum CBPeripheralManagerState: Int, Sendable {
     /// Not known yet.
     case unknown = 0
-    /// The adapter has gone or starts anew.
+    /// The adapter is absent or restarts.
     case resetting = 1
     /// There is no adapter with Bluetooth LE.
     case unsupported = 2
@@ -54,23 +54,23 @@ public enum CBPeripheralManagerState: Int, Sendable {
     case unauthorized = 3
     /// The adapter is off.
     case poweredOff = 4
-    /// Everything works.
+    /// The manager is ready for use.
     case poweredOn = 5
 }
 
-/// Whether the program may share data by Bluetooth, by the name of old.
+/// The program's permission to share data by Bluetooth, by its former name.
 public enum CBPeripheralManagerAuthorizationStatus: Int, Sendable {
-    /// Not decided; never so here.
+    /// Not decided; not used on Linux.
     case notDetermined = 0
-    /// Forbidden by the system's administration; never so here.
+    /// Forbidden by the system's administration; not used on Linux.
     case restricted = 1
     /// The program lacks the capabilities it needs.
     case denied = 2
-    /// It may.
+    /// The program may share data.
     case authorized = 3
 }
 
-/// How a peripheral stands.
+/// The state of a peripheral's connection.
 public enum CBPeripheralState: Int, Sendable {
     /// Not connected.
     case disconnected = 0
@@ -82,41 +82,41 @@ public enum CBPeripheralState: Int, Sendable {
     case disconnecting = 3
 }
 
-/// Whether a write is answered.
+/// The type of a write.
 public enum CBCharacteristicWriteType: Int, Sendable {
-    /// The device answers.
+    /// A Write Request, which the device answers.
     case withResponse = 0
-    /// Nobody answers.
+    /// A Write Command, which has no response.
     case withoutResponse = 1
 }
 
-/// What happened to a connection of the system.
+/// A connection event of a device.
 public enum CBConnectionEvent: Int, Sendable {
-    /// The device is not connected any more.
+    /// The device has disconnected.
     case peerDisconnected = 0
-    /// The device is connected.
+    /// The device has connected.
     case peerConnected = 1
 }
 
-/// How quickly values shall reach a central.
+/// The latency of a connection to a central.
 public enum CBPeripheralManagerConnectionLatency: Int, Sendable {
-    /// Quickly.
+    /// A low latency.
     case low = 0
-    /// In between.
+    /// A medium latency.
     case medium = 1
-    /// Saving energy.
+    /// A high latency, to save energy.
     case high = 2
 }
 
-/// The number of an L2CAP service: its Protocol/Service Multiplexer.
+/// The PSM (Protocol/Service Multiplexer) of an L2CAP channel.
 public typealias CBL2CAPPSM = UInt16
 
-/// Of which devices connection events are told.
+/// A filter of connection events.
 public struct CBConnectionEventMatchingOption: Hashable, RawRepresentable, Sendable {
-    /// The name.
+    /// The name of the option.
     public let rawValue: String
 
-    /// An option by name.
+    /// Creates an option by name.
     public init(rawValue: String) {
         self.rawValue = rawValue
     }
@@ -129,12 +129,12 @@ public struct CBConnectionEventMatchingOption: Hashable, RawRepresentable, Senda
         rawValue: "kCBConnectionEventMatchingOptionPeripheralUUIDs")
 }
 
-/// How the value of a characteristic may be used.
+/// The operations that a characteristic's value allows.
 public struct CBCharacteristicProperties: OptionSet, Sendable {
     /// The bits: the lower eight are those on the air (Core Vol 3 Part G §3.3.1.1).
     public let rawValue: UInt
 
-    /// Properties from their bits.
+    /// Creates a set from its bits.
     public init(rawValue: UInt) {
         self.rawValue = rawValue
     }
@@ -143,30 +143,30 @@ public struct CBCharacteristicProperties: OptionSet, Sendable {
     public static let broadcast = CBCharacteristicProperties(rawValue: 0x01)
     /// It may be read.
     public static let read = CBCharacteristicProperties(rawValue: 0x02)
-    /// It may be written without an answer.
+    /// It may be written without response.
     public static let writeWithoutResponse = CBCharacteristicProperties(rawValue: 0x04)
     /// It may be written.
     public static let write = CBCharacteristicProperties(rawValue: 0x08)
-    /// It is notified.
+    /// It may be notified.
     public static let notify = CBCharacteristicProperties(rawValue: 0x10)
-    /// It is indicated.
+    /// It may be indicated.
     public static let indicate = CBCharacteristicProperties(rawValue: 0x20)
     /// It may be written with a signature.
     public static let authenticatedSignedWrites = CBCharacteristicProperties(rawValue: 0x40)
     /// It has more properties in a descriptor; not for local characteristics.
     public static let extendedProperties = CBCharacteristicProperties(rawValue: 0x80)
-    /// It is notified over an encrypted link only; for local characteristics.
+    /// It may be notified over an encrypted link only; for local characteristics.
     public static let notifyEncryptionRequired = CBCharacteristicProperties(rawValue: 0x100)
-    /// It is indicated over an encrypted link only; for local characteristics.
+    /// It may be indicated over an encrypted link only; for local characteristics.
     public static let indicateEncryptionRequired = CBCharacteristicProperties(rawValue: 0x200)
 }
 
-/// What centrals may do with the value of a local characteristic.
+/// The operations that centrals are allowed on the value of a local characteristic.
 public struct CBAttributePermissions: OptionSet, Sendable {
     /// The bits.
     public let rawValue: UInt
 
-    /// Permissions from their bits.
+    /// Creates a set from its bits.
     public init(rawValue: UInt) {
         self.rawValue = rawValue
     }
@@ -175,8 +175,8 @@ public struct CBAttributePermissions: OptionSet, Sendable {
     public static let readable = CBAttributePermissions(rawValue: 0x01)
     /// Writing.
     public static let writeable = CBAttributePermissions(rawValue: 0x02)
-    /// Reading takes an encrypted link.
+    /// Reading requires an encrypted link.
     public static let readEncryptionRequired = CBAttributePermissions(rawValue: 0x04)
-    /// Writing takes an encrypted link.
+    /// Writing requires an encrypted link.
     public static let writeEncryptionRequired = CBAttributePermissions(rawValue: 0x08)
 }

@@ -2,7 +2,7 @@ import BluetoothLE
 import Foundation
 
 extension BluetoothError {
-    /// The error as a delegate is told it.
+    /// The error as delegates receive it.
     var coreBluetooth: any Error {
         if case .attribute(let code)? = cause, let code = CBATTError.Code(rawValue: Int(code.rawValue)) {
             return CBATTError(code)
@@ -14,7 +14,7 @@ extension BluetoothError {
         switch pairingFailure {
         case .keyMissing?: return .peerRemovedPairingInformation
         case nil, .linkLost?: break
-        // The one code for a link that was to be encrypted and is not.
+        // The one code for a link that could not be encrypted as required.
         default: return .encryptionTimedOut
         }
         switch disconnectReason {
