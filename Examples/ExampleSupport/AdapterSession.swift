@@ -3,16 +3,16 @@ import Glibc
 import Logging
 
 extension CommonOptions {
-    /// Opens the adapter that -i names on the simulated radio or on the real one, powers it on unless --no-power-on was
-    /// given, runs `body` and closes it.
+    /// Opens the adapter that -i selects, simulated or real, powers it on unless --no-power-on is given, runs `body`, and
+    /// closes it.
     public func withAdapter<Value: Sendable>(
         _ console: Console, _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
         try await withAdapter(console, on: makeKernel(), body)
     }
 
-    /// As ``withAdapter(_:_:)``, where with --simulate another machine is on the same radio, which does what `visit`
-    /// says meanwhile; its failure is the program's.
+    /// As ``withAdapter(_:_:)``; with --simulate, a second machine on the same radio runs `visit` meanwhile, and its
+    /// failure is the program's.
     public func withAdapter<Value: Sendable>(
         _ console: Console, visitedBy visit: @escaping @Sendable (Adapter) async throws -> Void,
         _ body: @escaping @Sendable (Adapter) async throws -> Value
@@ -50,27 +50,28 @@ extension CommonOptions {
         } catch {
             result = .failure(error)
         }
-        // In a task of its own, which Ctrl-C does not cancel: the file is to be complete.
+        // In a task of its own, which Ctrl-C does not cancel, so that the file is complete.
         if let trace { await Task { await trace.close() }.value }
         return try result.get()
     }
 
-    /// The trace that --trace asks for. A file that cannot be made ends the program; one that cannot be written to its end
-    /// is reported, and the program goes on.
+    /// The trace that --trace requests. If its file cannot be created the program ends; if a later write fails, the
+    /// failure is printed and the program continues.
     private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async throws -> PacketTrace? {
         guard let path = trace else { return nil }
         let writesToOutput = tracesToStandardOutput
-        // Those of whoever has started the program are not closed on exec; its own are, and are none of the user's.
+        // Inherited descriptors lack FD_CLOEXEC; those with it are the program's own and not for the user.
         if let number = ["/dev/fd/", "/proc/self/fd/"].first(where: path.hasPrefix)
             .flatMap({ CInt(path.dropFirst($0.count)) }), fcntl(number, F_GETFD) & FD_CLOEXEC != 0
         {
-            throw ProgramError(.cannotCreate, "\(path) is not open: whoever starts the program has to open it.")
+            throw ProgramError(
+                .cannotCreate, "\(path) is not open.", remedy: "Open it in the shell, such as with 3>file.")
         }
         do throws(BluetoothError) {
             let trace = try await PacketTrace.open(
                 path == "-" ? "/dev/stdout" : path, replacingExisting: force, on: kernel, log: log
             ) { error in
-                // A reader that leaves ends the program, quietly, as it does with results.
+                // A closed pipe ends the program quietly, as it does for results.
                 if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
                     return console.results.fail(EPIPE)
                 }
@@ -78,41 +79,41 @@ extension CommonOptions {
                 console.message("\(error)")
             }
             switch trace.source {
-            case .monitor: console.detail("recording all packets of all adapters in \(path)")
+            case .monitor: console.detail("recording the packets of all adapters in \(path)")
             case .synthesised:
-                console.detail("recording this program's own packets in \(path); all need CAP_NET_RAW")
+                console.detail("recording this program's packets in \(path); those of all adapters need CAP_NET_RAW")
             }
             return trace
         } catch {
             guard error.code == .failed else { throw error }
             var error = error
             if case .kernel(let cause)? = error.cause, cause.number == .fileExists {
-                error.remedy = "Choose another name; --force replaces it."
+                error.remedy = "Choose another name, or replace the file with --force."
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)
         }
     }
 
-    /// What the library tells on standard error: oddities with -v, every packet with -vv.
+    /// The library's log on standard error: debug messages with -v, every packet with -vv.
     private var log: Logger {
         var log = Logger(label: "bluetooth", factory: { StreamLogHandler.standardError(label: $0) })
         log.logLevel = verbose > 1 ? .trace : verbose > 0 ? .debug : .notice
         return log
     }
 
-    /// Where bonds are kept: where --bonds says, with --simulate in memory with one to look at, else in the user's files.
+    /// The bond store: the --bonds directory; with --simulate, one in memory with a sample bond; else the user's files.
     public func bondStore() throws -> any BondStore {
         if simulate, bonds == nil { return SimulatedWorld.bonds }
         return try FileBondStore(directory: bonds, log: log)
     }
 
-    /// The simulated radio with --simulate; nil for the real one.
+    /// The simulated kernel with --simulate; nil for the machine's own.
     public func makeKernel() -> (any BluetoothKernel)? {
         simulate ? SimulatedWorld.makeKernel() : nil
     }
 }
 
-/// Runs `body` and cancels it after `limit`; nil when that happened.
+/// Runs `body` and cancels it after `limit`, in which case the result is nil.
 public func withTimeLimit<Value: Sendable>(
     _ limit: Duration?, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {

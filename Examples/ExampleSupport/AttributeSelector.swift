@@ -1,16 +1,16 @@
 import ArgumentParser
 import BluetoothLE
 
-/// An attribute as it is named on the command line: `UUID`, `0xHANDLE`, or `SERVICE/CHARACTERISTIC[/DESCRIPTOR]`.
+/// An attribute as named on the command line: `UUID`, `0xHANDLE`, or `SERVICE/CHARACTERISTIC[/DESCRIPTOR]`.
 public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
-    /// The characteristic or descriptor with this UUID, wherever it is.
+    /// The characteristic or descriptor with this UUID, in any service.
     case uuid(BluetoothUUID)
-    /// The value with this handle.
+    /// The attribute with this handle.
     case handle(AttributeHandle)
-    /// A characteristic of a service, or a descriptor of that.
+    /// A characteristic of a service, or one of its descriptors.
     case path(service: BluetoothUUID, characteristic: BluetoothUUID, descriptor: BluetoothUUID?)
 
-    /// Reads the notation; nil for anything else.
+    /// Parses the notation; nil if it is invalid.
     public init?(_ text: String) {
         if text.hasPrefix("0x") {
             guard let number = UInt16(text.dropFirst(2), radix: 16), number > 0 else { return nil }
@@ -39,34 +39,36 @@ public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What `--help` says about the notation.
+    /// The `--help` text on the notation.
     public static let help =
-        "An attribute is named by its UUID (2A19), by the handle of its value (0x0012), or, where a UUID is there more "
-        + "than once, as SERVICE/CHARACTERISTIC or SERVICE/CHARACTERISTIC/DESCRIPTOR (180F/2A19/2904)."
+        "Name an attribute by its UUID (2A19), by its value handle (0x0012), or, if several attributes have that UUID, "
+        + "as SERVICE/CHARACTERISTIC or SERVICE/CHARACTERISTIC/DESCRIPTOR (180F/2A19/2904)."
 
-    /// Whether the peer's database has to be known to resolve it.
+    /// Parses a command-line argument.
+    /// - Throws: `ValidationError`, which names the accepted forms.
+    public static func parse(_ text: String) throws -> AttributeSelector {
+        guard let selector = AttributeSelector(text) else {
+            throw ValidationError("give a UUID (2A19), a handle (0x0012) or SERVICE/CHARACTERISTIC (180F/2A19).")
+        }
+        return selector
+    }
+
+    /// Whether resolving it requires the peer's database.
     public var needsDiscovery: Bool {
         if case .handle = self { false } else { true }
     }
 }
 
-extension AttributeSelector: ExpressibleByArgument {
-    /// Reads an argument of the command line.
-    public init?(argument: String) {
-        self.init(argument)
-    }
-}
-
-/// An attribute of a device that was chosen.
+/// The attribute that a selector resolved to.
 public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
-    /// Where its value is.
+    /// The handle of its value.
     public var attributeHandle: AttributeHandle
-    /// What it is; nil when only its handle is known.
+    /// The attribute's UUID; nil if only the handle is known.
     public var uuid: BluetoothUUID?
-    /// The characteristic, when it is the value of one.
+    /// The characteristic whose value it is; nil for descriptors and bare handles.
     public var characteristic: RemoteCharacteristic?
 
-    /// An attribute of which only the handle is known.
+    /// An attribute known only by its handle.
     public init(_ handle: AttributeHandle) {
         attributeHandle = handle
     }
@@ -91,20 +93,19 @@ public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
 }
 
 extension AttributeSelector {
-    /// The one attribute it means in a database.
-    /// - Throws: ``ProgramError``: ``ExitStatus/protocolError`` when the device has none, ``ExitStatus/usage`` when it has
-    ///   several.
+    /// The attribute of a database that matches the selector.
+    /// - Throws: ``ProgramError``: ``ExitStatus/protocolError`` if none matches, ``ExitStatus/usage`` if several do.
     public func resolve(in services: some Collection<RemoteService>) throws -> ChosenAttribute {
         let found = candidates(in: services)
         if let only = found.first, found.count == 1 { return only.attribute }
         if case .handle(let handle) = self { return ChosenAttribute(handle) }
         guard !found.isEmpty else {
             throw ProgramError(
-                .protocolError, "The device has no attribute \(self).", remedy: "ble explore shows what it has.")
+                .protocolError, "The device has no attribute \(self).", remedy: "List its attributes with: ble explore")
         }
         let list = found.map { "\($0.attribute.attributeHandle) in \($0.service.uuid)" }.joined(separator: ", ")
         throw ProgramError(
-            .usage, "\(self) is there \(found.count) times: \(list).", remedy: "Say which, by its handle.")
+            .usage, "The device has \(found.count) attributes \(self): \(list).", remedy: "Select one by its handle.")
     }
 
     private func candidates(
@@ -132,8 +133,8 @@ extension AttributeSelector {
 }
 
 extension Connection {
-    /// The attributes that the selectors mean. The device is asked what it has only if that needs to be known.
-    /// - Parameter needsDeclarations: whether the properties have to be known even of what is named by its handle.
+    /// The attributes that match the selectors. Runs discovery only if a selector requires it.
+    /// - Parameter needsDeclarations: whether attributes named by handle need their characteristic declarations too.
     public func choose(
         _ selectors: [AttributeSelector], needsDeclarations: Bool = false, timeout: Duration?
     ) async throws -> [ChosenAttribute] {

@@ -1,13 +1,13 @@
 import Glibc
 import Synchronization
 
-/// Where a program writes: results to standard output, everything else to standard error.
+/// A program's output: results go to standard output, everything else to standard error.
 ///
-/// A trace that is recorded to standard output has it for itself: results go to standard error then.
+/// If a trace is recorded to standard output, results go to standard error as well.
 public struct Console: Sendable {
     /// Whether the results are JSON Lines.
     public let isJSON: Bool
-    /// How much is told: 0, 1 or 2.
+    /// The verbosity: 0, 1 or 2.
     public let verbosity: Int
     /// Colours of standard output.
     public let output: Style
@@ -16,7 +16,7 @@ public struct Console: Sendable {
 
     let results: ResultStream
 
-    /// A console as the options ask for it.
+    /// A console configured by the options.
     public init(_ options: CommonOptions) {
         isJSON = options.json
         verbosity = options.verbose
@@ -25,7 +25,7 @@ public struct Console: Sendable {
         messages = Style(descriptor: STDERR_FILENO, isAllowed: !options.noColor)
     }
 
-    /// How many character cells the terminal has that results go to, if they go to one.
+    /// The size in cells of the terminal for results; 80 by 24 if they go elsewhere.
     public var size: (width: Int, height: Int) { terminalSize(of: results.descriptor) }
 
     /// Writes a line of results.
@@ -33,7 +33,7 @@ public struct Console: Sendable {
         results.write(Array((line + "\n").utf8))
     }
 
-    /// Writes bytes of results as they are.
+    /// Writes bytes to the results unchanged.
     public func result(_ bytes: [UInt8]) {
         results.write(bytes)
     }
@@ -43,24 +43,24 @@ public struct Console: Sendable {
         result(JSONValue.object([("t", .string(timestamp()))] + fields).description)
     }
 
-    /// Says what is going on.
+    /// Writes a line to standard error.
     public func message(_ line: String) {
         writeAll(line + "\n", to: STDERR_FILENO)
     }
 
-    /// Says what is going on if -v was given.
+    /// Writes a line to standard error with -v.
     public func detail(_ line: @autoclosure () -> String) {
         if verbosity > 0 { message(messages.dim(line())) }
     }
 
-    /// Says what went wrong and what helps.
+    /// Writes an error and its remedy to standard error.
     public func error(_ program: String, _ text: String, remedy: String?) {
         message(messages.red("\(program): ") + text)
         if let remedy { message(remedy) }
     }
 }
 
-/// The descriptor that results are written to. The first write that fails is the last, and cancels the program.
+/// The output for results. A failed write ends the output and cancels the program.
 final class ResultStream: Sendable {
     private struct State {
         var failure: Int32?
@@ -75,16 +75,16 @@ final class ResultStream: Sendable {
         self.descriptor = descriptor
     }
 
-    /// The `errno` of the write that failed.
+    /// The `errno` of the failed write.
     var failure: Int32? { state.withLock { $0.failure } }
 
-    /// Whether a trace could not be written to its end.
+    /// Whether a write of the trace has failed.
     var hasLostTrace: Bool {
         get { state.withLock { $0.hasLostTrace } }
         set { state.withLock { $0.hasLostTrace = newValue } }
     }
 
-    /// Has `cancel` run when a write fails, at once if one has failed already.
+    /// Calls `cancel` when a write fails, immediately if one has failed already.
     func onFailure(_ cancel: @escaping @Sendable () -> Void) {
         let hasFailed = state.withLock { state in
             state.cancel = cancel
@@ -98,7 +98,7 @@ final class ResultStream: Sendable {
         fail(number)
     }
 
-    /// Records that standard output takes no more.
+    /// Records the failure of standard output, and cancels the program.
     func fail(_ number: Int32) {
         let cancel = state.withLock { state in
             if state.failure == nil { state.failure = number }
@@ -108,12 +108,12 @@ final class ResultStream: Sendable {
     }
 }
 
-/// Writes all of `text` to a descriptor; an end that nobody reads ends the writing.
+/// Writes all of `text` to a descriptor; stops at an error such as a closed pipe.
 func writeAll(_ text: String, to descriptor: Int32) {
     writeAll(Array(text.utf8), to: descriptor)
 }
 
-/// Writes all of `bytes` to a descriptor; the `errno` when it takes no more.
+/// Writes all of `bytes` to a descriptor; returns the `errno` of a failure.
 @discardableResult
 func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
     var rest = bytes[...]
@@ -138,7 +138,7 @@ public struct Style: Sendable {
     /// Whether colours are used.
     public let isEnabled: Bool
 
-    /// Colours if the descriptor is a terminal that understands them and nobody forbids them.
+    /// Colours if the descriptor is a terminal that supports them, and neither option nor environment forbids them.
     public init(descriptor: Int32, isAllowed: Bool = true) {
         func variable(_ name: String) -> String? { getenv(name).map { String(cString: $0) } }
         isTerminal = isatty(descriptor) == 1
@@ -163,14 +163,14 @@ public struct Style: Sendable {
     public func cyan(_ text: String) -> String { paint(text, "36") }
 }
 
-/// How many character cells a terminal has; 80 by 24 where it cannot be told.
+/// The size of a terminal in cells; 80 by 24 if it is unknown.
 func terminalSize(of descriptor: Int32) -> (width: Int, height: Int) {
     var size = winsize()
     guard ioctl(descriptor, UInt(TIOCGWINSZ), &size) == 0, size.ws_col > 0, size.ws_row > 0 else { return (80, 24) }
     return (Int(size.ws_col), Int(size.ws_row))
 }
 
-/// What to do with a string that a device sent before it goes to a terminal: control characters are shown, not obeyed.
+/// A device's string made safe for a terminal: control characters are escaped.
 public func printable(_ text: some StringProtocol) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

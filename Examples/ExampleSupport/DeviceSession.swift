@@ -1,13 +1,14 @@
 import BluetoothLE
+import Synchronization
 
 extension CommonOptions {
-    /// The name of the device that is meant with --simulate when none is named.
+    /// The name of the device that --simulate selects if none is given.
     public static let simulatedDevice = SimulatedSensor.name
 
-    /// Connects to the device that -n or -a names, runs `body` and disconnects, whatever happens.
+    /// Connects to the device that -n or -a selects, runs `body`, and disconnects in any case.
     ///
-    /// With --security or --passkey the link is protected first. Otherwise a user at a terminal is asked when the device
-    /// refuses what is not protected; without one the error names the command that pairs.
+    /// With --security or --passkey the link is protected first. Otherwise, if the device refuses an unprotected request,
+    /// a user at a terminal is asked whether to pair; without a terminal the error names the command that pairs.
     public func withConnection<Value: Sendable>(
         _ console: Console, isPairing: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
@@ -38,54 +39,104 @@ extension CommonOptions {
         } catch {
             guard error.code == .timedOut, addressType != .auto else { throw error }
             var error = error
-            error.remedy =
-                "Is it on and near? Is its address really \(address.kind)? Without --address-type that is taken from "
-                + "its advertisements."
+            error.remedy = Self.addressTypeHint(address)
             throw error
         }
     }
 
-    /// The address of the device; a scan finds it unless address and kind are both given.
+    /// The remedy for a connection attempt that timed out with an address type from the command line.
+    static func addressTypeHint(_ address: BluetoothAddress) -> String {
+        "Is it on, in range, and is its address really \(address.kind)? Without --address-type, the type is taken from its "
+            + "advertisements."
+    }
+
+    /// The address of the device; a scan finds it unless address and address type are both given.
     private func findDevice(on adapter: Adapter, _ console: Console) async throws -> BluetoothAddress {
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
         if let wanted, addressType != .auto { return wanted }
         let name = self.name ?? (wanted == nil ? Self.simulatedDevice : nil)
-        let device = wanted.map { "\($0)" } ?? name.map { "a device named \(printable($0))" } ?? "a device"
-        console.detail("looking for \(device)")
+        let device = wanted.map { "with the address \($0)" } ?? name.map { "named '\(printable($0))'" } ?? ""
+        console.detail("looking for a device \(device)")
+        let (limit, seen) = (timeout(or: .seconds(10)), SeenDevices())
+        let found: Advertisement
         do throws(BluetoothError) {
-            let found = try await adapter.first(timeout: timeout(or: .seconds(10))) { advertisement in
-                guard advertisement.isConnectable, let address = advertisement.address else { return false }
-                return wanted.map { $0.value == address.value } ?? (advertisement.data.localName == name)
+            found = try await adapter.first(timeout: limit) { advertisement in
+                guard let address = advertisement.address else { return false }
+                let isMatch = wanted.map { $0.value == address.value } ?? (advertisement.data.localName == name)
+                seen.record(advertisement, isMatch: isMatch)
+                return isMatch && advertisement.isConnectable
             }
-            console.detail("found \(found.summary)")
-            if let address = found.address { return address }
-            throw BluetoothError(.notFound, .init("find"), "Did not see \(device).")
         } catch {
+            guard error.code != .notFound else { throw seen.notFound(device, within: limit) }
+            guard error.code == .notPermitted, wanted != nil else { throw error }
             var error = error
-            switch error.code {
-            case .notFound:
-                error.message = "Did not see \(device) that accepts connections."
-                error.remedy =
-                    "Is it switched on, near, and not connected to something else? Many devices do not advertise while "
-                    + "they are connected, and beacons accept no connections: ble scan shows what advertises."
-            case .notPermitted where wanted != nil:
-                error.remedy =
-                    "To connect without scanning, say --address-type random or public. "
-                    + (error.remedy.map { "To scan: \($0)" } ?? "")
-            default: break
-            }
+            error.remedy =
+                "To connect without scanning, give --address-type random or public. "
+                + (error.remedy.map { "To scan: \($0)" } ?? "")
             throw error
         }
+        console.detail("found \(found.summary)")
+        guard let address = found.address else { throw seen.notFound(device, within: limit) }
+        return address
     }
 
-    /// Refuses a command line that names no device, or two.
+    /// Rejects a command line with no device, or with both a name and an address.
     public func validateDevice() throws {
         switch (name, address) {
         case (nil, nil) where !simulate:
             throw ProgramError(
-                .usage, "Name the device: -n NAME or -a ADDRESS.", remedy: "ble scan shows what is there.")
-        case (_?, _?): throw ProgramError(.usage, "Give either a name (-n) or an address (-a).")
+                .usage, "Name the device: -n NAME or -a ADDRESS.", remedy: "List the devices with: ble scan")
+        case (_?, _?): throw ProgramError(.usage, "Give either a name (-n) or an address (-a), not both.")
         default: break
         }
+    }
+}
+
+/// The devices that a search has seen, for the error if it fails.
+private final class SeenDevices: Sendable {
+    private struct State {
+        var names: Set<String> = []
+        /// The addresses of those without a name.
+        var addresses: Set<BluetoothAddress> = []
+        var hasMatch = false
+    }
+
+    private static let limit = 8
+
+    private let state = Mutex(State())
+
+    /// Records the advertiser by its name, and by its address until a name is received.
+    func record(_ advertisement: Advertisement, isMatch: Bool) {
+        guard let address = advertisement.address else { return }
+        state.withLock { state in
+            if let name = advertisement.data.localName {
+                state.addresses.remove(address)
+                state.names.insert(name)
+            } else if state.addresses.count <= Self.limit {
+                state.addresses.insert(address)
+            }
+            if isMatch { state.hasMatch = true }
+        }
+    }
+
+    /// The error of a search without result.
+    func notFound(_ device: String, within limit: Duration) -> ProgramError {
+        let (names, hasMatch) = state.withLock { state in
+            (state.names.sorted() + state.addresses.map { "\($0)" }.sorted(), state.hasMatch)
+        }
+        if hasMatch {
+            return ProgramError(
+                .notFound, "The device \(device) advertises, but does not accept connections.",
+                remedy: "Beacons never do, and other devices may not while they are connected. See: ble scan")
+        }
+        let seen = names.prefix(Self.limit).map { printable($0) } + (names.count > Self.limit ? ["…"] : [])
+        let seconds = limit / .seconds(1)
+        let time = formatDecimal(seconds, digits: seconds == seconds.rounded() ? 0 : 1)
+        return ProgramError(
+            .notFound, "No device \(device) advertised within \(time) s.",
+            remedy: seen.isEmpty
+                ? "No device was seen. Is it on, in range, and not connected to another central?"
+                : "Seen: \(seen.joined(separator: ", ")) (ble scan shows all)\n"
+                    + "Is it on, in range, and not connected to another central? Many devices stop advertising then.")
     }
 }

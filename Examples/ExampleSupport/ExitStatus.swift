@@ -1,38 +1,38 @@
 import ArgumentParser
 import BluetoothLE
 
-/// What the programs exit with: the numbers of sysexits.h, and 128 + the signal.
+/// The exit statuses of the programs: those of sysexits.h, and 128 + the signal.
 public enum ExitStatus: Int32, Sendable {
-    /// Done.
+    /// Success.
     case success = 0
-    /// Failed for a reason that has no number here.
+    /// A failure without a status of its own.
     case failure = 1
-    /// Wrong arguments.
+    /// Invalid arguments.
     case usage = 64
-    /// A file or an answer has not the content it should have.
+    /// Invalid content of a file or a response.
     case badData = 65
-    /// No such file.
+    /// An input file that does not exist.
     case noInput = 66
     /// The device was not found.
     case notFound = 68
-    /// No adapter that can be used: none there, off, blocked, or taken by another program.
+    /// No usable adapter: missing, off, blocked, or in use by another program.
     case noBluetooth = 69
-    /// A file to be written cannot be created, or exists already; nothing was done.
+    /// The output file cannot be created or exists already; nothing was done.
     case cannotCreate = 73
     /// The link was lost or could not be established, or a file could not be read or written.
     case linkLost = 74
     /// The time allowed ran out.
     case timedOut = 75
-    /// The device refused, broke the protocol, or is not of the right kind.
+    /// The device refused a request, violated the protocol, or lacks what the command needs.
     case protocolError = 76
     /// A permission is missing.
     case notPermitted = 77
     /// Interrupted with Ctrl-C.
     case interrupted = 130
-    /// Asked to end with SIGTERM; to a server that is ``success``.
+    /// Terminated by SIGTERM, which for a server is ``success``.
     case terminated = 143
 
-    /// The one place that says which error ends a program with which number.
+    /// The status for an error of the library.
     public init(_ error: BluetoothError) {
         self =
             switch error.code {
@@ -49,22 +49,22 @@ public enum ExitStatus: Int32, Sendable {
             }
     }
 
-    /// What `--help` says about them.
+    /// The `--help` text on exit statuses.
     public static let help = """
-        EXIT STATUS: 0 done; 1 other failure; 64 wrong arguments; 65 bad data; 66 no such file; 68 device not found; \
-        69 no usable adapter; 73 output file cannot be created; 74 link lost or input/output error; 75 time-out; \
-        76 protocol error or wrong kind of device; 77 permission missing; 130 interrupted; 143 terminated (serve \
-        and advertise then exit with 0).
+        EXIT STATUS: 0 success; 1 other failure; 64 invalid arguments; 65 bad data; 66 no such file; 68 device not \
+        found; 69 no usable adapter; 73 output file cannot be created; 74 link lost or input/output error; 75 timeout; \
+        76 protocol error or unsuitable device; 77 permission missing; 130 interrupted; 143 terminated (serve and \
+        advertise then exit with 0).
         """
 }
 
-/// Why a program ends that is no Bluetooth error.
+/// An error of a program itself, not of the library.
 public struct ProgramError: Error, CustomStringConvertible {
-    /// What it exits with.
+    /// The exit status.
     public var status: ExitStatus
     /// What went wrong.
     public var message: String
-    /// What helps.
+    /// What fixes it.
     public var remedy: String?
 
     /// An error from its parts.

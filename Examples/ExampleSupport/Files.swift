@@ -4,7 +4,7 @@ import Synchronization
 
 func systemMessage(_ number: Int32 = errno) -> String { String(cString: strerror(number)) }
 
-/// All bytes of a file.
+/// The contents of a file.
 public func readFile(_ path: String) throws -> [UInt8] {
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw ProgramError(.noInput, "Cannot open \(path): \(systemMessage())") }
@@ -25,7 +25,7 @@ public final class OutputFile: Sendable {
     private let path: String
     private let descriptor: Int32
 
-    /// Makes the file, or opens the one that is there and leaves its contents for now.
+    /// Creates the file, or opens an existing one without changing its contents yet.
     public init(_ path: String) throws {
         self.path = path
         descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
@@ -36,27 +36,27 @@ public final class OutputFile: Sendable {
         close(descriptor)
     }
 
-    /// Removes what was in the file; a pipe or a device has nothing to remove.
+    /// Truncates the file; a pipe or a device is left as it is.
     public func empty() throws {
         guard ftruncate(descriptor, 0) != 0, errno != EINVAL else { return }
-        throw ProgramError(.linkLost, "Cannot empty \(path): \(systemMessage())")
+        throw ProgramError(.linkLost, "Cannot truncate \(path): \(systemMessage())")
     }
 
-    /// Adds bytes.
+    /// Appends bytes.
     public func write(_ bytes: [UInt8]) throws {
         guard let number = writeAll(bytes, to: descriptor) else { return }
         throw ProgramError(.linkLost, "Cannot write \(path): \(systemMessage(number))")
     }
 }
 
-/// Standard input, read when somebody asks for more.
+/// Standard input, read on demand.
 public final class StandardInput: Sendable {
     private typealias Waiter = CheckedContinuation<[UInt8]?, Never>
 
     private struct State {
         var count: UInt64 = 0
         var waiter: Waiter?
-        /// Which call waits.
+        /// The number of the waiting call.
         var waiting: UInt64 = 0
     }
 
@@ -67,12 +67,12 @@ public final class StandardInput: Sendable {
     /// Standard input.
     public convenience init() { self.init(reading: STDIN_FILENO) }
 
-    /// What is read from a descriptor, which stays open as long as this is used.
+    /// The input from a descriptor, which must stay open while the object is used.
     public init(reading descriptor: Int32) {
         self.descriptor = descriptor
     }
 
-    /// The next bytes; nil at the end, when the task is cancelled, and at once while another call waits.
+    /// The next bytes; nil at the end of input, if the task is cancelled, or immediately while another call waits.
     public func next() async -> [UInt8]? {
         let number = state.withLock { state -> UInt64 in
             state.count += 1
@@ -87,7 +87,7 @@ public final class StandardInput: Sendable {
                 }
                 guard waits else { return continuation.resume(returning: nil) }
                 queue.async { [self] in
-                    // What one that was cancelled had begun to read has been the answer.
+                    // The read of a cancelled call may have answered this one already.
                     if state.withLock({ $0.waiter != nil }) { finish(readBlock()) }
                 }
             }
@@ -96,7 +96,7 @@ public final class StandardInput: Sendable {
         }
     }
 
-    /// Answers the call that waits, if it is the one with this number.
+    /// Resumes the waiting call, if it has this number.
     private func finish(_ bytes: [UInt8]?, only number: UInt64? = nil) {
         let waiting = state.withLock { state -> Waiter? in
             guard number == nil || number == state.waiting else { return nil }

@@ -1,12 +1,12 @@
 import Glibc
 import Synchronization
 
-/// The pipe's end that a signal handler writes to; a handler may do little else.
+/// The pipe's write end for the signal handler, in which little else than `write` is async-signal-safe.
 private let signalPipe = Atomic<Int32>(-1)
 
-/// Turns SIGINT and SIGTERM into a cancellation: the first cancels, the second ends the process at once.
+/// A handler for SIGINT and SIGTERM: the first signal cancels, the second ends the process immediately.
 ///
-/// The handler writes the signal's number into a pipe; a thread of its own sleeps reading it.
+/// The handler writes the signal number to a pipe, which a dedicated thread reads.
 final class Interruption: Sendable {
     private struct State {
         var signal: Int32?
@@ -15,10 +15,10 @@ final class Interruption: Sendable {
 
     private let state = Mutex(State())
 
-    /// The first signal that came.
+    /// The first signal received.
     var signal: Int32? { state.withLock { $0.signal } }
 
-    /// Starts to watch; `cancel` runs on the first signal.
+    /// Installs the handlers; `cancel` runs on the first signal.
     func watch(_ cancel: @escaping @Sendable () -> Void) {
         state.withLock { $0.cancel = cancel }
         var ends: [Int32] = [-1, -1]
@@ -76,7 +76,7 @@ final class Interruption: Sendable {
     }
 }
 
-/// The terminal whose cursor is hidden.
+/// The descriptor of the terminal whose cursor is hidden.
 private let hiddenCursor = Mutex<Int32?>(nil)
 
 /// Hides the cursor of a terminal until it is shown again or the program ends.
@@ -88,7 +88,7 @@ func hideCursor(on descriptor: Int32) {
     }
 }
 
-/// Shows the cursor where it is hidden.
+/// Shows the cursor again.
 func showCursor() {
     hiddenCursor.withLock { hidden in
         guard let descriptor = hidden else { return }
@@ -97,10 +97,10 @@ func showCursor() {
     }
 }
 
-/// The terminal's settings before a program changed them.
+/// The terminal settings to restore.
 private let savedTerminal = Mutex<termios?>(nil)
 
-/// Makes the terminal hand over every key at once and unechoed; false when standard input is no terminal.
+/// Switches the terminal to raw mode, unbuffered and without echo; false if standard input is not a terminal.
 public func makeTerminalRaw() -> Bool {
     var settings = termios()
     guard tcgetattr(STDIN_FILENO, &settings) == 0 else { return false }
@@ -110,7 +110,7 @@ public func makeTerminalRaw() -> Bool {
     return tcsetattr(STDIN_FILENO, TCSADRAIN, &settings) == 0
 }
 
-/// Gives the terminal back the settings it had, and its cursor.
+/// Restores the terminal's settings and its cursor.
 public func restoreTerminal() {
     showCursor()
     savedTerminal.withLock { saved in

@@ -1,26 +1,26 @@
-/// A JSON value that prints itself on one line (RFC 8259); the fields of objects keep their order.
+/// A JSON value (RFC 8259), printed on one line; objects keep the order of their fields.
 public indirect enum JSONValue: Sendable, CustomStringConvertible {
     /// `null`.
     case null
     /// `true` or `false`.
     case bool(Bool)
-    /// A whole number.
+    /// An integer.
     case integer(Int)
-    /// A number; `null` when it is not finite.
+    /// A number; prints as `null` if it is not finite.
     case number(Double)
-    /// A text.
+    /// A string.
     case string(String)
     /// An array.
     case array([JSONValue])
     /// An object.
     case object([(String, JSONValue)])
 
-    /// A text, or `null`.
+    /// A string, or `null`.
     public init(_ text: String?) {
         self = text.map { .string($0) } ?? .null
     }
 
-    /// A whole number, or `null`.
+    /// An integer, or `null`.
     public init(_ number: Int?) {
         self = number.map { .integer($0) } ?? .null
     }
@@ -68,7 +68,7 @@ public indirect enum JSONValue: Sendable, CustomStringConvertible {
             case "\r": text += "\\r"
             case "\t": text += "\\t"
             case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}",
-                // Controls of bidirectional text (Unicode UAX #9 §2), with which a name could reorder what follows it.
+                // Bidirectional controls (Unicode UAX #9 §2), with which a name could reorder the text after it.
                 "\u{061C}", "\u{200E}", "\u{200F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}":
                 let digits = String(scalar.value, radix: 16)
                 text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits

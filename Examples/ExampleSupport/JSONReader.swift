@@ -1,20 +1,20 @@
 extension JSONValue {
-    /// Reads a JSON text (RFC 8259).
-    /// - Throws: ``ProgramError`` with ``ExitStatus/badData`` that says where it is none.
+    /// Parses a JSON text (RFC 8259).
+    /// - Throws: ``ProgramError`` with ``ExitStatus/badData`` and the line of the syntax error.
     public init(reading bytes: [UInt8]) throws(ProgramError) {
         var reader = JSONReader(bytes: bytes)
         self = try reader.value(depth: 0)
         reader.skipBlanks()
-        guard reader.isAtEnd else { throw reader.failure("something follows the value") }
+        guard reader.isAtEnd else { throw reader.failure("there is text after the value") }
     }
 
-    /// The field of an object; nil where it is none, or has none of that name.
+    /// The field of an object; nil if the value is not an object or lacks the field.
     public subscript(_ name: String) -> JSONValue? {
         guard case .object(let fields) = self else { return nil }
         return fields.first { $0.0 == name }?.1
     }
 
-    /// The text, if it is one.
+    /// The string, if it is one.
     public var text: String? {
         if case .string(let text) = self { text } else { nil }
     }
@@ -33,7 +33,7 @@ private struct JSONReader {
         self.bytes = bytes
     }
 
-    /// How deep arrays and objects may be in one another.
+    /// The maximum nesting depth.
     private static let mostDepth = 64
 
     var isAtEnd: Bool { position == bytes.count }
@@ -41,7 +41,7 @@ private struct JSONReader {
 
     func failure(_ reason: String) -> ProgramError {
         let line = bytes.prefix(position).count { $0 == UInt8(ascii: "\n") } + 1
-        return ProgramError(.badData, "This is no JSON: line \(line): \(reason).")
+        return ProgramError(.badData, "Invalid JSON in line \(line): \(reason).")
     }
 
     mutating func skipBlanks() {
@@ -56,7 +56,7 @@ private struct JSONReader {
     }
 
     mutating func value(depth: Int) throws(ProgramError) -> JSONValue {
-        guard depth < Self.mostDepth else { throw failure("too deep") }
+        guard depth < Self.mostDepth else { throw failure("more than \(Self.mostDepth) levels of nesting") }
         skipBlanks()
         switch next {
         case UInt8(ascii: "{"): return try object(depth)
@@ -77,7 +77,7 @@ private struct JSONReader {
         if take("}") { return .object(fields) }
         while true {
             skipBlanks()
-            guard next == UInt8(ascii: "\"") else { throw failure("a name in quotes is missing") }
+            guard next == UInt8(ascii: "\"") else { throw failure("a quoted name is missing") }
             let name = try string()
             skipBlanks()
             guard take(":") else { throw failure("a colon is missing") }
@@ -120,15 +120,15 @@ private struct JSONReader {
                 guard let text = String(validating: units, as: UTF8.self) else { throw failure("not UTF-8") }
                 return text
             case UInt8(ascii: "\\"): units += try escaped()
-            case 0..<0x20: throw failure("a control character in a text")
+            case 0..<0x20: throw failure("a control character in a string")
             default: units.append(byte)
             }
         }
-        throw failure("a text has no end")
+        throw failure("an unterminated string")
     }
 
     private mutating func escaped() throws(ProgramError) -> [UInt8] {
-        guard let byte = next else { throw failure("a text has no end") }
+        guard let byte = next else { throw failure("an unterminated string") }
         position += 1
         switch byte {
         case UInt8(ascii: "b"): return [0x08]
@@ -140,7 +140,7 @@ private struct JSONReader {
         case UInt8(ascii: "u"):
             var units = [try codeUnit()]
             if (0xD800..<0xDC00).contains(units[0]), take("\\u") { units.append(try codeUnit()) }
-            guard let text = String(validating: units, as: UTF16.self) else { throw failure("half a character") }
+            guard let text = String(validating: units, as: UTF16.self) else { throw failure("an unpaired surrogate") }
             return Array(text.utf8)
         default: throw failure("an unknown escape")
         }

@@ -2,21 +2,21 @@ import ArgumentParser
 import BluetoothLE
 import Glibc
 
-/// How well a link has to be protected, in the words of the command line.
+/// A security level as given on the command line.
 public enum SecurityOption: String, ExpressibleByArgument, CaseIterable, Comparable, Sendable {
     /// Not encrypted.
     case low
-    /// Encrypted, whoever is at the other end.
+    /// Encrypted, with an unauthenticated peer.
     case encrypted
-    /// Encrypted, after numbers were compared or entered.
+    /// Encrypted and authenticated, by numeric comparison or passkey.
     case authenticated
-    /// As authenticated, with LE Secure Connections.
+    /// Authenticated, with LE Secure Connections.
     case secureConnections = "secure-connections"
 
-    /// Whether `left` asks for less than `right`.
+    /// Whether `left` is the lower level.
     public static func < (left: SecurityOption, right: SecurityOption) -> Bool { left.level < right.level }
 
-    /// The level of the link.
+    /// The library's security level.
     public var level: SecurityLevel {
         switch self {
         case .low: .low
@@ -28,8 +28,8 @@ public enum SecurityOption: String, ExpressibleByArgument, CaseIterable, Compara
 }
 
 extension CommonOptions {
-    /// Who answers what pairing asks: the passkey from the command line, the user at the terminal, or nobody.
-    /// - Parameter acceptsJustWorks: whether the passkey lets in devices that can neither show nor enter it.
+    /// The pairing agent: it uses the passkey from the command line, else asks at the terminal; nil without either.
+    /// - Parameter acceptsJustWorks: whether, with a passkey, devices without display and keyboard may pair too.
     public func pairingAgent(_ console: Console, acceptsJustWorks: Bool = true) -> (any PairingAgent)? {
         if let passkey, let passkey = Passkey(digits: passkey) {
             return FixedPasskeyAgent(passkey, acceptsJustWorks: acceptsJustWorks)
@@ -37,31 +37,31 @@ extension CommonOptions {
         guard Self.hasTerminal else { return nil }
         let input = StandardInput()
         return TextPairingAgent(show: console.message) { question in
-            // What was typed before is no answer to it. What comes through a pipe is.
+            // Discard keys typed before the question. Input from a pipe is an answer.
             if Self.hasTerminal { tcflush(STDIN_FILENO, TCIFLUSH) }
             console.message(question)
             return await input.next().map { String(decoding: $0, as: UTF8.self) }
         }
     }
 
-    /// Whether there is a user to be asked.
+    /// Whether there is a user at a terminal to ask.
     public static var hasTerminal: Bool { isatty(STDIN_FILENO) == 1 }
 
-    /// Sets the adapter's agent: where the command line asks for protection, and where a user can be asked when a device
-    /// refuses what is not protected.
+    /// Sets the adapter's pairing agent if the command line requests protection, or if a user can be asked when a device
+    /// refuses an unprotected request.
     public func preparePairing(on adapter: Adapter, _ console: Console, always: Bool = false) async throws {
         let isWanted = always || asksForProtection
         guard isWanted || Self.hasTerminal else { return }
         do throws(BluetoothError) {
             try await adapter.setPairingAgent(pairingAgent(console))
         } catch {
-            // Without the capability, or while BlueZ's daemon pairs, all else works.
+            // Without the capability, or while bluetoothd owns pairing, everything else works.
             guard !isWanted, error.code != .cancelled else { throw error }
-            console.detail("nobody will be asked about pairing: \(error.message)")
+            console.detail("pairing questions are off: \(error.message)")
         }
     }
 
-    /// Has nobody asked any more where protection was not asked for: what is typed belongs to the program then.
+    /// Stops asking about pairing unless the command line requests protection: standard input is the program's again.
     func endAskingToPair(on adapter: Adapter) async {
         guard !asksForProtection, Self.hasTerminal else { return }
         try? await adapter.setPairingAgent(nil)
@@ -69,8 +69,8 @@ extension CommonOptions {
 
     private var asksForProtection: Bool { passkey != nil || (security ?? .low) != .low }
 
-    /// The error of what a device has refused because the link is not protected, with the command that pairs.
-    /// - Parameter connection: the link, where there was one: what was encrypted when it was refused is to be authenticated.
+    /// The error with the command that pairs, if the device refused a request because the link is not protected.
+    /// - Parameter connection: the link, if there was one: refused although encrypted, a request needs authentication.
     func namingPairing(_ error: any Error, on connection: Connection? = nil) async -> any Error {
         guard var error = error as? BluetoothError, let peer = error.peer else { return error }
         let isEncrypted = (try? await connection?.security().level).map { $0 > .low } ?? false
@@ -93,13 +93,13 @@ extension CommonOptions {
         if level > .encrypted { words += ["--security", level.rawValue] }
         let command = words.map(Self.quoted).joined(separator: " ")
         error.remedy = """
-            Pair with it once: \(command)
-            Or have this command do it: --security \(level.rawValue)
+            Pair with: \(command)
+            Or pair from this command with: --security \(level.rawValue)
             """
         return error
     }
 
-    /// A word as a shell reads it.
+    /// The word, quoted for a shell if necessary.
     private static func quoted(_ word: String) -> String {
         let plain = word.utf8.allSatisfy { byte in
             switch byte {

@@ -1,9 +1,9 @@
 import Glibc
 
-/// What sparklines of received signal strengths have in common, in dBm: hardly received, and side by side.
+/// The common scale of RSSI sparklines in dBm: from barely received to side by side.
 public let signalStrengths = -100.0 ... -30.0
 
-/// A row of bars, one for each value: in a range that is the same for all pictures, or between the least and the greatest.
+/// A row of bars, one per value, scaled to `range` or, without one, from the least to the greatest value.
 public func sparkline(_ values: [Double], in range: ClosedRange<Double>? = nil) -> String {
     let bars = Array("▁▂▃▄▅▆▇█")
     let finite = values.filter(\.isFinite)
@@ -16,23 +16,23 @@ public func sparkline(_ values: [Double], in range: ClosedRange<Double>? = nil) 
         })
 }
 
-/// Something with what belongs to it, to be drawn as a tree.
+/// A node with its subtrees, to be drawn as a tree.
 public struct Tree<Content> {
     private let content: Content
     private var branches: [Tree] = []
 
-    /// Something to which nothing belongs yet.
+    /// A node with its subtrees.
     public init(_ content: Content, _ branches: [Tree] = []) {
         self.content = content
         self.branches = branches
     }
 
-    /// Adds what belongs to it.
+    /// Adds a subtree.
     public mutating func add(_ branch: Tree) {
         branches.append(branch)
     }
 
-    /// What is in the tree from the top, each with the lines that lead to it.
+    /// The nodes from the top, each with the branch lines in front of it.
     public var rows: [(branches: String, content: Content)] {
         var rows = [("", content)]
         for (index, branch) in branches.enumerated() {
@@ -47,7 +47,7 @@ public struct Tree<Content> {
 
 extension Tree: Sendable where Content: Sendable {}
 
-/// How far something has come, drawn on standard error where that is a terminal.
+/// A progress bar on standard error, if that is a terminal.
 public final class ProgressBar {
     private let label: String
     private let total: Int
@@ -63,7 +63,7 @@ public final class ProgressBar {
         self.style = style
     }
 
-    /// Draws that `done` bytes are through; at most ten times a second.
+    /// Draws the progress, at most ten times a second.
     public func update(_ done: Int) {
         guard style.isTerminal else { return }
         let now = ContinuousClock.now
@@ -75,7 +75,8 @@ public final class ProgressBar {
     }
 }
 
-/// A bar of 10 to 40 cells with numbers behind it, in at most `width` cells: bytes, rate and bar are left out in this order.
+/// A bar of 10 to 40 cells followed by numbers, in at most `width` cells: byte count, rate and bar are omitted in this
+/// order.
 func progressText(_ label: String, _ done: Int, of total: Int, rate: Double, width: Int, style: Style) -> String {
     func padded(_ text: String, _ count: Int) -> String {
         String(repeating: " ", count: max(0, count - text.count)) + text
@@ -83,7 +84,7 @@ func progressText(_ label: String, _ done: Int, of total: Int, rate: Double, wid
     let share = total > 0 ? Double(min(done, total)) / Double(total) : 1
     let percent = " \(padded("\(Int(share * 100))", 3)) %"
     let bytes = "  \(padded("\(done)", "\(total)".count))/\(total) B"
-    // As wide as it can get, so that the bar keeps its length.
+    // A fixed width, so that the bar keeps its length.
     let speed = "  \(padded(formatRate(rate), 10))"
     for numbers in [percent + bytes + speed, percent + speed, percent] {
         let room = width - cellWidth(label) - 1 - cellWidth(numbers)
@@ -102,7 +103,7 @@ public func formatRate(_ bytesPerSecond: Double) -> String {
         ? "\(Int(bytesPerSecond)) B/s" : "\(formatDecimal(bytesPerSecond / 1000, digits: 1)) kB/s"
 }
 
-/// `value` with the given number of digits after the point.
+/// `value` with the given number of decimals.
 public func formatDecimal(_ value: Double, digits: Int) -> String {
     guard value.isFinite, abs(value) < 1e15 else { return "\(value)" }
     var scale = 1.0
@@ -113,14 +114,14 @@ public func formatDecimal(_ value: Double, digits: Int) -> String {
     return (value < 0 && scaled > 0 ? "-" : "") + "\(whole)" + (digits > 0 ? ".\(fraction)" : "")
 }
 
-/// The present time of day as ISO 8601 has it, in UTC with milliseconds.
+/// The current time in ISO 8601, in UTC with milliseconds.
 public func timestamp() -> String {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
     return "\(dateAndTime(time.tv_sec)).\(padded(time.tv_nsec / 1_000_000, 3))Z"
 }
 
-/// A moment in seconds since 1970, such as `2026-11-03T09:30:00Z`.
+/// A Unix time in ISO 8601, such as `2026-11-03T09:30:00Z`.
 public func timestamp(of seconds: UInt64) -> String {
     dateAndTime(time_t(clamping: seconds)) + "Z"
 }

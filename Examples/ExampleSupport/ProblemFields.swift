@@ -1,7 +1,7 @@
 import BluetoothLE
 
 extension DatabaseProblem {
-    /// What a program that reads JSON gets to know of it.
+    /// The fields of its JSON object.
     public var jsonFields: [(String, JSONValue)] {
         var fields: [(String, JSONValue)] = [
             ("reason", .string("\(reason)")), ("type", .string("\(attributeType)")),

@@ -4,10 +4,10 @@ import CTerminal
 import Glibc
 
 extension CommonOptions {
-    /// Runs the body of a program: prints its error, cause first and then the remedy, and exits with the number that
-    /// belongs to it. Ctrl-C and SIGTERM cancel the body, which then disconnects and stops scanning as it unwinds.
+    /// Runs the body of a program: prints its error, the cause first and then the remedy, and exits with the error's
+    /// status. Ctrl-C and SIGTERM cancel the body, which disconnects and stops scanning as it unwinds.
     ///
-    /// - Parameter isServer: whether the body goes on until it is ended, so that SIGTERM is its regular end: it exits
+    /// - Parameter isServer: whether the body runs until it is stopped, so that SIGTERM is its regular end: it then exits
     ///   with 0, as a service manager expects.
     public func run(
         _ program: String, isServer: Bool = false, _ body: @escaping @Sendable (Console) async throws -> Void
@@ -20,16 +20,16 @@ extension CommonOptions {
         let result = await task.result
         restoreTerminal()
         if let number = console.results.failure {
-            // As by SIGPIPE, which another program may have switched off.
+            // As SIGPIPE would, which the parent process may have ignored.
             if number == EPIPE { throw ExitCode(128 + SIGPIPE) }
             console.error(program, "Cannot write the results: \(systemMessage(number))", remedy: nil)
             throw ExitCode(ExitStatus.linkLost.rawValue)
         }
-        // What became of the trace was said when it happened.
+        // The failure of the trace was printed when it happened.
         let success: ExitStatus = console.results.hasLostTrace ? .linkLost : .success
         if let signal = interruption.signal {
             let isRegular = isServer && signal == SIGTERM
-            // Over the ^C that a terminal shows.
+            // Overwrites the ^C that a terminal echoes.
             let start = console.messages.isTerminal ? "\r\u{1B}[K" : ""
             let word = signal == SIGINT ? "interrupted" : isRegular ? "stopped" : "terminated"
             console.message("\(start)\(program): \(word)")
@@ -53,19 +53,19 @@ extension CommonOptions {
     }
 }
 
-/// Begins a program: text that cannot be written to standard output, such as help, ends it with 74 as results do.
+/// Prepares the standard streams: a program exits with 74 if text such as help cannot be written to standard output.
 ///
-/// A standard stream that was closed stays unusable, where otherwise the first file or socket would take its number.
+/// A closed standard stream is redirected to `/dev/null`, so that no file or socket gets its descriptor.
 public func prepareStandardStreams() {
     for (number, flags) in [(STDIN_FILENO, O_WRONLY), (STDOUT_FILENO, O_RDONLY), (STDERR_FILENO, O_RDONLY)]
     where fcntl(number, F_GETFD) == -1 {
-        // The lowest number that is free is this one.
+        // It gets the lowest free descriptor, which is this one.
         _ = open("/dev/null", flags)
     }
     atexit {
         let output = terminal_standard_output()
         var number: Int32 = 0
-        // An error of an earlier write has no number any more.
+        // The errno of an earlier write is lost.
         if fflush(output) != 0 { number = errno } else if ferror(output) != 0 { number = EIO }
         guard number != 0 else { return }
         if number == EPIPE { _exit(128 + SIGPIPE) }

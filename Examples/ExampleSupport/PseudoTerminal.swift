@@ -2,13 +2,13 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// A pseudo terminal that other programs open as they would a serial port; it hands every byte on as it is.
+/// A pseudo terminal that other programs open like a serial port; it passes every byte unchanged.
 ///
-/// It stays while programs open and close it: what is written waits for the next that reads, as far as the system has room.
+/// It persists while programs open and close it: the kernel buffers what is written for the next reader.
 public final class PseudoTerminal: Sendable {
-    /// What other programs open, such as `/dev/pts/3`.
+    /// The path that other programs open, such as `/dev/pts/3`.
     public let path: String
-    /// The symbolic link to it that was asked for.
+    /// The symbolic link to it, if one was requested.
     public var link: String? { ownedLink?.path }
 
     private let ownedLink: TerminalLink?
@@ -17,9 +17,10 @@ public final class PseudoTerminal: Sendable {
     private let queue = DispatchQueue(label: "pseudo terminal")
 
     /// Opens a new pseudo terminal (`openpty`).
-    /// - Parameter link: where a symbolic link to it is made. One that a program has left behind that was killed is
-    ///   replaced; `LINK.lock` beside it says whether it is in use, and contains the process's number.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` when the link is in use, or something else has its name.
+    /// - Parameter link: the path of a symbolic link to create to it. A stale link of a killed program is replaced;
+    ///   `LINK.lock` beside it, which contains the PID, is locked while the link is in use.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the link is in use or the path is taken by anything
+    ///   else.
     public init(link: String? = nil) throws {
         ends = try Ends()
         var name = [CChar](repeating: 0, count: 128)
@@ -33,9 +34,9 @@ public final class PseudoTerminal: Sendable {
         ownedLink = try link.map { [path] in try TerminalLink($0, to: path) }
     }
 
-    /// What programs have written to it, waiting for the first bytes; nil when the task is cancelled.
+    /// The next bytes that programs have written to it; nil if the task is cancelled.
     ///
-    /// While nobody reads, a program that writes is made to wait.
+    /// Between calls, a writing program blocks once the kernel's buffer is full.
     public func read() async throws -> [UInt8]? {
         var block = [UInt8](repeating: 0, count: 4096)
         while !Task.isCancelled {
@@ -47,8 +48,8 @@ public final class PseudoTerminal: Sendable {
         return nil
     }
 
-    /// Hands bytes to the programs that read it; waits while they have not read what came before. False when the task was
-    /// cancelled before all was taken.
+    /// Writes bytes for the programs that read it, and waits while the kernel's buffer is full; false if the task was
+    /// cancelled before all were written.
     public func write(_ bytes: [UInt8]) async throws -> Bool {
         var rest = bytes[...]
         while !rest.isEmpty {
@@ -84,21 +85,21 @@ public final class PseudoTerminal: Sendable {
     }
 }
 
-// Unchecked: it is only cancelled, which any thread may do whatever the type of a source says.
+// Unchecked: the source is only cancelled, which is safe from any thread.
 private struct Canceller: @unchecked Sendable {
     let source: any DispatchSourceProtocol
 }
 
-/// The two ends of a pseudo terminal, open for as long as this lives.
+/// The two ends of a pseudo terminal, open while the object lives.
 private final class Ends: Sendable {
     let master: Int32
-    // Kept open, so that the other end never looks hung up.
+    // Kept open, so that the master never sees a hang-up.
     let slave: Int32
 
     init() throws {
         var ends: (master: Int32, slave: Int32) = (-1, -1)
         guard openpty(&ends.master, &ends.slave, nil, nil, nil) == 0 else {
-            throw ProgramError(.linkLost, "Cannot make a pseudo terminal: \(String(cString: strerror(errno)))")
+            throw ProgramError(.linkLost, "Cannot open a pseudo terminal: \(String(cString: strerror(errno)))")
         }
         (master, slave) = ends
         for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }

@@ -1,14 +1,14 @@
 import BluetoothLE
 import BluetoothSimulation
 
-/// A device with one of everything that a database can have, for --simulate: a heart rate sensor with a thermometer and
-/// a service of its own.
+/// The peripheral of --simulate, with one of everything a database can have: a heart rate sensor with a thermometer and
+/// a custom service.
 public enum SimulatedSensor {
-    /// Its name.
+    /// The advertised name.
     public static let name = "Pulse-Z1"
-    /// The number it shows when it is paired with.
+    /// The passkey it displays while pairing.
     public static let passkey: UInt32 = 123_456
-    /// Its address.
+    /// The static random address.
     public static let address = BluetoothAddress(0xC098_E512_3458, kind: .random)
 
     private static func own(_ number: UInt32) -> BluetoothUUID {
@@ -22,7 +22,7 @@ public enum SimulatedSensor {
     static func put(on radio: SimulatedRadio) {
         guard let server = try? SimulatedGATTServer(services) else { return }
         server.onRead { _, _ in .refuse(.insufficientAuthentication) }
-        // Heart Rate Service §3.3.1: 1 resets the energy expended, all else is refused with a code of its own.
+        // Heart Rate Service §3.3.1: 1 resets the energy expended; any other value is an application error.
         server.onWrite { writes, _ in
             writes.allSatisfy { $0.value == [1] } ? .accept : .refuse(ATTErrorCode(0x80))
         }
@@ -34,11 +34,11 @@ public enum SimulatedSensor {
         else { return }
         let peripheral = SimulatedPeripheral(
             on: radio, address: address, advertisements: [advertisement], signalStrength: -55, gatt: server)
-        // It shows this number when it is paired with by somebody who can enter one.
+        // Displays the passkey to a central with a keyboard.
         peripheral.setSecurity(SimulatedSecurity(ioCapability: .displayOnly, passkey: passkey))
     }
 
-    /// Sends a heart rate and a temperature every half second, for as long as somebody is subscribed.
+    /// Sends a heart rate and a temperature every half second while there are subscribers.
     private static func beat(_ server: SimulatedGATTServer, on radio: SimulatedRadio) {
         guard let rate = server.handle(of: heartRate, in: "180D"),
             let warmth = server.handle(of: temperature, in: "1809")
@@ -54,7 +54,7 @@ public enum SimulatedSensor {
                     if handle == rate {
                         await server.notify([0, 72 + count % 5], of: handle)
                     } else {
-                        // 36.5 °C and up, as a mantissa with the exponent −1.
+                        // From 36.5 °C, as a mantissa with the exponent −1.
                         await server.indicate([0, 0x6D + count % 5, 0x01, 0, 0xFF], of: handle)
                     }
                     count &+= 1
@@ -117,7 +117,7 @@ public enum SimulatedSensor {
                     descriptors: [label("a note of up to 512 bytes")]),
                 GATTCharacteristic(
                     own(0xCA01_0002), properties: [.read, .writeWithoutResponse], value: .stored([]),
-                    descriptors: [label("takes commands")]),
+                    descriptors: [label("writable by command")]),
                 GATTCharacteristic(
                     own(0xCA01_0003), properties: [.read, .write], extendedProperties: .reliableWrite,
                     value: .stored([0, 0]), descriptors: [label("written reliably")]),
@@ -127,7 +127,7 @@ public enum SimulatedSensor {
                     descriptors: [label("a long value")]),
                 GATTCharacteristic(
                     own(0xCA01_0005), properties: .read, permissions: [.read, .readEncrypted],
-                    value: .stored(Array("secret".utf8)), descriptors: [label("wants to be paired")]),
+                    value: .stored(Array("secret".utf8)), descriptors: [label("requires pairing")]),
             ])
     }
 

@@ -5,12 +5,12 @@ import LINBLE
 import LINBLESample
 import LINBLESimulation
 
-/// What is on the air with --simulate, in real time: a machine with an adapter that is off, a LINBLE with the
-/// microcontroller of the vendor's samples behind it, one that echoes, a heart rate sensor, and some beacons.
+/// The simulated radio of --simulate, in real time: a machine whose adapter is off, a LINBLE with the microcontroller of
+/// the vendor's samples, a LINBLE that echoes, a heart rate sensor, and some beacons.
 enum SimulatedWorld {
     static func makeKernel() -> any BluetoothKernel { makeKernels().own }
 
-    /// The machine, and another in its reach whose adapter is on.
+    /// The machine, and a second one in range whose adapter is on.
     static func makeKernels() -> (own: any BluetoothKernel, visitor: any BluetoothKernel) {
         let radio = SimulatedRadio(time: .real, seed: 0x11B1E)
         _ = SimulatedLINBLE(
@@ -25,7 +25,7 @@ enum SimulatedWorld {
         SimulatedSensor.put(on: radio)
         for (index, field) in beacons.enumerated() {
             var data = AdvertisementDataBuilder()
-            // Each of them fits into a legacy advertisement with its flags.
+            // Each fits into a legacy advertisement together with the flags.
             try? data.add(.flags(.brEDRNotSupported))
             try? data.add(field)
             SimulatedPeripheral(
@@ -35,7 +35,7 @@ enum SimulatedWorld {
         return (radio.makeKernel(adapters: [.fresh]), radio.makeKernel())
     }
 
-    /// The bond that the machine has from before, with a device that is not there today.
+    /// The machine's stored bond, with a device out of range.
     static let bonds = MemoryBondStore(
         [
             Bond(

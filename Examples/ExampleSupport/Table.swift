@@ -1,22 +1,22 @@
-/// Rows in columns as wide as their widest cell, or as a terminal has room for.
+/// A text table whose columns are as wide as their widest cell, or fit into a terminal.
 public struct Table: Sendable {
-    /// Where the cells of a column stand.
+    /// The alignment of a column.
     public enum Alignment: Sendable {
-        /// At its left edge.
+        /// To the left edge.
         case left
-        /// At its right edge.
+        /// To the right edge.
         case right
     }
 
-    /// What is the same for all cells of a column.
+    /// The properties of a column.
     public struct Column: Sendable {
-        /// What its first line says.
+        /// The heading.
         public var title: String
-        /// Where its cells stand.
+        /// The alignment of its cells.
         public var alignment: Alignment
-        /// Whether it is left out where a terminal is too narrow: the least number first, and nil never.
+        /// The order in which columns are omitted on a narrow terminal, the least number first; nil is never omitted.
         public var omission: Int?
-        /// How many cells it has at least while other columns are left out for it; nil: as many as its widest cell.
+        /// The minimum width that omitting other columns preserves; nil for the width of its widest cell.
         public var minimum: Int?
 
         /// A column from its parts.
@@ -38,28 +38,28 @@ public struct Table: Sendable {
         self.columns = columns
     }
 
-    /// A table without rows, all columns of which are always there.
+    /// A table without rows that never omits columns.
     public init(_ columns: [(title: String, alignment: Alignment)]) {
         self.init(columns.map { Column($0.title, $0.alignment) })
     }
 
-    /// Adds a row; missing cells are empty, those beyond the columns are ignored.
+    /// Adds a row; missing cells are empty, excess cells ignored.
     public mutating func add(_ cells: [String]) {
         rows.append(Array((cells + Array(repeating: "", count: columns.count)).prefix(columns.count)))
     }
 
-    /// The titles and the rows. Cells must hold no colours, for they would be counted as characters.
+    /// The headings and the rows. Cells must not contain colours, since escape sequences would count as cells.
     public var lines: [String] {
         lines(of: Array(columns.indices), widths: naturalWidths)
     }
 
-    /// The titles and the rows in so many cells: columns are left out, and cells shortened, as their ``Column`` says.
+    /// The headings and the rows in `width` cells, with columns omitted and cells truncated as their ``Column`` says.
     public func lines(fitting width: Int) -> [String] {
         let (chosen, widths) = layout(width)
         return lines(of: chosen, widths: widths).map { shortened($0, toCells: width) }
     }
 
-    /// As ``lines(fitting:)``, with nothing shortened: what the last column has no room for follows on a line of its own.
+    /// As ``lines(fitting:)``, but nothing is truncated: a last cell that does not fit goes to a line of its own.
     public func wholeLines(fitting width: Int) -> [String] {
         var (chosen, widths) = layout(width)
         guard let last = columns.indices.last else { return [] }
@@ -81,7 +81,7 @@ public struct Table: Sendable {
         columns.indices.map { column in all.map { cellWidth($0[column]) }.max() ?? 0 }
     }
 
-    /// Which columns have room in so many cells, and how many of those each has.
+    /// The columns that fit into `width` cells, with the width of each.
     private func layout(_ width: Int) -> (columns: [Int], widths: [Int]) {
         let natural = naturalWidths
         var chosen = Array(columns.indices)
@@ -90,7 +90,7 @@ public struct Table: Sendable {
         let omissions = chosen.filter { columns[$0].omission != nil }
             .sorted { columns[$0].omission ?? 0 < columns[$1].omission ?? 0 }
         for column in omissions where excess() > 0 { chosen.removeAll { $0 == column } }
-        // What is left over goes to those that want more, from the left; what is missing comes from them.
+        // Flexible columns share what is left over, and cover what is missing, from the left.
         for column in chosen where columns[column].minimum != nil {
             widths[column] = max(1, min(natural[column], widths[column] - excess()))
         }

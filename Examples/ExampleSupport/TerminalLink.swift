@@ -1,38 +1,38 @@
 import Glibc
 
-/// A symbolic link to a pseudo terminal that belongs to this process for as long as it lives.
+/// A symbolic link to a pseudo terminal, owned by this process while the object lives.
 ///
-/// A lock file beside it decides, `LINK.lock` with the process's number. While its lock is held the link is in use. Where
-/// it is free, a link to `/dev/pts/N` was left behind by a program that was killed, and is replaced, whatever terminal has
-/// that number by now. Anything else that exists is left as it is.
+/// The lock file `LINK.lock`, which contains the PID, decides ownership. While it is locked the link is in use. If it is
+/// not, a link to `/dev/pts/N` is stale, left behind by a killed program, and is replaced, even if another terminal has
+/// that number by now. Anything else at that path is left alone.
 final class TerminalLink: Sendable {
-    /// Where the link is.
+    /// The path of the link.
     let path: String
 
     private let target: String
     private let lock: LockFile
 
     /// Makes the link.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` when it is in use, or something else has its name.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if it is in use or the path is taken by anything else.
     init(_ path: String, to target: String) throws {
-        // Before a lock file appears beside something that is none of our business.
+        // First, so that no lock file is created beside somebody else's file.
         _ = try Self.isLeftBehind(path)
         (self.path, self.target) = (path, target)
         lock = try LockFile(path + ".lock", of: path)
         if try Self.isLeftBehind(path) { unlink(path) }
-        guard symlink(target, path) == 0 else { throw Self.failure("Cannot make the link \(printable(path))") }
+        guard symlink(target, path) == 0 else { throw Self.failure("Cannot create the link \(printable(path))") }
     }
 
     deinit {
-        // Somebody may have put something else there.
+        // The path may have been replaced meanwhile.
         if Self.target(of: path) == target { unlink(path) }
     }
 
-    /// Whether there is a link to a pseudo terminal; false where there is nothing.
+    /// Whether the path is a link to a pseudo terminal; false if it does not exist.
     private static func isLeftBehind(_ path: String) throws -> Bool {
         var status = stat()
         guard lstat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw failure("Cannot make the link \(printable(path))") }
+            guard errno == ENOENT else { throw failure("Cannot create the link \(printable(path))") }
             return false
         }
         let target = target(of: path)
@@ -48,11 +48,11 @@ final class TerminalLink: Sendable {
             default: "a device"
             }
         throw ProgramError(
-            .linkLost, "\(printable(path)) is \(kind), and no link to a pseudo terminal.",
-            remedy: "Name a link that does not exist yet.")
+            .linkLost, "\(printable(path)) is \(kind), not a link to a pseudo terminal.",
+            remedy: "Choose a path that does not exist yet.")
     }
 
-    /// Where a symbolic link leads; nil when it is none.
+    /// The target of a symbolic link; nil if the path is not one.
     private static func target(of path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlink(path, &buffer, buffer.count)
@@ -65,20 +65,20 @@ final class TerminalLink: Sendable {
     }
 }
 
-/// A file that is locked (flock(2)) for as long as this lives, and contains the process's number. The kernel frees the lock
-/// of a process that is killed; the file stays then.
+/// A lock file (flock(2)) with the PID, held while the object lives. If the process is killed, the kernel releases the
+/// lock and the file remains.
 final class LockFile: Sendable {
     private let path: String
     private let descriptor: Int32
 
-    /// Locks the file, which is made where there is none.
-    /// - Parameter subject: what the lock is for, as errors name it.
+    /// Locks the file, and creates it if necessary.
+    /// - Parameter subject: the path that the lock protects, for errors.
     init(_ path: String, of subject: String) throws {
         (self.path, descriptor) = (path, try Self.acquire(path, subject))
     }
 
     deinit {
-        // While it is locked: who has opened it already finds that the name is not its any more.
+        // Unlinked while locked: a process that has opened it already then sees that the name is gone.
         if Self.isNamed(path, descriptor) { unlink(path) }
         close(descriptor)
     }
@@ -91,23 +91,23 @@ final class LockFile: Sendable {
             guard contents(of: descriptor) != nil else {
                 throw ProgramError(
                     .linkLost, "\(printable(path)) is not a lock file.",
-                    remedy: "Name another link, or remove that file.")
+                    remedy: "Choose another link, or remove that file.")
             }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 guard errno == EWOULDBLOCK else { throw failure("Cannot lock \(printable(path))") }
-                // Between locking and writing, the file is empty or names the one before.
+                // Between locking and writing, the file is empty or has the previous holder's PID.
                 let holder = contents(of: descriptor).flatMap { Int32($0) }.flatMap {
                     kill($0, 0) == 0 || errno == EPERM ? "PID \($0)" : nil
                 }
                 throw ProgramError(
                     .linkLost, "\(printable(subject)) is in use by \(holder ?? "another process").",
-                    remedy: "End that program, or name another link.")
+                    remedy: "End that program, or choose another link.")
             }
-            // The one before removes it when it ends.
+            // The previous holder unlinks it when it ends.
             guard isNamed(path, descriptor) else { continue }
             let line = "\(getpid())\n"
             guard ftruncate(descriptor, 0) == 0, pwrite(descriptor, line, line.utf8.count, 0) == line.utf8.count else {
-                // Another user's that can only be read.
+                // Opened read-only: another user's file.
                 if errno == EINVAL { errno = EACCES }
                 throw failure("Cannot write \(printable(path))")
             }
@@ -119,21 +119,21 @@ final class LockFile: Sendable {
     private static func open(_ path: String) throws -> Int32 {
         let flags = O_RDWR | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK
         while true {
-            // Opened without O_CREAT where it exists: in /tmp Linux refuses that for the files of other users, even to
-            // root (fs.protected_regular).
+            // Without O_CREAT first: in /tmp Linux denies O_CREAT on other users' existing files, even to root
+            // (fs.protected_regular).
             var descriptor = Glibc.open(path, flags)
             if descriptor < 0, errno == ENOENT {
                 descriptor = Glibc.open(path, flags | O_CREAT | O_EXCL, 0o644)
                 if descriptor < 0, errno == EEXIST { continue }
             }
-            // That of another user can be read, to name who holds it.
+            // Another user's file is readable, which is enough to name the holder.
             if descriptor < 0, errno == EACCES { descriptor = Glibc.open(path, flags & ~O_RDWR | O_RDONLY) }
             guard descriptor >= 0 else { throw failure("Cannot open \(printable(path))") }
             return descriptor
         }
     }
 
-    /// What is in a lock file, the number of a process or nothing; nil when it is a file of something else.
+    /// The PID in a lock file, or an empty string; nil if it is not a lock file.
     private static func contents(of descriptor: Int32) -> String? {
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_nlink <= 1 else {
@@ -148,7 +148,7 @@ final class LockFile: Sendable {
         return "\(number)"
     }
 
-    /// Whether the file that is open has this name still.
+    /// Whether the path still names the open file.
     private static func isNamed(_ path: String, _ descriptor: Int32) -> Bool {
         var (open, named) = (stat(), stat())
         return fstat(descriptor, &open) == 0 && lstat(path, &named) == 0

@@ -1,9 +1,9 @@
 import CTerminal
 import Glibc
 
-/// Whether `wcwidth` has a locale with characters, which the locale C is not.
+/// Whether `wcwidth` has a multibyte locale; the C locale is not one.
 private let hasCharacters: Bool = {
-    // The user's locale first: it may have its own widths.
+    // The user's locale first: it may define widths of its own.
     _ = setlocale(LC_CTYPE, "")
     if count("漢") != 2 { _ = setlocale(LC_CTYPE, "C.UTF-8") }
     return count("漢") == 2
@@ -13,22 +13,22 @@ private func count(_ scalar: Unicode.Scalar) -> Int {
     Int(wcwidth(wchar_t(truncatingIfNeeded: scalar.value)))
 }
 
-/// How many cells a terminal gives a character.
+/// The number of terminal cells of a scalar.
 private func cellCount(_ scalar: Unicode.Scalar) -> Int {
     if hasCharacters, case let count = count(scalar), count >= 0 { return count }
-    // One that this system's tables lack, or any.
+    // No locale, or a scalar missing from its tables.
     switch scalar.properties.generalCategory {
     case .nonspacingMark, .enclosingMark, .format, .control: return 0
     default: return scalar.properties.isEmojiPresentation ? 2 : 1
     }
 }
 
-/// How many cells of a terminal a text takes, as the terminal counts: each scalar for itself (`wcwidth`).
+/// The number of terminal cells of a text: the sum of its scalars' `wcwidth`, as terminals count.
 public func cellWidth(_ text: some StringProtocol) -> Int {
     text.unicodeScalars.reduce(0) { $0 + cellCount($1) }
 }
 
-/// The beginning of a text that fits into so many cells, with an ellipsis where something is left out; no character is cut.
+/// The text truncated to `width` cells, between characters, with an ellipsis if anything was removed.
 public func shortened(_ text: String, toCells width: Int) -> String {
     guard cellWidth(text) > width else { return text }
     guard width > 0 else { return "" }
@@ -42,18 +42,18 @@ public func shortened(_ text: String, toCells width: Int) -> String {
     return result + "…"
 }
 
-/// Lines at the end of a terminal's output that are drawn over: the commands for it, without the terminal.
+/// The escape sequences that redraw a block of lines at the end of a terminal's output.
 public struct LiveText: Sendable {
     private var count = 0
 
-    /// Nothing drawn yet.
+    /// A block without lines.
     public init() {}
 
-    /// What draws lines over those before, as many as the terminal has room for: how many there are more is the last.
+    /// The output that redraws the block, cut to the terminal's height; the last line then counts the omitted ones.
     ///
     /// - Parameters:
-    ///   - lines: the lines; the first is always there.
-    ///   - size: the terminal's cells.
+    ///   - lines: the lines; the first is always shown.
+    ///   - size: the terminal's size in cells.
     public mutating func frame(_ lines: [String], in size: (width: Int, height: Int)) -> String {
         // The cursor is on a line of its own below.
         let room = max(2, size.height - 1)
@@ -62,38 +62,38 @@ public struct LiveText: Sendable {
         return draw(visible.map { shortened($0, toCells: size.width) })
     }
 
-    /// What draws all lines in the end, however many and long.
+    /// The output that draws the final lines, without cutting any.
     public mutating func last(_ lines: [String]) -> String {
         defer { count = 0 }
         return draw(lines)
     }
 
     private mutating func draw(_ lines: [String]) -> String {
-        // To the first column as well: the terminal may have shown a ^C. A line is cleared before it is written, since
-        // after one that is as wide as the terminal the cursor stands on its last character.
+        // Return to column 0, since the terminal may have echoed ^C. Clear each line before writing it: after a line of
+        // the terminal's full width the cursor is still on its last character.
         let start = "\r" + (count > 0 ? "\u{1B}[\(count)A" : "")
         count = lines.count
         return start + lines.map { "\u{1B}[K\($0)\n" }.joined() + "\u{1B}[J"
     }
 }
 
-/// A line of a terminal that is drawn over until it is dropped.
+/// A terminal line that is redrawn in place until it is released.
 public final class StatusLine {
-    /// A ^C of the terminal fits behind it.
+    /// Leaves room for an echoed ^C.
     private static let margin = 3
 
     private let descriptor: Int32
     private var text: String?
 
-    /// A line on the terminal that a descriptor leads to.
+    /// A line on the terminal of a descriptor.
     public init(on descriptor: Int32) {
         self.descriptor = descriptor
     }
 
-    /// How many cells it may have.
+    /// The number of cells available.
     public var width: Int { max(1, terminalSize(of: descriptor).width - Self.margin) }
 
-    /// Replaces what it says; `text` holds no more than ``width`` cells.
+    /// Replaces the text, which must fit into ``width`` cells.
     public func show(_ text: String) {
         if self.text == nil { hideCursor(on: descriptor) }
         self.text = text
@@ -108,18 +108,18 @@ public final class StatusLine {
 }
 
 extension Console {
-    /// Draws lines on the terminal that results go to, over those that `text` has drawn; the cursor is hidden meanwhile.
+    /// Redraws `text` with these lines on the terminal for results, and hides the cursor.
     public func draw(_ lines: [String], over text: inout LiveText) {
         hideCursor(on: results.descriptor)
         result(Array(text.frame(lines, in: size).utf8))
     }
 
-    /// Draws all lines, however many, over those that `text` has drawn, to stay.
+    /// Replaces `text` with these lines for good, without cutting any, and shows the cursor.
     public func drawLast(_ lines: [String], over text: inout LiveText) {
         result(Array(text.last(lines).utf8))
         showCursor()
     }
 
-    /// A line on the terminal that results go to.
+    /// A status line on the terminal for results.
     public func statusLine() -> StatusLine { StatusLine(on: results.descriptor) }
 }

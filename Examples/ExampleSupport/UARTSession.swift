@@ -4,24 +4,24 @@ import LINBLE
 
 /// The options of programs that use a UART.
 public struct UARTProgramOptions: ParsableArguments, Sendable {
-    /// Which profile the device has.
+    /// The name of the device's UART profile.
     @Option(help: "The device's UART profile: \(Self.profileNames), or auto for any of them.")
     public var profile = "linble"
 
-    /// The ATT_MTU to ask for.
+    /// The ATT_MTU to request.
     @Option(help: "The ATT_MTU to request, 23 to 517.")
     public var mtu: UInt16 = 517
 
-    /// A cap for chunks.
-    @Option(help: ArgumentHelp("The maximum bytes in one write. Without it, ATT_MTU − 3.", valueName: "bytes"))
+    /// The maximum length of one write.
+    @Option(help: ArgumentHelp("The maximum number of bytes in one write (default: ATT_MTU − 3).", valueName: "bytes"))
     public var chunk: Int?
 
-    /// A pace in bytes a second.
-    @Option(help: ArgumentHelp("The maximum bytes to send a second.", valueName: "bytes/s"))
+    /// The maximum rate in bytes per second.
+    @Option(help: ArgumentHelp("The maximum number of bytes to send per second.", valueName: "bytes/s"))
     public var pace: Int?
 
-    /// The device's UART speed.
-    @Option(help: ArgumentHelp("Send no faster than a UART of this speed.", valueName: "bits/s"))
+    /// The baud rate of the device's UART.
+    @Option(help: ArgumentHelp("Send no faster than a UART of this baud rate.", valueName: "bits/s"))
     public var baud: Int?
 
     /// The defaults.
@@ -34,19 +34,19 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         }.joined(separator: ", ")
     }
 
-    /// Refuses what cannot be meant.
+    /// Rejects invalid values.
     public mutating func validate() throws {
         guard profile == "auto" || UARTProfile(named: profile) != nil else {
             throw ValidationError("--profile takes auto, \(Self.profileNames), not '\(profile)'.")
         }
-        guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517.") }
+        guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
         for (name, value) in [("--chunk", chunk), ("--pace", pace), ("--baud", baud)] {
-            if let value, value < 1 { throw ValidationError("\(name) takes a number above 0.") }
+            if let value, value < 1 { throw ValidationError("\(name) takes a number above 0, not \(value).") }
         }
-        if pace != nil, baud != nil { throw ValidationError("Give either --pace or --baud.") }
+        if pace != nil, baud != nil { throw ValidationError("Give either --pace or --baud, not both.") }
     }
 
-    /// How fast to send, if that was said.
+    /// The pacing given on the command line, if any.
     public var pacing: UARTPacing? {
         if let pace { return .bytesPerSecond(pace) }
         return baud.map { .baudRate($0) }
@@ -71,22 +71,22 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
 }
 
 extension CommonOptions {
-    /// The device that -n or -a names; without them, `name` or whichever offers the service.
+    /// The device that -n or -a selects; without them, the one named `name` or any that advertises the service.
     public func uartDevice(orNamed name: String = "LINBLE-Z1") throws -> UARTDevice {
         switch (self.name, address) {
         case (let name?, nil): return .name(name)
         case (nil, let text?):
             let kind = addressType.kind
             guard let address = BluetoothAddress(text, kind: kind ?? .random) else {
-                throw ProgramError(.usage, "'\(text)' is no address.")
+                throw ProgramError(.usage, "'\(text)' is not an address such as C0:98:E5:12:34:56.")
             }
             return kind == nil ? .addressOfAnyKind(address) : .address(address)
         case (nil, nil): return simulate ? .name(name) : .any([.name(name), .advertisedService])
-        default: throw ProgramError(.usage, "Give either a name (-n) or an address (-a).")
+        default: throw ProgramError(.usage, "Give either a name (-n) or an address (-a), not both.")
         }
     }
 
-    /// Opens the adapter, connects to the device's UART, runs `body` and disconnects, whatever happens.
+    /// Opens the adapter, connects to the device's UART, runs `body`, and disconnects in any case.
     public func withUART<Value: Sendable>(
         _ device: UARTDevice, _ uartOptions: UARTProgramOptions, _ console: Console,
         _ body: @Sendable (UARTConnection) async throws -> Value
@@ -109,7 +109,7 @@ extension CommonOptions {
         }
     }
 
-    /// Connects to the device's UART; when nobody answers at an address whose kind was given, that is mentioned.
+    /// Connects to the device's UART; a timeout with a given address type suggests that the type may be wrong.
     public func openUART(
         _ device: UARTDevice, on adapter: Adapter, _ uartOptions: UARTProgramOptions,
         progress: @escaping @Sendable (UARTProgress) -> Void
@@ -120,16 +120,14 @@ extension CommonOptions {
         } catch {
             guard error.code == .timedOut, case .address(let address) = device else { throw error }
             var error = error
-            error.remedy =
-                "Is it on and near? Is its address really \(address.kind)? Without --address-type that is taken from "
-                + "its advertisements."
+            error.remedy = Self.addressTypeHint(address)
             throw error
         }
     }
 }
 
 extension Console {
-    /// Tells with -v how far the way to a UART has been gone; that it starts over is told always.
+    /// Prints the progress of opening a UART with -v; a restart is always printed.
     public func tell(_ progress: UARTProgress) {
         switch progress {
         case .startingOver: message(messages.yellow(progress.text))
@@ -139,7 +137,7 @@ extension Console {
 }
 
 extension UARTProgress {
-    /// What happened, in words.
+    /// The progress in words.
     public var text: String {
         switch self {
         case .scanning(let device): "looking for \(device)"
@@ -155,7 +153,7 @@ extension UARTProgress {
 }
 
 extension Advertisement {
-    /// Name, address, kind and strength, for people.
+    /// The name, address, address type and RSSI, for people.
     public var summary: String {
         let name = data.localName.map { printable($0) } ?? "(no name)"
         let address = address.map { "\($0) (\($0.kind))" } ?? "(anonymous)"

@@ -1,11 +1,10 @@
 import BluetoothLE
 
-/// How values are shown to people.
+/// Values as text for people.
 public enum ValueText {
-    /// `61  97 %`: the bytes, with what they mean where that is known, otherwise with the text if they are one. Of a value
-    /// that is a text by definition only the text.
+    /// `61  97 %`: the bytes and their meaning, or, if that is unknown, their text. A string by definition is text alone.
     ///
-    /// - Parameter limit: how many bytes are shown before an ellipsis and the number of all; nil for all of them.
+    /// - Parameter limit: the number of bytes shown before an ellipsis and the total; nil for all.
     public static func describe(_ value: [UInt8], of uuid: BluetoothUUID?, limit: Int? = 24) -> String {
         guard !value.isEmpty else { return "(empty)" }
         if isText(uuid), let text = text(value) { return quoted(text, limit: limit.map { 2 * $0 }) }
@@ -18,7 +17,7 @@ public enum ValueText {
         return parts.joined(separator: "  ")
     }
 
-    /// Pairs of digits with spaces between.
+    /// Pairs of hexadecimal digits, separated by spaces.
     public static func hexadecimal(_ value: [UInt8], limit: Int? = nil) -> String {
         let shown = limit.map { value.prefix($0) } ?? value[...]
         let digits = shown.map { BluetoothLE.hexadecimal($0, digits: 2) }.joined(separator: " ")
@@ -27,7 +26,7 @@ public enum ValueText {
 
     /// The text, if all of the bytes are printable UTF-8.
     public static func text(_ value: [UInt8]) -> String? {
-        // Some devices end their texts with a zero.
+        // Some devices terminate strings with a zero.
         let bytes = value.last == 0 ? value.dropLast() : value[...]
         guard !bytes.isEmpty, let text = String(validating: bytes, as: UTF8.self), printable(text) == text else {
             return nil
@@ -35,7 +34,7 @@ public enum ValueText {
         return text
     }
 
-    /// Whether the value is a text by definition.
+    /// Whether the characteristic or descriptor is a string by definition.
     private static func isText(_ uuid: BluetoothUUID?) -> Bool {
         switch uuid?.uint16 ?? 0 {
         case 0x2901, 0x2A00, 0x2A24...0x2A29, 0x2A3D, 0x2A87, 0x2A8A, 0x2A90: true
@@ -48,8 +47,7 @@ public enum ValueText {
         return "\"\(text.prefix(limit))…\""
     }
 
-    /// What the value of a well-known characteristic means; nil where that is not known here, or the value is not of
-    /// the right form.
+    /// The decoded value of a well-known characteristic; nil if the UUID is not known here or the value is malformed.
     public static func meaning(of value: [UInt8], _ uuid: BluetoothUUID?) -> String? {
         var reader = ByteReader(value.span.bytes)
         switch uuid?.uint16 {
@@ -105,7 +103,7 @@ public enum ValueText {
     }
 }
 
-/// A value in the fields of a JSON object: its bytes, the text if it is one, what it means if that is known.
+/// The JSON fields of a value: its bytes, its text if printable, and its meaning if known.
 public func valueFields(_ value: [UInt8], of uuid: BluetoothUUID?) -> [(String, JSONValue)] {
     var fields: [(String, JSONValue)] = [("hex", .string(value.hexadecimal))]
     if let text = ValueText.text(value) { fields.append(("text", .string(text))) }

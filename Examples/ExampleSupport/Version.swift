@@ -1,2 +1,2 @@
-/// The version of this package, which `--version` prints. Nothing else repeats it.
+/// The version of this package, as `--version` prints it. Defined only here.
 public let packageVersion = "0.1.0-dev"

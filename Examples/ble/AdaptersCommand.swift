@@ -16,7 +16,7 @@ struct AdaptersCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Flag(help: "Continue, and print each change, until Ctrl-C.")
+    @Flag(help: "Print each change until Ctrl-C.")
     var watch = false
 
     func run() async throws {
@@ -39,7 +39,7 @@ private func list(_ selector: AdapterSelector?, on kernel: (any BluetoothKernel)
         for adapter in adapters { console.result([("event", .string("adapter"))] + fields(adapter, adapter.state)) }
     } else if !adapters.isEmpty {
         var table = Table([
-            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("BLUETOOTH", .left), ("MAKER", .left),
+            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("BLUETOOTH", .left), ("MANUFACTURER", .left),
         ])
         for adapter in adapters {
             table.add([

@@ -7,8 +7,8 @@ struct AdvertiseCommand: AsyncParsableCommand {
         commandName: "advertise", abstract: "Advertise this machine.",
         discussion: """
             Runs until Ctrl-C, or for --timeout seconds. -n is the name to advertise. Data that does not fit into the \
-            advertisement goes into the scan response; if there is no room there either, that is an error. To publish \
-            services as well, see ble serve. With --simulate another machine scans and prints what it receives.
+            advertising data goes into the scan response; if it does not fit there either, the command fails. To publish \
+            services as well, see ble serve. With --simulate a second machine scans and prints what it receives.
 
             EXAMPLES:
               ble advertise -n hello --service 180D
@@ -23,7 +23,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("A service UUID to advertise, such as 180D.", valueName: "uuid"))
     var service: [String] = []
 
-    @Option(help: ArgumentHelp("A service UUID to solicit: one that this machine looks for.", valueName: "uuid"))
+    @Option(help: ArgumentHelp("A service UUID to solicit, such as 180F.", valueName: "uuid"))
     var solicited: [String] = []
 
     @Option(help: ArgumentHelp("Manufacturer data, such as 004C:0215.", valueName: "company:bytes"))
@@ -32,7 +32,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Service data, such as 180F:61.", valueName: "uuid:bytes"))
     var serviceData: [String] = []
 
-    @Option(help: ArgumentHelp("The appearance, as a number: 832 is a heart rate sensor.", valueName: "number"))
+    @Option(help: ArgumentHelp("The appearance value: 832 is a heart rate sensor.", valueName: "number"))
     var appearance: UInt16?
 
     @Option(
@@ -43,10 +43,10 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Advertise as an Eddystone beacon with this URL.", valueName: "url"))
     var eddystoneURL: String?
 
-    @Flag(help: "Do not accept connections. Beacons never do.")
+    @Flag(help: "Advertise without accepting connections, as beacons always do.")
     var nonConnectable = false
 
-    @Option(help: ArgumentHelp("Advertise in the extended format on this PHY: 1m, 2m or coded.", valueName: "phy"))
+    @Option(help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"))
     var extended: String?
 
     @Option(help: ArgumentHelp("The advertising interval in milliseconds.", valueName: "ms or min-max"))
@@ -55,27 +55,27 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp(
-            "The transmit power, such as -10; the adapter chooses the nearest it supports.", valueName: "dBm"))
+            "The transmit power, such as -10; the controller uses the nearest it supports.", valueName: "dBm"))
     var power: Int?
 
-    @Flag(help: "Print the transmit power.")
+    @Flag(help: "Include the transmit power in the advertisement.")
     var showPower = false
 
-    @Flag(help: "Leave out data that does not fit, and print what was left out.")
+    @Flag(help: "Omit data that does not fit, and print what was omitted.")
     var leaveOut = false
 
     @Flag(
         help: ArgumentHelp(
             "Remove the advertisements of other programs on the adapter, and exit.",
             discussion:
-                "A program that was killed leaves its advertisement on the air; no program serves those that connect to it."
+                "A killed program leaves its advertisement on the air, but nothing serves the centrals that connect to it."
         ))
     var clear = false
 
     func validate() throws {
         _ = try options()
         guard try !clear || content() == AdvertisementContent() else {
-            throw ValidationError("With --clear nothing is advertised.")
+            throw ValidationError("--clear removes advertisements and exits: give it no data to advertise.")
         }
     }
 
@@ -125,14 +125,14 @@ struct AdvertiseCommand: AsyncParsableCommand {
             content = AdvertisementContent(
                 localName: common.name, services: try service.map(Self.uuid),
                 manufacturerData: try manufacturer.map { text in
-                    let (company, data) = try Self.data(text, "--manufacturer takes a company's four digits and bytes")
+                    let (company, data) = try Self.data(text, "--manufacturer takes COMPANY:BYTES, such as 004C:0215")
                     guard let number = UInt16(company, radix: 16) else {
-                        throw ValidationError("'\(company)' is no company: give four hexadecimal digits.")
+                        throw ValidationError("'\(company)' is not a company identifier: give four hexadecimal digits.")
                     }
                     return ManufacturerData(company: CompanyIdentifier(number), data: data)
                 },
                 serviceData: try serviceData.map { text in
-                    let (service, data) = try Self.data(text, "--service-data takes a UUID and bytes")
+                    let (service, data) = try Self.data(text, "--service-data takes UUID:BYTES, such as 180F:61")
                     return ServiceData(service: try Self.uuid(service), data: data)
                 },
                 appearance: appearance.map { Appearance(rawValue: $0) },
@@ -165,7 +165,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     private static func uuid(_ text: String) throws -> BluetoothUUID {
         guard let uuid = BluetoothUUID(text) else {
-            throw ValidationError("'\(text)' is no UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
+            throw ValidationError("'\(text)' is not a UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
         }
         return uuid
     }
@@ -203,15 +203,14 @@ extension Console {
         where !data.isEmpty {
             result("  \(name), \(data.count) bytes: \(printable("\(AdvertisementData(advertising: data))"))")
         }
-        for rest in payloads.leftOver { message("left out: \(rest.field) (\(rest.reason))") }
+        for rest in payloads.leftOver { message("omitted: \(rest.field) (\(rest.reason))") }
     }
 }
 
-/// What another machine hears of the first that is advertised by an adapter without a random address, as ours is with
-/// --simulate.
+/// The second machine of --simulate: prints the first advertisement it receives from a public address, which is ours.
 private func listen(_ visitor: Adapter, _ console: Console) async throws {
     let heard = try await visitor.first(timeout: nil) { advertisement in
         advertisement.address?.kind == .public
     }
-    console.message("heard by another machine: \(heard.summary)")
+    console.message("another machine received: \(heard.summary)")
 }

@@ -1,13 +1,13 @@
 import ArgumentParser
 import ExampleSupport
 
-/// Scans for Bluetooth LE devices, uses their attributes, and acts as a peripheral.
+/// Scans for Bluetooth LE devices, accesses their attributes, and acts as a peripheral.
 @main struct BleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ble",
-        abstract: "Scan for Bluetooth LE devices, read and write their attributes, or be a peripheral.",
+        abstract: "Scan for Bluetooth LE devices, read and write their attributes, or act as a peripheral.",
         discussion: """
-            No daemon is needed; scanning powers the adapter on when it is off (--no-power-on leaves it).
+            No daemon is needed. An adapter that is off is powered on, unless --no-power-on is given.
 
             \(ExitStatus.help)
 
@@ -24,7 +24,7 @@ import ExampleSupport
             ServeCommand.self, AdaptersCommand.self, PowerCommand.self, DoctorCommand.self,
         ])
 
-    // Declared here as well as in the subcommands, so that the options may stand on either side of the subcommand.
+    // Declared here and in the subcommands, so that options may precede or follow the subcommand.
     @OptionGroup var common: CommonOptions
 
     static func main() async {

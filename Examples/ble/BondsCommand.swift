@@ -6,9 +6,9 @@ struct BondsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bonds", abstract: "List, show and remove bonds.",
         discussion: """
-            Keys are never printed; --trace is ignored. Listing and showing only need read access to the files. With \
-            CAP_NET_ADMIN, removing deletes the kernel's copy of the keys at once; without it, the kernel keeps them until \
-            a program loads the bonds the next time.
+            Keys are never printed; --trace is ignored. Listing and showing require only read access to the files. With \
+            CAP_NET_ADMIN, removing a bond deletes the kernel's copy of its keys immediately; without it, the kernel keeps \
+            them until a program next loads the bonds.
 
             EXAMPLES:
               ble bonds
@@ -36,10 +36,10 @@ struct BondsCommand: AsyncParsableCommand {
                 if console.isJSON {
                     for (adapter, bond) in bonds { console.result(fields(bond, adapter)) }
                 } else if bonds.isEmpty {
-                    console.message("There are no bonds.")
+                    console.message("No bonds are stored.")
                 } else {
                     var table = Table([
-                        ("ADDRESS", .left), ("KIND", .left), ("NAME", .left), ("PROTECTION", .left), ("PAIRED", .left),
+                        ("ADDRESS", .left), ("TYPE", .left), ("NAME", .left), ("PROTECTION", .left), ("PAIRED", .left),
                         ("ADAPTER", .left),
                     ])
                     for (adapter, bond) in bonds {
@@ -64,7 +64,7 @@ struct BondsCommand: AsyncParsableCommand {
 
         @OptionGroup var common: CommonOptions
 
-        @Argument(help: "The device's identity address, as ble bonds list has it.")
+        @Argument(help: "The device's identity address, as shown by ble bonds list.")
         var device: String
 
         func run() async throws {
@@ -85,9 +85,9 @@ struct BondsCommand: AsyncParsableCommand {
 
     struct Remove: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Remove a device's bond: its keys, its subscriptions, its cached attributes.",
+            abstract: "Remove a device's bond: its keys, subscriptions and cached attributes.",
             discussion: """
-                Any link with the device ends. The device keeps its own keys: remove this machine's bond there too.
+                Disconnects the device. The device keeps its own keys: remove the bond there as well.
 
                 EXAMPLES:
                   ble bonds remove C0:98:E5:12:34:60
@@ -95,7 +95,7 @@ struct BondsCommand: AsyncParsableCommand {
 
         @OptionGroup var common: CommonOptions
 
-        @Argument(help: "The device's identity address, as ble bonds list has it.")
+        @Argument(help: "The device's identity address, as shown by ble bonds list.")
         var device: String
 
         func run() async throws {
@@ -117,7 +117,7 @@ struct BondsCommand: AsyncParsableCommand {
     }
 }
 
-/// The bonds of the adapters that -i means, those that are not plugged in included when it is an address.
+/// The stored bonds of the adapters that -i selects; an address also selects an adapter that is not plugged in.
 private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: BluetoothAddress, bond: Bond)] {
     let selector = common.adapter.flatMap { AdapterSelector($0) }
     var adapters: [BluetoothAddress] = []
@@ -128,8 +128,8 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
         adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
         guard !adapters.isEmpty else {
             throw ProgramError(
-                .noBluetooth, "There is no such adapter.",
-                remedy: "Name one that is not plugged in by its address: -i 00:1A:7D:DA:71:13")
+                .noBluetooth, selector == nil ? "No Bluetooth adapter found." : "There is no such adapter.",
+                remedy: "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13")
         }
     }
     let store = try common.bondStore()
@@ -140,24 +140,25 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
     return all
 }
 
-/// Those of them with a device; there is at least one.
+/// The stored bonds with a device, at least one.
 private func keptBonds(
     _ common: CommonOptions, with device: String
 ) async throws -> [(adapter: BluetoothAddress, bond: Bond)] {
     guard let address = BluetoothAddress(device) else {
-        throw ProgramError(.usage, "A device is six pairs of digits with colons, not '\(printable(device))'.")
+        throw ProgramError(.usage, "'\(printable(device))' is not an address such as C0:98:E5:12:34:60.")
     }
     let bonds = try await keptBonds(common).filter { _, bond in
         bond.identity.value == address.value
             && (common.addressType.kind.map { $0 == bond.identity.kind } ?? true)
     }
     guard !bonds.isEmpty else {
-        throw ProgramError(.notFound, "There is no bond with \(address).", remedy: "See: ble bonds list")
+        throw ProgramError(
+            .notFound, "There is no bond with \(address).", remedy: "List the bonds with: ble bonds list")
     }
     return bonds
 }
 
-/// Has the kernel forget the device where it knows it, and the store in any case.
+/// Removes the bond from the store, and from the kernel if that is possible now.
 private func remove(
     _ bond: Bond, of address: BluetoothAddress, _ common: CommonOptions, _ console: Console
 ) async throws {
@@ -167,13 +168,13 @@ private func remove(
         try await adapter.removeBond(with: bond.identity)
         await adapter.close()
     } catch {
-        // A kernel that is not reached now is given the keys that are left when the adapter is opened the next time.
+        // Otherwise the kernel receives the remaining keys when the adapter is next opened.
         let unreached: [BluetoothError.Code] = [
             .adapterOff, .adapterBlocked, .noAdapter, .notPermitted, .noBluetooth,
         ]
         guard unreached.contains(error.code) else { throw error }
         try await store.removeBond(with: bond.identity, of: address)
-        console.detail("the kernel was not told: \(error)")
+        console.detail("the kernel keeps the keys for now: \(error)")
     }
 }
 
@@ -187,7 +188,7 @@ private func rows(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, String
         ("device", "\(bond.identity) (\(bond.identity.kind))"), ("name", printable(bond.name ?? "-")),
         ("adapter", "\(adapter)"), ("paired", timestamp(of: bond.time)), ("protection", protection(bond)),
         ("key size", bond.encryptionKeySize.map { "\($0) bytes" } ?? "no key"),
-        ("addresses", bond.identityResolvingKey == nil ? "its own" : "private ones are resolved"),
+        ("addresses", bond.identityResolvingKey == nil ? "identity address only" : "private addresses are resolved"),
         ("signed writes", bond.signatureKeys.isEmpty ? "no" : "yes"),
     ]
     for subscription in bond.client?.subscriptions ?? [] {

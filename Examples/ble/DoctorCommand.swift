@@ -4,9 +4,10 @@ import ExampleSupport
 
 struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "doctor", abstract: "Check whether Bluetooth LE works here, and print how to fix what does not.",
+        commandName: "doctor", abstract: "Check this machine, and print the fix for whatever is missing.",
         discussion: """
-            Needs no privilege, changes nothing, and ignores --trace. Exits with 0 if Bluetooth can be used, else with 69.
+            Checks the kernel, adapters, rfkill switches, permissions and bluetoothd. Needs no privilege, changes nothing, \
+            and ignores --trace. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
 
             EXAMPLES:
               ble doctor

@@ -6,10 +6,8 @@ struct ExploreCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "explore", abstract: "Show a device's services, characteristics, descriptors and values.",
         discussion: """
-            Each line has the kind of attribute, its UUID and name, the handle of its value, its properties, and its \
-            value if it is readable.
-
-            Invalid declarations of the device are listed at the end as problems.
+            Each line has the UUID and name of an attribute, its handle, its properties, and its value if it is readable. \
+            Invalid declarations are listed at the end as problems.
 
             With --json: one line for the device and each service, include, characteristic, descriptor and problem.
 
@@ -23,7 +21,7 @@ struct ExploreCommand: AsyncParsableCommand {
     @Flag(inversion: .prefixedNo, help: "Read the values.")
     var values = true
 
-    @Flag(help: "Show long values whole.")
+    @Flag(help: "Show long values in full.")
     var full = false
 
     func run() async throws {
@@ -43,7 +41,7 @@ struct ExploreCommand: AsyncParsableCommand {
     }
 }
 
-/// Reads values as far as it is asked to; a refusal is a result.
+/// Reads values unless --no-values is given; a refusal is a result.
 private struct Reading: Sendable {
     enum Outcome: Sendable {
         case value([UInt8])
@@ -80,13 +78,13 @@ extension Reading.Outcome {
     }
 }
 
-/// A line of the picture: what is known, and whose value belongs at its end.
+/// A line of the tree, and the attribute whose value is appended to it.
 private struct Line: Sendable {
     var text: String
     var attribute: (uuid: BluetoothUUID, handle: AttributeHandle)?
 }
 
-/// Draws what the device has, line by line as the values are read.
+/// Draws the database as a tree, line by line as the values are read.
 private func draw(
     _ database: RemoteDatabase, of connection: Connection, _ reading: Reading, _ limit: Int?, _ console: Console
 ) async throws {

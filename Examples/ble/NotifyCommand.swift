@@ -10,7 +10,7 @@ struct NotifyCommand: AsyncParsableCommand {
             \(AttributeSelector.help)
 
             Prints a line for each notification or indication as it arrives, until Ctrl-C, for --timeout seconds, or \
-            until --count values have arrived; fewer than --count within --timeout are a failure.
+            until --count values have arrived. Fewer than --count values within --timeout are a failure.
 
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37
@@ -19,17 +19,17 @@ struct NotifyCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(help: "The characteristics to subscribe to.")
+    @Argument(help: "The characteristics to subscribe to.", transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
-    @Flag(help: "Request indications if the characteristic has both notifications and indications.")
+    @Flag(help: "Request indications from characteristics that both notify and indicate.")
     var indicate = false
 
-    @Option(help: "End after so many values.")
+    @Option(help: "Exit after this number of values.")
     var count: Int?
 
     func validate() throws {
-        if let count, count < 1 { throw ValidationError("--count takes a number above 0.") }
+        if let count, count < 1 { throw ValidationError("--count takes a number above 0, not \(count).") }
     }
 
     func run() async throws {
@@ -44,8 +44,9 @@ struct NotifyCommand: AsyncParsableCommand {
                 for attribute in chosen {
                     guard let characteristic = attribute.characteristic else {
                         throw ProgramError(
-                            .protocolError, "\(attribute.title) is no characteristic, so it cannot be subscribed to.",
-                            remedy: "ble explore shows what the device has.")
+                            .protocolError,
+                            "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
+                            remedy: "List the device's characteristics with: ble explore")
                     }
                     streams.append((attribute, try await connection.subscribe(to: characteristic, kind: kind)))
                     console.detail("subscribed to \(attribute.title)")
@@ -56,7 +57,7 @@ struct NotifyCommand: AsyncParsableCommand {
     }
 }
 
-/// How many values are still wanted.
+/// The number of values still to be printed.
 private final class Countdown: Sendable {
     private let remaining: Atomic<Int>
 
@@ -64,13 +65,13 @@ private final class Countdown: Sendable {
         remaining = Atomic(count ?? .max)
     }
 
-    /// Takes one off; what is left then, negative when nothing was.
+    /// Decrements the count and returns it; negative if it was 0.
     func take() -> Int { remaining.subtract(1, ordering: .relaxed).newValue }
 
     var left: Int { remaining.load(ordering: .relaxed) }
 }
 
-/// Prints what the streams bring, until there were `count` values or `limit` has passed.
+/// Prints the streams' values until there were `count` of them or `limit` has passed.
 private func show(
     _ streams: [(ChosenAttribute, BoundedStream<[UInt8]>)], count: Int?, limit: Duration?, _ console: Console
 ) async throws {
@@ -86,7 +87,7 @@ private func show(
                     }
                 }
             }
-            // The first that ends has seen the last value, or the end of the link.
+            // The first to end has received the last value or the end of the link.
             try await group.next()
             group.cancelAll()
         }
@@ -94,7 +95,7 @@ private func show(
     }
     if isDone == nil, let count {
         throw ProgramError(
-            .timedOut, "\(count - countdown.left) of \(count) values came within the time allowed.")
+            .timedOut, "Only \(count - countdown.left) of \(count) values arrived within the time limit.")
     }
 }
 

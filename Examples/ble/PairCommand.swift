@@ -7,9 +7,10 @@ struct PairCommand: AsyncParsableCommand {
         commandName: "pair", abstract: "Pair with a device.",
         discussion: """
             Asks on the terminal whether the numbers match (numeric comparison), or for the passkey that the device shows. \
-            --passkey gives the passkey; without it and without a terminal, only Just Works is possible.
+            --passkey supplies the passkey; without it and without a terminal, only Just Works is possible.
 
-            Needs CAP_NET_ADMIN. BlueZ's daemon must not run, since it owns pairing while it does.
+            Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
+            bluetooth
 
             EXAMPLES:
               ble pair -n Pulse-Z1
@@ -18,7 +19,7 @@ struct PairCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(help: "The device's address, like -a.")
+    @Argument(help: "The device's address, as with -a.")
     var device: String?
 
     func run() async throws {
@@ -28,12 +29,13 @@ struct PairCommand: AsyncParsableCommand {
             try chosen.validateDevice()
             if chosen.security == .low {
                 throw ProgramError(
-                    .usage, "Pairing protects the link: --security is encrypted, authenticated or secure-connections.")
+                    .usage,
+                    "Pairing protects the link: --security takes encrypted, authenticated or secure-connections.")
             }
             try await chosen.withConnection(console, isPairing: true) { connection in
                 let level = (chosen.security ?? .encrypted).level
                 let outcome = try await pair(connection, to: level, chosen, console)
-                // What it is called is kept with the bond.
+                // The name is stored with the bond.
                 if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
                 console.show(outcome, with: connection.peer)
             }
@@ -41,7 +43,7 @@ struct PairCommand: AsyncParsableCommand {
     }
 }
 
-/// Pairs; where numbers are wanted and there is nobody to enter or compare them, the error says how there would be.
+/// Pairs; if authentication needs a user and there is none, the error names the options that help.
 private func pair(
     _ connection: Connection, to level: SecurityLevel, _ options: CommonOptions, _ console: Console
 ) async throws -> PairingOutcome {
@@ -50,18 +52,20 @@ private func pair(
     } catch {
         guard error.pairingFailure == .insufficientLevel, options.pairingAgent(console) == nil else { throw error }
         var error = error
-        error.remedy = "Run it in a terminal, or give the number that the device shows with --passkey."
+        error.remedy = "Run this command in a terminal, or give the passkey that the device shows with --passkey."
         throw error
     }
 }
 
 extension CommonOptions {
-    /// The options with the device that was given beside them.
+    /// The options with the address given as an argument.
     fileprivate func naming(_ device: String?) throws -> CommonOptions {
         guard let device else { return self }
-        guard address == nil, name == nil else { throw ProgramError(.usage, "Give the device once.") }
+        guard address == nil, name == nil else { throw ProgramError(.usage, "Name the device only once.") }
         guard BluetoothAddress(device) != nil else {
-            throw ProgramError(.usage, "'\(device)' is no address.", remedy: "A name goes with -n.")
+            throw ProgramError(
+                .usage, "'\(printable(device))' is not an address such as C0:98:E5:12:34:58.",
+                remedy: "Select a device by its name with: ble pair -n \(printable(device))")
         }
         var common = self
         common.address = device

@@ -6,8 +6,8 @@ struct ParametersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "params", abstract: "Show or change a link's connection interval, latency, PHYs and packet sizes.",
         discussion: """
-            Makes the changes given, then prints the link's parameters. Needs CAP_NET_RAW; without it only the ATT_MTU \
-            is known. The data length is known once it has changed.
+            Applies the changes, then prints the link's parameters. Needs CAP_NET_RAW; without it only the ATT_MTU is \
+            known. The data length is known once it has changed.
 
             EXAMPLES:
               ble params -n Pulse-Z1
@@ -17,7 +17,9 @@ struct ParametersCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
 
     @Option(
-        help: ArgumentHelp("The connection interval, 7.5 to 4000: one number, or a range as 15-30.", valueName: "ms"))
+        help: ArgumentHelp(
+            "The connection interval, 7.5 to 4000: a number, or a range such as 15-30.", valueName: "ms"),
+        transform: IntervalRange.parse)
     var interval: IntervalRange?
 
     @Option(
@@ -25,13 +27,13 @@ struct ParametersCommand: AsyncParsableCommand {
             "The peripheral latency: how many connection events the device may skip, 0 to 499.", valueName: "events"))
     var latency: Int?
 
-    @Option(help: ArgumentHelp("The supervision time-out, 100 to 32000.", valueName: "ms"))
+    @Option(help: ArgumentHelp("The supervision timeout, 100 to 32000.", valueName: "ms"))
     var supervisionTimeout: Int?
 
     @Option(help: "The PHY, in both directions: 1m, 2m or coded.")
     var phy: PHYOption?
 
-    @Option(help: ArgumentHelp("The largest packet to send, 27 to 251.", valueName: "bytes"))
+    @Option(help: ArgumentHelp("The data length: the maximum Link Layer payload, 27 to 251.", valueName: "bytes"))
     var dataLength: Int?
 
     func run() async throws {
@@ -49,16 +51,16 @@ struct ParametersCommand: AsyncParsableCommand {
     }
 }
 
-/// `15`, `7.5` or `15-30`, in milliseconds.
-struct IntervalRange: ExpressibleByArgument, Sendable {
+/// A connection interval in milliseconds: `15`, `7.5` or `15-30`.
+struct IntervalRange: Sendable {
     var range: ClosedRange<Duration>
 
-    init?(argument: String) {
-        let numbers = argument.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
+    static func parse(_ text: String) throws -> IntervalRange {
+        let numbers = text.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
         guard (1...2).contains(numbers.count), let first = numbers[0], let last = numbers[numbers.count - 1],
             first > 0, first <= last, last <= 1_000_000
-        else { return nil }
-        range = .milliseconds(first)...Duration.milliseconds(last)
+        else { throw ValidationError("give milliseconds, such as 15 or 15-30.") }
+        return IntervalRange(range: .milliseconds(first)...Duration.milliseconds(last))
     }
 }
 
@@ -77,7 +79,7 @@ enum PHYOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     }
 }
 
-/// What is to be changed.
+/// The requested changes.
 private struct Wishes: Sendable {
     var interval: ClosedRange<Duration>?
     var latency: Int?
@@ -87,7 +89,7 @@ private struct Wishes: Sendable {
 
     func fulfil(on connection: Connection) async throws {
         if interval != nil || latency != nil || supervisionTimeout != nil {
-            // What is not named stays as it is, as far as that is known.
+            // Unspecified parameters keep their current values, if these are known.
             let now = await connection.parameters
             var request = ConnectionParameterRequest.balanced
             if let now {
@@ -103,13 +105,14 @@ private struct Wishes: Sendable {
         if let phy {
             let now = try await connection.setPHYs(transmit: phy, receive: phy)
             guard LEPHYSet([now.transmit, now.receive]).isSubset(of: phy) else {
-                throw ProgramError(.protocolError, "The device does not take part; the PHYs stay: \(now).")
+                throw ProgramError(
+                    .protocolError, "The device does not support this PHY; the PHYs are unchanged: \(now).")
             }
         }
         if let dataLength {
             let changes = try await connection.linkChanges()
             try await connection.requestDataLength(dataLength)
-            // Told only if the two agree on something new, and soon.
+            // Reported only if the negotiation changes the length, and then soon.
             _ = try await withTimeLimit(.seconds(1)) {
                 for try await change in changes { if case .dataLength = change { return } }
             }
@@ -130,7 +133,7 @@ extension LEPHYSet {
     }
 }
 
-/// What a link runs with, as far as it can be told.
+/// The link's parameters, as far as they are known.
 private struct LinkState: Sendable {
     let mtu: Int
     let parameters: ConnectionParameters?
@@ -144,7 +147,7 @@ private struct LinkState: Sendable {
         do throws(BluetoothError) {
             phys = try await connection.phys()
         } catch {
-            // A controller before Bluetooth 5 has but one, and without CAP_NET_RAW none is told.
+            // A controller before Bluetooth 5 has only LE 1M; without CAP_NET_RAW the PHYs are unknown.
             guard [.unsupported, .notPermitted].contains(error.code) else { throw error }
             phys = nil
         }

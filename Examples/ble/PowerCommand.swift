@@ -2,18 +2,18 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-/// Whether an adapter is to be on.
+/// The power state to set.
 enum PowerOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     case on, off
 }
 
 struct PowerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "power", abstract: "Power an adapter on, and LE with it, or off.",
+        commandName: "power", abstract: "Power an adapter on, with LE enabled, or off.",
         discussion: """
-            Also switches LE on where a dual-mode adapter is on without it. Powering off ends all links, scans and \
-            advertisements on the adapter, those of other programs too. Needs CAP_NET_ADMIN, unless the adapter is in that \
-            state already.
+            on also enables LE on a dual-mode adapter that is on without it. off ends all links, scans and advertisements \
+            on the adapter, including those of other programs. Needs CAP_NET_ADMIN, unless the adapter is in that state \
+            already.
 
             EXAMPLES:
               ble power on
@@ -26,7 +26,7 @@ struct PowerCommand: AsyncParsableCommand {
     var state: PowerOption
 
     func validate() throws {
-        guard state == .off || common.powerOn else { throw ValidationError("--no-power-on is for the other commands.") }
+        guard state == .off || common.powerOn else { throw ValidationError("--no-power-on contradicts power on.") }
     }
 
     func run() async throws {
@@ -40,16 +40,16 @@ struct PowerCommand: AsyncParsableCommand {
     }
 }
 
-/// Powers the adapter off that -i means, else the first that is on; tells how it is then.
+/// Powers off the adapter that -i selects, or the first one that is on; returns its resulting state.
 private func powerOff(_ common: CommonOptions) async throws -> AdapterInformation {
     let kernel = common.makeKernel()
     let selector = common.adapter.flatMap { AdapterSelector($0) } ?? .first
     let adapters = try await Adapter.all(on: kernel).filter { selector.matches($0) }
     guard let chosen = adapters.first(where: \.isPowered) ?? adapters.first else {
-        throw ProgramError(.noBluetooth, "There is no such adapter.", remedy: "See: ble adapters")
+        throw ProgramError(.noBluetooth, "There is no such adapter.", remedy: "List the adapters with: ble adapters")
     }
     guard chosen.isPowered else { return chosen }
-    // Keys are of no use to an adapter that is switched off.
+    // An adapter that is to be switched off needs no keys.
     let adapter = try await Adapter.open(.index(chosen.index), bonds: .notKept, on: kernel)
     do {
         try await adapter.setPowered(false)

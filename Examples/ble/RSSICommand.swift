@@ -6,7 +6,7 @@ struct RSSICommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "rssi", abstract: "Show the RSSI of a link.",
         discussion: """
-            Needs no privilege once the device is found: -a with --address-type finds it without a scan.
+            Needs no privilege with -a and --address-type, which make a scan unnecessary.
 
             EXAMPLES:
               ble rssi -n Pulse-Z1
@@ -15,7 +15,7 @@ struct RSSICommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Flag(help: "Print it once a second, until Ctrl-C or for --timeout seconds.")
+    @Flag(help: "Print it every second, until Ctrl-C or for --timeout seconds.")
     var watch = false
 
     func run() async throws {
@@ -35,7 +35,7 @@ struct RSSICommand: AsyncParsableCommand {
     }
 }
 
-/// A line a second; on a terminal the lines before are a picture.
+/// Prints a line every second; on a terminal, a single line with a graph of the previous values.
 private func follow(_ connection: Connection, _ console: Console) async throws {
     var strengths: [Double] = []
     let line = console.statusLine()

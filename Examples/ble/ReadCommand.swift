@@ -4,11 +4,11 @@ import ExampleSupport
 
 struct ReadCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "read", abstract: "Read values of a device.",
+        commandName: "read", abstract: "Read attribute values.",
         discussion: """
             \(AttributeSelector.help)
 
-            Prints a line for each: the bytes, and the text or the meaning. Ends with the first that is refused.
+            Prints a line for each: its bytes, and their text or meaning. Stops at the first refusal.
 
             EXAMPLES:
               ble read -n Pulse-Z1 2A19
@@ -18,12 +18,12 @@ struct ReadCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(help: "What to read.")
+    @Argument(help: "The attributes to read.", transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
     @Flag(
         exclusivity: .exclusive,
-        help: "What to print: all of it, the digits alone, the text alone, or the bytes as they are.")
+        help: "The output format.")
     var form = ValueForm.full
 
     func run() async throws {
@@ -41,7 +41,7 @@ struct ReadCommand: AsyncParsableCommand {
     }
 }
 
-/// How values are printed.
+/// The output format of values.
 enum ValueForm: String, EnumerableFlag, Sendable {
     case full, hex, text, raw
 
@@ -49,8 +49,8 @@ enum ValueForm: String, EnumerableFlag, Sendable {
         switch value {
         case .full: "Name, handle, bytes and text (the default)."
         case .hex: "Only the hexadecimal digits."
-        case .text: "Only the text; a value that is none is bad data."
-        case .raw: "The bytes as they are, with nothing between or after them."
+        case .text: "Only the text; fails with 65 if the value is not text."
+        case .raw: "The raw bytes, without separators or line ends."
         }
     }
 }
@@ -73,8 +73,8 @@ extension Console {
         case .text:
             guard let text = ValueText.text(value) ?? (value.isEmpty ? "" : nil) else {
                 throw ProgramError(
-                    .badData, "The value of \(attribute.title) is no text: \(value.hexadecimal)",
-                    remedy: "Without --text, or with --hex or --raw, it can be shown.")
+                    .badData, "The value of \(attribute.title) is not text: \(value.hexadecimal)",
+                    remedy: "Print it without --text, or with --hex or --raw.")
             }
             result(text)
         case .raw: result(value)

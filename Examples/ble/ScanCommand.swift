@@ -6,10 +6,10 @@ struct ScanCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
-            Scans for --timeout seconds (10) and prints a table, which is updated meanwhile on a terminal. The RSSI graphs \
-            reach from -100 to -30 dBm. A narrow terminal omits columns; a pipe has all. With --json, prints each report \
-            with new content as it arrives. Shows the devices that match all filters; of several --service, --solicited \
-            or --manufacturer, one match is enough.
+            Scans for --timeout seconds (10) and prints a table, updated live on a terminal. The scale of the RSSI graphs \
+            is -100 to -30 dBm. A narrow terminal omits columns; a pipe gets all. With --json, prints each report with new \
+            content as it arrives. Shows the devices that match all filters; of several --service, --solicited or \
+            --manufacturer options, one match is enough.
 
             EXAMPLES:
               ble scan
@@ -24,10 +24,10 @@ struct ScanCommand: AsyncParsableCommand {
     @Flag(help: "Scan until Ctrl-C, or for --timeout seconds.")
     var watch = false
 
-    @Flag(help: "Scan passively: without scan responses, where names often are.")
+    @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
 
-    @Flag(help: "Scan on LE Coded (long range) as well, if the adapter supports it.")
+    @Flag(help: "Also scan on LE Coded (long range), if the adapter supports it.")
     var coded = false
 
     @Flag(help: "Report each device once, without RSSI graph and interval.")
@@ -43,18 +43,18 @@ struct ScanCommand: AsyncParsableCommand {
     var solicited: [String] = []
 
     @Option(
-        help: ArgumentHelp("Only devices whose name contains this, ignoring case.", valueName: "text"))
+        help: ArgumentHelp("Only devices whose name contains this text (case-insensitive).", valueName: "text"))
     var nameContains: String?
 
     @Option(
         help: ArgumentHelp(
-            "Only devices with manufacturer data of this company, beginning with these bytes, such as 004C or 004C:0215.",
+            "Only devices whose manufacturer data has this company and starts with these bytes, such as 004C or 004C:0215.",
             valueName: "company[:bytes]"))
     var manufacturer: [String] = []
 
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("Only reports with at least this RSSI, such as -80.", valueName: "dBm"))
+        help: ArgumentHelp("Only reports at or above this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
     @Flag(help: "With --json: print the bytes as well.")
@@ -62,11 +62,11 @@ struct ScanCommand: AsyncParsableCommand {
 
     func validate() throws {
         for text in service + solicited where BluetoothUUID(text) == nil {
-            throw ValidationError("'\(text)' is no UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
+            throw ValidationError("'\(text)' is not a UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
         }
         for text in manufacturer where Self.manufacturer(text) == nil {
             throw ValidationError(
-                "--manufacturer takes a company's four digits, such as 004C or 004C:0215, not '\(text)'.")
+                "--manufacturer takes a company identifier, such as 004C or 004C:0215, not '\(text)'.")
         }
     }
 
@@ -77,7 +77,7 @@ struct ScanCommand: AsyncParsableCommand {
         return [UInt8](hexadecimal: parts[1]).map { .manufacturer(CompanyIdentifier(company), data: $0) }
     }
 
-    /// All that was asked for.
+    /// The conjunction of all filter options.
     private var filter: ScanFilter {
         var filters: [ScanFilter] = []
         if let name = common.name { filters.append(.name(name)) }
@@ -98,7 +98,7 @@ struct ScanCommand: AsyncParsableCommand {
     func run() async throws {
         let limit = common.timeout.map { Duration.seconds($0) } ?? (watch ? nil : .seconds(10))
         var options = ScanOptions(filter: filter, isActive: !passive, coded: coded)
-        // The table counts reports; the lines are only worth printing when something is new.
+        // The table counts all reports; JSON lines are printed only for new content.
         options.duplicates = once ? .once : common.json && !duplicates ? .merge : .all
         let (common, raw, scanOptions) = (common, raw, options)
         try await common.run("ble scan") { console in
@@ -116,7 +116,7 @@ struct ScanCommand: AsyncParsableCommand {
                         }
                     }
                 } catch is CancellationError {
-                    // Ctrl-C: what was heard is printed as well.
+                    // After Ctrl-C the results so far are still printed.
                 }
                 await display.finish(missed: scan.missedCount)
             }
@@ -124,12 +124,12 @@ struct ScanCommand: AsyncParsableCommand {
     }
 }
 
-/// The devices heard so far, as a table that is redrawn, or each report as a line of JSON.
+/// The scan results: a table of devices that is redrawn, or a line of JSON for each report.
 private actor Display {
     private let console: Console
     private let raw: Bool
     private let start = ContinuousClock.now
-    /// Addresses that change would otherwise fill the memory.
+    /// Limited, since private addresses change and would fill the memory.
     private var devices = DeviceTable(capacity: 2000)
     private var reportCount = 0
     private var text = LiveText()
@@ -167,7 +167,7 @@ private actor Display {
         console.message(summary)
     }
 
-    /// Draws over what was drawn before, twice a second at most.
+    /// Redraws the table, at most twice a second.
     private func redraw() {
         guard console.output.isTerminal else { return }
         let now = ContinuousClock.now

@@ -4,7 +4,7 @@ import ExampleSupport
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve", abstract: "Be a peripheral: advertise services, and serve the devices that connect.",
+        commandName: "serve", abstract: "Act as a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
             PROFILE is battery, heart-rate, or a file such as
 
@@ -12,8 +12,8 @@ struct ServeCommand: AsyncParsableCommand {
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
 
             with values as "text" or, in hexadecimal, as "value". A written value is sent to all subscribers. -n \
-            replaces the profile's name. Runs until Ctrl-C, for --timeout seconds, or with --once until the first device \
-            has disconnected. With --simulate another machine connects, reads, subscribes and disconnects.
+            overrides the profile's name. Runs until Ctrl-C, for --timeout seconds, or with --once until the first device \
+            has disconnected. With --simulate a second machine connects, reads, subscribes and disconnects.
 
             EXAMPLES:
               ble serve battery
@@ -43,14 +43,14 @@ struct ServeCommand: AsyncParsableCommand {
     }
 }
 
-/// One device that is served: what others do with it is printed.
+/// The served device; it prints what centrals do.
 private struct DeviceServer {
     let device: ServedDevice
     let adapter: Adapter
     let console: Console
     let values: ServedValues
     let published: PublishedServices
-    /// What was written, to be sent to those that have subscribed: the newest values, whatever was there before.
+    /// The characteristics that were written, for notifying their subscribers; the oldest are dropped.
     let written: AsyncStream<BluetoothUUID>
 
     init(_ device: ServedDevice, on adapter: Adapter, _ console: Console) async throws {
@@ -107,7 +107,7 @@ private struct DeviceServer {
         }
     }
 
-    /// Tells what a device does until it leaves.
+    /// Prints a central's subscriptions until it disconnects.
     private func follow(_ connection: Connection) async throws {
         console.tell("connected", by: connection.peer)
         do throws(BluetoothError) {
@@ -126,7 +126,7 @@ private struct DeviceServer {
         device.services.flatMap(\.characteristics).map(\.uuid).first { published.handle(of: $0) == handle }
     }
 
-    /// Changes a value each second and sends it to those that want it.
+    /// Changes a value every second and sends it to its subscribers.
     private func change(_ uuid: BluetoothUUID) async throws {
         for number in 0... {
             try await Task.sleep(for: .seconds(1))
@@ -135,7 +135,7 @@ private struct DeviceServer {
         }
     }
 
-    /// Sends a value to those that want it.
+    /// Sends a value to its subscribers.
     private func send(_ uuid: BluetoothUUID) async throws {
         guard let handle = published.handle(of: uuid) else { return }
         let (value, properties) = (values[uuid], device.properties(of: uuid))
@@ -185,8 +185,8 @@ extension Console {
     }
 }
 
-/// What the other machine does with --simulate: it connects, reads everything, subscribes to the first value that is
-/// sent, takes two, writes to the first that can be written, and leaves.
+/// The second machine of --simulate: connects, reads all readable values, writes all writable ones, receives two values of
+/// the changing characteristic, and disconnects.
 private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Console) async throws {
     let connection = try await visitor.connect(options: ConnectionOptions(timeout: nil)) {
         $0.data.localName == device.name
@@ -207,7 +207,8 @@ private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Consol
         var count = 0
         for try await value in try await connection.subscribe(to: characteristic) {
             console.message(
-                "another machine is sent \(characteristic.uuid): \(ValueText.describe(value, of: characteristic.uuid))")
+                "another machine receives \(characteristic.uuid): \(ValueText.describe(value, of: characteristic.uuid))"
+            )
             count += 1
             if count == 2 { break }
         }

@@ -2,24 +2,24 @@ import BluetoothLE
 import ExampleSupport
 import Synchronization
 
-/// What `ble serve` is: services with values, some of which change by themselves.
+/// The device that `ble serve` acts as: services with values, one of which may change automatically.
 struct ServedDevice: Sendable {
     var name: String
     var appearance: Appearance?
     var services: [GATTService]
-    /// The values at first, by characteristic.
+    /// The initial values, by characteristic.
     var values: [BluetoothUUID: [UInt8]] = [:]
-    /// The characteristic that changes by itself each second, and its values, one after the other.
+    /// The characteristic whose value changes every second.
     var changing: BluetoothUUID?
     var change: @Sendable (Int) -> [UInt8] = { _ in [] }
 
-    /// A battery that is used up by a per cent a second, and full again then.
+    /// A battery that discharges by one per cent a second and then starts over.
     static let battery = ServedDevice(
         name: "Battery",
         services: [GATTService("180F", characteristics: [GATTCharacteristic("2A19", properties: [.read, .notify])])],
         values: ["2A19": [97]], changing: "2A19", change: { [UInt8(96 - $0 % 97)] })
 
-    /// A heart that beats between 60 and 90 times a minute.
+    /// A heart rate sensor with a rate of 60 to 90 beats per minute.
     static let heartRate = ServedDevice(
         name: "Heart Rate", appearance: Appearance(rawValue: 0x0341),
         services: [
@@ -31,10 +31,10 @@ struct ServedDevice: Sendable {
                     GATTCharacteristic("2A39", properties: .write, valueLengths: 1...1),
                 ])
         ],
-        // Where it is worn: at the chest.
+        // Body Sensor Location: chest.
         values: ["2A38": [1]], changing: "2A37", change: { [0x06, UInt8(60 + abs(30 - $0 % 60))] })
 
-    /// A battery, a heart, or what a file describes.
+    /// The battery, the heart rate sensor, or the device described by a file.
     init(_ profile: String) throws {
         switch profile {
         case "battery": self = .battery
@@ -57,17 +57,17 @@ struct ServedDevice: Sendable {
 }
 
 extension ServedDevice {
-    /// What can be done with a characteristic.
+    /// The properties of a characteristic.
     func properties(of uuid: BluetoothUUID) -> CharacteristicProperties {
         services.lazy.flatMap(\.characteristics).first { $0.uuid == uuid }?.properties ?? []
     }
 }
 
-// What is in a file; see ServeCommand.
+// The file format; see ServeCommand.
 extension ServedDevice {
     private init(describedBy description: JSONValue) throws {
         guard let described = description["services"]?.elements, !described.isEmpty else {
-            throw ProgramError(.badData, "There are no \"services\" in it.")
+            throw ProgramError(.badData, "The description has no \"services\".", remedy: "See: ble serve --help")
         }
         name = description["name"]?.text ?? "served"
         services = []
@@ -90,7 +90,7 @@ extension ServedDevice {
 
     private static func uuid(_ object: JSONValue) throws -> BluetoothUUID {
         guard let text = object["uuid"]?.text, let uuid = BluetoothUUID(text) else {
-            throw ProgramError(.badData, "A \"uuid\" is missing, or is none: give 4, 8 or 32 hexadecimal digits.")
+            throw ProgramError(.badData, "A \"uuid\" is missing or invalid: give 4, 8 or 32 hexadecimal digits.")
         }
         return uuid
     }
@@ -99,13 +99,13 @@ extension ServedDevice {
         let longest = AttributeProtocol.maximumAttributeValueLength
         if let text = object["text"]?.text {
             guard text.utf8.count <= longest else {
-                throw ProgramError(.badData, "The \"text\" of \(uuid) has to be up to \(longest) bytes long.")
+                throw ProgramError(.badData, "The \"text\" of \(uuid) is longer than \(longest) bytes.")
             }
             return Array(text.utf8)
         }
         guard let hexadecimal = object["value"]?.text else { return [] }
         guard let bytes = [UInt8](hexadecimal: hexadecimal), bytes.count <= longest else {
-            throw ProgramError(.badData, "The \"value\" of \(uuid) has to be up to \(longest) bytes in hexadecimal.")
+            throw ProgramError(.badData, "The \"value\" of \(uuid) must be up to \(longest) bytes in hexadecimal.")
         }
         return bytes
     }
@@ -121,8 +121,8 @@ extension ServedDevice {
         for element in object["properties"]?.elements ?? [] {
             guard let text = element.text, let property = names[text] else {
                 throw ProgramError(
-                    .badData, "\(uuid) has a property \(element).",
-                    remedy: "Known: \(names.keys.sorted().joined(separator: ", ")).")
+                    .badData, "\(uuid) has an unknown property \(element).",
+                    remedy: "Properties: \(names.keys.sorted().joined(separator: ", ")).")
             }
             properties.insert(property)
         }
@@ -130,7 +130,7 @@ extension ServedDevice {
     }
 }
 
-/// The values that are served, which devices read and write.
+/// The served values, which centrals read and write.
 final class ServedValues: Sendable {
     private let values: Mutex<[BluetoothUUID: [UInt8]]>
 
@@ -143,7 +143,7 @@ final class ServedValues: Sendable {
         set { values.withLock { $0[uuid] = newValue } }
     }
 
-    /// Takes what a device has written; a part goes where it belongs.
+    /// Applies a write: replaces the value from `offset` on.
     func write(_ bytes: [UInt8], at offset: Int, to uuid: BluetoothUUID) {
         values.withLock { values in
             let before = offset == 0 ? [] : Array((values[uuid] ?? []).prefix(offset))

@@ -4,13 +4,14 @@ import ExampleSupport
 
 struct WriteCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "write", abstract: "Write a value of a device.",
+        commandName: "write", abstract: "Write an attribute value.",
         discussion: """
             \(AttributeSelector.help)
 
             VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input.
 
-            Without a flag the value is written with an answer where the characteristic allows it, otherwise as a command.
+            Without --request or --command, the value is written by request if the characteristic permits that, otherwise \
+            by command.
 
             EXAMPLES:
               ble write -n Pulse-Z1 2A39 01
@@ -21,10 +22,10 @@ struct WriteCommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(help: "What to write.")
+    @Argument(help: "The attribute to write.", transform: AttributeSelector.parse)
     var attribute: AttributeSelector
 
-    @Argument(help: "The value.")
+    @Argument(help: "The value.", transform: WrittenValue.parse)
     var value: WrittenValue
 
     @Flag(exclusivity: .exclusive)
@@ -51,18 +52,18 @@ struct WriteCommand: AsyncParsableCommand {
     }
 }
 
-/// How a value is written.
+/// The procedure that writes a value.
 enum WriteWay: String, EnumerableFlag, Sendable {
     case request, command
 
     static func help(for value: WriteWay) -> ArgumentHelp? {
         switch value {
-        case .request: "Wait for the device's answer."
-        case .command: "Do not ask for an answer."
+        case .request: "Write with response: wait for the device's confirmation."
+        case .command: "Write without response."
         }
     }
 
-    /// The way that the characteristic's properties suggest.
+    /// The procedure that the characteristic's properties permit.
     init(for attribute: ChosenAttribute) {
         let properties = attribute.characteristic?.properties ?? .write
         self = properties.contains(.writeWithoutResponse) && !properties.contains(.write) ? .command : .request
@@ -84,21 +85,18 @@ extension Console {
     }
 }
 
-/// A value on the command line.
-enum WrittenValue: ExpressibleByArgument, Sendable {
+/// A value given on the command line.
+enum WrittenValue: Sendable {
     case bytes([UInt8])
     case file(String)
 
-    init?(argument: String) {
-        if argument.hasPrefix("text:") {
-            self = .bytes(Array(argument.dropFirst(5).utf8))
-        } else if argument.hasPrefix("file:") {
-            self = .file(String(argument.dropFirst(5)))
-        } else if let bytes = [UInt8](hexadecimal: argument) {
-            self = .bytes(bytes)
-        } else {
-            return nil
+    static func parse(_ text: String) throws -> WrittenValue {
+        if text.hasPrefix("text:") { return .bytes(Array(text.dropFirst(5).utf8)) }
+        if text.hasPrefix("file:") { return .file(String(text.dropFirst(5))) }
+        guard let bytes = [UInt8](hexadecimal: text) else {
+            throw ValidationError("give hexadecimal digits (01A0), text:WORDS or file:PATH.")
         }
+        return .bytes(bytes)
     }
 
     func bytes() throws -> [UInt8] {

@@ -8,8 +8,8 @@ struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Show a UART session step by step.",
         discussion: """
-            The microcontroller on the device's UART must speak the command protocol of the maker's sample applications; \
-            that of the simulated LINBLE does (--simulate).
+            The microcontroller on the device's UART must speak the command protocol of the vendor's sample applications, \
+            as that of the simulated LINBLE does (--simulate).
 
             EXAMPLES:
               linble demo --simulate
@@ -23,7 +23,7 @@ struct DemoCommand: AsyncParsableCommand {
     var sample: UInt8 = 2
 
     func validate() throws {
-        guard (1...60).contains(sample) else { throw ValidationError("--sample takes 1 to 60 seconds.") }
+        guard (1...60).contains(sample) else { throw ValidationError("--sample takes 1 to 60 seconds, not \(sample).") }
     }
 
     func run() async throws {
@@ -53,20 +53,21 @@ struct DemoCommand: AsyncParsableCommand {
     }
 }
 
-/// The commands of the sample protocol one after the other.
+/// Runs the commands of the sample protocol in turn.
 private func talk(
     _ uart: UARTConnection, _ story: Story, _ console: Console, _ timeout: Duration, _ seconds: UInt8
 ) async throws {
     let client = SampleCommandClient(uart, timeout: timeout) { console.packet($0, $1) }
     do throws(BluetoothError) {
-        story.step("Link test", "is there a microcontroller behind the UART?")
+        story.step("Link test", "is a microcontroller connected to the UART?")
         try await client.testLink()
     } catch {
         guard error.code == .timedOut else { throw error }
         throw ProgramError(
-            .timedOut, "The device is online, but nothing behind its UART answers the link test.",
-            remedy: "This demo speaks the command protocol of the maker's sample applications; see linble exchange and "
-                + "linble terminal for anything else.")
+            .timedOut, "The device is online, but nothing connected to its UART answers the link test.",
+            remedy:
+                "This demo speaks the command protocol of the vendor's sample applications. For any other protocol, "
+                + "use linble exchange or linble terminal.")
     }
 
     story.step("Registers", "read register 2; set register 4, read it back, restore it")
@@ -76,10 +77,10 @@ private func talk(
     let now = try await client.readRegister(4)
     try await client.writeRegister(4, value: before)
     guard now == 0x0F else {
-        throw ProgramError(.protocolError, "Register 4 is 0x\([now].hexadecimal) after 0x0F was written to it.")
+        throw ProgramError(.protocolError, "Register 4 reads 0x\([now].hexadecimal) after 0x0F was written.")
     }
 
-    story.step("Version", "of the microcontroller's program")
+    story.step("Version", "of the microcontroller's firmware")
     story.say(printable(try await client.readVersion()))
 
     story.step("Sampling", "a sensor for \(seconds) s")
@@ -115,7 +116,7 @@ private final class Story: Sendable {
         }
     }
 
-    /// Says what a step has found.
+    /// Prints the result of a step.
     func say(_ text: String) {
         if console.isJSON {
             console.result([("event", .string("result")), ("text", .string(text))])
@@ -124,7 +125,7 @@ private final class Story: Sendable {
         }
     }
 
-    /// The steps on the way to the UART.
+    /// Prints the steps of opening the UART.
     func tell(_ progress: UARTProgress) {
         switch progress {
         case .scanning: step("Scan", progress.text)

@@ -6,12 +6,13 @@ import LINBLESample
 
 struct ExchangeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "exchange", abstract: "Send bytes and print what comes back.",
+        commandName: "exchange", abstract: "Send bytes and print the response.",
         discussion: """
-            Sends each argument as a packet, and waits for its answer. Several words in quotes are one packet.
+            Sends each argument as a packet and waits for its response. Quote several groups of digits to send them as \
+            one packet.
 
-            An answer is complete when no byte has arrived for --gap seconds. If there is no complete answer after \
-            --timeout seconds (5), prints what has arrived and exits with status 75.
+            A response is complete when no byte has arrived for --gap seconds. If it is not complete after --timeout \
+            seconds (5), prints what has arrived and exits with status 75.
 
             EXAMPLES:
               linble exchange 0100 020102
@@ -23,7 +24,8 @@ struct ExchangeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "An answer, which may come in pieces, is complete after this time without a byte.", valueName: "seconds"))
+            "A response, which may arrive in pieces, is complete after this time without a byte.", valueName: "seconds")
+    )
     var gap = 0.2
 
     @Argument(help: ArgumentHelp("Bytes as pairs of hexadecimal digits.", valueName: "hex"))
@@ -32,10 +34,12 @@ struct ExchangeCommand: AsyncParsableCommand {
     func validate() throws {
         for packet in packets {
             guard let bytes = [UInt8](hexadecimal: packet), !bytes.isEmpty else {
-                throw ValidationError("'\(packet)' is not pairs of hexadecimal digits.")
+                throw ValidationError("'\(packet)' is not hexadecimal: give pairs of digits, such as 0100 or '01 00'.")
             }
         }
-        guard gap > 0, gap <= 3600 else { throw ValidationError("--gap takes a number of seconds above 0.") }
+        guard gap > 0, gap <= 3600 else {
+            throw ValidationError("--gap takes a number of seconds above 0, up to 3600, not \(gap).")
+        }
     }
 
     func run() async throws {
@@ -47,7 +51,7 @@ struct ExchangeCommand: AsyncParsableCommand {
                     console.packet(.sent, packet)
                     try await uart.send(packet)
                     var answer: [UInt8] = []
-                    // Also what has come before a failure.
+                    // Printed after a failure, too.
                     defer { if !answer.isEmpty { console.packet(.received, answer) } }
                     do {
                         let timeout = common.timeout(or: .seconds(5))
@@ -57,8 +61,8 @@ struct ExchangeCommand: AsyncParsableCommand {
                     }
                     throw ProgramError(
                         .timedOut,
-                        "The answer to \(packet.hexadecimal) was not over in time: the device goes on sending.",
-                        remedy: "--timeout gives it longer; with a shorter --gap a shorter pause is its end.")
+                        "The response to \(packet.hexadecimal) is not complete: the device is still sending.",
+                        remedy: "Allow more time with --timeout, or end the response at a shorter pause with --gap.")
                 }
             }
         }
@@ -66,9 +70,9 @@ struct ExchangeCommand: AsyncParsableCommand {
 }
 
 extension UARTConnection {
-    /// Adds what comes to `answer` until nothing has come for `gap`; false when more comes after `timeout`.
+    /// Appends received bytes to `answer` until none has arrived for `gap`; false if they still arrive after `timeout`.
     ///
-    /// - Throws: that nothing has come within `timeout`; why the link ended.
+    /// - Throws: `.timedOut` if none has arrived within `timeout`; the reason if the link ends.
     fileprivate func receive(into answer: inout [UInt8], timeout: Duration, gap: Duration) async throws -> Bool {
         let start = ContinuousClock.now
         do throws(BluetoothError) {
@@ -84,19 +88,19 @@ extension UARTConnection {
 }
 
 extension ProgramError {
-    /// When the packet is one of several, quotes may be what was missing.
+    /// With several packets, missing quotes may be the cause.
     fileprivate static func noAnswer(to packet: [UInt8], of packets: [[UInt8]]) -> ProgramError {
         let all = packets.map(\.hexadecimal).joined(separator: " ")
         return ProgramError(
-            .timedOut, "No answer to \(packet.hexadecimal).",
+            .timedOut, "No response to \(packet.hexadecimal).",
             remedy: packets.count > 1
-                ? "Each argument is a packet of its own; quotes make them one: linble exchange '\(all)'"
-                : "The bytes were sent. Does what is connected to the device's UART answer them?")
+                ? "Each argument is a separate packet. To send them as one: linble exchange '\(all)'"
+                : "The bytes were sent. Does whatever is connected to the device's UART respond to them?")
     }
 }
 
 extension Console {
-    /// Prints a packet as the maker's documents have it: `Tx | 0100`.
+    /// Prints a packet in the notation of the vendor's documents: `Tx | 0100`.
     func packet(_ direction: SampleCommandClient.Direction, _ bytes: [UInt8]) {
         let name = direction == .sent ? "Tx" : "Rx"
         if isJSON {

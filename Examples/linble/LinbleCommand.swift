@@ -1,14 +1,15 @@
 import ArgumentParser
 import ExampleSupport
 
-/// Talks to a LINBLE, or to another device with a UART over Bluetooth, or is one.
+/// Exchanges bytes with a LINBLE or another device with a UART over Bluetooth LE, or acts as one.
 @main struct LinbleCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "linble",
-        abstract: "Exchange bytes with a LINBLE or another device with a UART over Bluetooth LE, or be one.",
+        abstract: "Exchange bytes with a LINBLE or another device with a UART over Bluetooth LE, or act as one.",
         discussion: """
-            The device is found by its name (-n), its address (-a), or, without either, by the name LINBLE-Z1 or its \
-            service. No daemon is needed; the adapter is powered on when it is off (--no-power-on leaves it).
+            Select the device by its name (-n) or address (-a); without either, any device named LINBLE-Z1 or advertising \
+            the profile's service is used. No daemon is needed. An adapter that is off is powered on, unless \
+            --no-power-on is given.
 
             \(ExitStatus.help)
 
@@ -23,7 +24,7 @@ import ExampleSupport
             ExchangeCommand.self, TerminalCommand.self, SendCommand.self, DemoCommand.self, ServeCommand.self,
         ])
 
-    // Declared here as well as in the subcommands, so that the options may stand on either side of the subcommand.
+    // Declared here and in the subcommands, so that options may precede or follow the subcommand.
     @OptionGroup var common: CommonOptions
     @OptionGroup var uart: UARTProgramOptions
 

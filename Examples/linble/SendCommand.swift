@@ -7,8 +7,8 @@ struct SendCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "send", abstract: "Send a file.",
         discussion: """
-            Exits when the device has received everything; with --echo, when all of it has come back. The simulated \
-            device LINBLE-ECHO echoes every byte.
+            Exits when the device has received everything or, with --echo, when as many bytes have been received as were \
+            sent. The simulated device LINBLE-ECHO echoes every byte.
 
             EXAMPLES:
               linble send data.bin
@@ -20,7 +20,7 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write what comes back into this file, and compare it with what was sent.", valueName: "file"))
+            "Write the received bytes to this file, and compare them with those sent.", valueName: "file"))
     var echo: String?
 
     @Argument(help: "The file to send.", completion: .file())
@@ -47,14 +47,14 @@ struct SendCommand: AsyncParsableCommand {
                 }
                 report(contents.count, ContinuousClock.now - start, isIdentical, console)
                 guard isIdentical ?? true else {
-                    throw ProgramError(.badData, "What came back is not what was sent.")
+                    throw ProgramError(.badData, "The received bytes differ from those sent.")
                 }
             }
         }
     }
 }
 
-/// Sends in blocks, so that the progress can be shown.
+/// Sends in blocks, to show the progress.
 private func send(_ contents: [UInt8], over uart: UARTConnection, showing console: Console? = nil) async throws {
     let bar = ProgressBar("sending", total: contents.count, style: console?.messages ?? Style(descriptor: -1))
     var rest = contents[...]
@@ -65,7 +65,7 @@ private func send(_ contents: [UInt8], over uart: UARTConnection, showing consol
     }
 }
 
-/// Sends and receives at the same time; says whether what came back is what was sent.
+/// Sends and receives concurrently; returns whether the received bytes equal those sent.
 private func exchange(
     _ contents: [UInt8], over uart: UARTConnection, into output: OutputFile, _ timeout: Duration, _ console: Console
 ) async throws -> Bool {
@@ -75,7 +75,7 @@ private func exchange(
     return isIdentical
 }
 
-/// Receives as many bytes as were sent; says whether they are the same.
+/// Receives as many bytes as were sent; returns whether they are equal.
 private func receive(
     _ contents: [UInt8], from uart: UARTConnection, into output: OutputFile, _ timeout: Duration, _ console: Console
 ) async throws -> Bool {
@@ -101,8 +101,8 @@ private func nextBytes(
     } catch {
         guard error.code == .timedOut else { throw error }
         throw ProgramError(
-            .timedOut, "Only \(count) of \(total) bytes have come back.",
-            remedy: "Is there something at the device's UART that echoes, and fast enough? --pace slows the sending.")
+            .timedOut, "Only \(count) of \(total) bytes were echoed.",
+            remedy: "Does whatever is connected to the device's UART echo, and fast enough? Send slower with --pace.")
     }
 }
 
@@ -116,7 +116,7 @@ private func report(_ count: Int, _ duration: Duration, _ isIdentical: Bool?, _ 
         if let isIdentical { fields.append(("identical", .bool(isIdentical))) }
         console.result(fields)
     } else {
-        let comparison = isIdentical.map { $0 ? ", and the same came back" : ", and something else came back" } ?? ""
+        let comparison = isIdentical.map { $0 ? ", echoed unchanged" : ", echoed with differences" } ?? ""
         console.message(
             "\(count) bytes in \(formatDecimal(seconds, digits: 2)) s (\(formatRate(Double(count) / seconds)))"
                 + comparison)

@@ -5,14 +5,14 @@ import LINBLE
 import LINBLESample
 import Synchronization
 
-/// What is connected to the UART that is served.
+/// What the served UART is connected to.
 enum Wiring: String, EnumerableFlag {
     case loopback, sample, pty
 
     static func help(for value: Wiring) -> ArgumentHelp? {
         switch value {
-        case .loopback: "Echo every byte. This is the default."
-        case .sample: "Simulate a microcontroller that speaks the command protocol of the maker's sample applications."
+        case .loopback: "Echo every byte (the default)."
+        case .sample: "Simulate a microcontroller that speaks the command protocol of the vendor's sample applications."
         case .pty: "Open a pseudo terminal for other programs, for one device at a time, and print its path."
         }
     }
@@ -20,15 +20,19 @@ enum Wiring: String, EnumerableFlag {
 
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "serve", abstract: "Be a LINBLE: offer a UART to devices that connect.",
+        commandName: "serve", abstract: "Act as a LINBLE: offer a UART to devices that connect.",
         discussion: """
-            -n is the name to advertise, LINBLE-Z1 without it. Runs until Ctrl-C, for --timeout seconds, or with --once \
-            until the first device has disconnected. --pty connects the UART to a pseudo terminal, which programs open like \
-            a serial port: linble serve --pty linble.tty, then picocom linble.tty. A program that writes to it waits until a \
-            device connects. A device cannot be made to wait: its bytes are buffered, and when 262144 bytes are unread its \
-            link ends. --security encrypted, authenticated or secure-connections serves only links with that level; the \
-            latter two need --passkey, or a terminal where the user compares or enters numbers. With --simulate another \
-            machine connects, sends bytes, prints what comes back, and disconnects.
+            -n is the name to advertise (LINBLE-Z1). Runs until Ctrl-C, for --timeout seconds, or with --once until the \
+            first device has disconnected.
+
+            --pty connects the UART to a pseudo terminal, which programs open like a serial port: linble serve --pty \
+            linble.tty, then picocom linble.tty. A program that writes to it blocks until a device connects. A device \
+            cannot be blocked: its bytes are buffered, and at 262144 unread bytes it is disconnected.
+
+            --security encrypted, authenticated or secure-connections serves only links with that level; the latter two \
+            need --passkey, or a terminal where the user compares or enters numbers.
+
+            With --simulate a second machine connects, sends bytes, prints the response, and disconnects.
 
             EXAMPLES:
               linble serve
@@ -45,22 +49,24 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Serve only encrypted links; devices must pair. The same as --security encrypted.")
     var encrypted = false
 
-    @Flag(help: "Exit when the first device that was served has disconnected.")
+    @Flag(help: "Exit when the first device has disconnected.")
     var once = false
 
     @Argument(help: "With --pty: a symbolic link to create to the pseudo terminal.", completion: .file())
     var link: String?
 
     func validate() throws {
-        guard link == nil || wiring == .pty else { throw ValidationError("A link is for --pty only.") }
-        guard uart.profile != "auto" else { throw ValidationError("--profile takes one profile to be served.") }
+        guard link == nil || wiring == .pty else {
+            throw ValidationError("'\(link ?? "")' would be a link to a pseudo terminal, which needs --pty.")
+        }
+        guard uart.profile != "auto" else { throw ValidationError("serve takes a single --profile, not auto.") }
         guard protection < .high || common.passkey != nil || CommonOptions.hasTerminal else {
             throw ValidationError(
                 "--security \((common.security ?? .low).rawValue) needs --passkey, or a terminal to compare numbers.")
         }
     }
 
-    /// How well links have to be protected to be served.
+    /// The security level that a link must have to be served.
     private var protection: SecurityLevel { max(encrypted ? .medium : .low, (common.security ?? .low).level) }
 
     func run() async throws {
@@ -89,7 +95,7 @@ struct ServeCommand: AsyncParsableCommand {
 }
 
 extension UARTProgramOptions {
-    /// The options of a UART that is served.
+    /// The options of the served UART.
     fileprivate var serverOptions: UARTServerOptions {
         var options = UARTServerOptions(profile: UARTProfile(named: profile) ?? .linble)
         options.maximumTransmissionUnit = mtu
@@ -99,13 +105,13 @@ extension UARTProgramOptions {
     }
 }
 
-/// A UART that is served, with what is connected to it; what devices do is printed.
+/// The served UART with its wiring; it prints what devices do.
 private final class ServedUART: Sendable {
     private let options: UARTServerOptions
     private let wiring: Wiring
     private let terminal: PseudoTerminal?
     private let console: Console
-    /// As the last device has left it.
+    /// In the state that the last device left it.
     private let microcontroller = Mutex(SampleMicrocontroller())
 
     init(_ options: UARTServerOptions, _ wiring: Wiring, _ terminal: PseudoTerminal?, _ console: Console) {
@@ -134,8 +140,8 @@ private final class ServedUART: Sendable {
 
     private func serve(_ central: UARTCentral) async throws {
         if options.security == .fips, try await central.connection.security().level < .fips {
-            // Attributes ask for no more than an authenticated link.
-            throw ProgramError(.protocolError, "The link was not paired for with LE Secure Connections.")
+            // Attribute permissions require an authenticated link at most.
+            throw ProgramError(.protocolError, "The device did not pair with LE Secure Connections.")
         }
         switch wiring {
         case .loopback: for try await bytes in central.received { try await central.send(bytes) }
@@ -147,7 +153,7 @@ private final class ServedUART: Sendable {
             guard let terminal else { return }
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask {
-                    // Where it cannot be sent, the link has ended, which is told below when all that came is written.
+                    // A failed send means that the link has ended, which the loop below reports after its last write.
                     while let bytes = try await terminal.read(), (try? await central.send(bytes)) != nil {}
                 }
                 for try await bytes in central.received {
@@ -211,12 +217,12 @@ extension Console {
     }
 }
 
-/// What the other machine does with --simulate: it connects, sends something, shows what comes back, and leaves. With a
-/// pseudo terminal it sends back what comes, and stays.
+/// The second machine of --simulate: connects, sends bytes, prints the response, and disconnects. With a pseudo terminal
+/// it echoes what it receives, and stays connected.
 private func visit(
     _ visitor: Adapter, _ options: UARTServerOptions, _ wiring: Wiring, _ common: CommonOptions, _ console: Console
 ) async throws {
-    // Both machines are told the number.
+    // Both machines use the same passkey.
     if options.security >= .high { try await visitor.setPairingAgent(common.pairingAgent(console)) }
     // The simulated LINBLE may have the same name; its address is a random one.
     let found = try await visitor.first(timeout: nil) {
@@ -229,7 +235,7 @@ private func visit(
         console.message("another machine sends \(ValueText.describe(bytes, of: nil))")
         try await uart.send(bytes)
         let answer = try await uart.read(timeout: .seconds(5)) ?? []
-        console.message("another machine gets  \(ValueText.describe(answer, of: nil))")
+        console.message("another machine receives \(ValueText.describe(answer, of: nil))")
     }
     switch wiring {
     case .loopback: try await exchange(Array("hello".utf8))
@@ -241,7 +247,7 @@ private func visit(
         console.message("another machine sends \(ValueText.describe(greeting, of: nil))")
         try await uart.send(greeting)
         for try await bytes in uart.received {
-            console.message("another machine gets and sends  \(ValueText.describe(bytes, of: nil))")
+            console.message("another machine echoes \(ValueText.describe(bytes, of: nil))")
             try await uart.send(bytes)
         }
     }

@@ -3,7 +3,7 @@ import BluetoothLE
 import ExampleSupport
 import LINBLE
 
-/// What the Enter key sends.
+/// The bytes that the Enter key sends.
 enum LineEnding: String, ExpressibleByArgument, CaseIterable {
     case cr, lf, crlf, none
 
@@ -19,10 +19,10 @@ enum LineEnding: String, ExpressibleByArgument, CaseIterable {
 
 struct TerminalCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "terminal", abstract: "A terminal on the device's UART.",
+        commandName: "terminal", abstract: "Open a terminal on the device's UART.",
         discussion: """
             Ctrl-] exits; every other key goes to the device. If standard input is not a terminal, sends its bytes \
-            unchanged, and exits when all are sent and none has arrived for --linger seconds.
+            unchanged, and exits when all are sent and no byte has been received for --linger seconds.
 
             EXAMPLES:
               linble terminal
@@ -39,14 +39,14 @@ struct TerminalCommand: AsyncParsableCommand {
     @Flag(help: "Show received bytes as hexadecimal digits.")
     var hex = false
 
-    @Flag(help: "Show typed characters.")
+    @Flag(help: "Echo typed characters locally.")
     var echo = false
 
     @Option(help: ArgumentHelp("How long to listen after the end of the input.", valueName: "seconds"))
     var linger = 1.0
 
     func validate() throws {
-        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes a number of seconds.") }
+        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes 0 or more seconds.") }
     }
 
     func run() async throws {
@@ -72,18 +72,18 @@ private struct TerminalSession: Sendable {
     func run(_ uart: UARTConnection, _ console: Console) async throws {
         let isInteractive = makeTerminalRaw()
         defer { restoreTerminal() }
-        if isInteractive { console.message("Online. Ctrl-] ends.") }
+        if isInteractive { console.message("Online. Ctrl-] exits.") }
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask { try await show(uart, console) }
             group.addTask { try await type(uart, console, isInteractive: isInteractive) }
             defer { group.cancelAll() }
-            // The input's end ends the session, and so does the link's.
+            // The session ends with the input or the link.
             try await group.next()
         }
         if isInteractive { console.message("\nDisconnected.") }
     }
 
-    /// Prints what comes until the link ends.
+    /// Prints received bytes until the link ends.
     private func show(_ uart: UARTConnection, _ console: Console) async throws {
         for try await bytes in uart.received {
             if console.isJSON {
@@ -98,7 +98,7 @@ private struct TerminalSession: Sendable {
         }
     }
 
-    /// Sends what is typed until Ctrl-] or the end of the input.
+    /// Sends the input until Ctrl-] or its end.
     private func type(_ uart: UARTConnection, _ console: Console, isInteractive: Bool) async throws {
         let input = StandardInput()
         while let bytes = await input.next() {

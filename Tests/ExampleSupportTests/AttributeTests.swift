@@ -12,11 +12,11 @@ import Testing
             ("", nil), ("0x0", nil), ("0x10000", nil), ("0x", nil), ("2A1", nil), ("/", nil), ("180F/", nil),
             ("180F/2A19/", nil), ("180F/2A19/2904/1", nil), ("x", nil),
         ] as [(String, AttributeSelector?)])
-    func theNotationIsRead(text: String, selector: AttributeSelector?) {
+    func theNotationIsParsed(text: String, selector: AttributeSelector?) {
         #expect(AttributeSelector(text) == selector)
     }
 
-    @Test func anAttributeIsChosenFromADatabase() throws {
+    @Test func aSelectorIsResolvedInADatabase() throws {
         let battery = RemoteCharacteristic(
             uuid: "2A19", properties: [.read], declarationHandle: 2, valueHandle: 3, endHandle: 4,
             descriptors: [RemoteDescriptor(uuid: "2904", handle: 4)])
@@ -53,7 +53,7 @@ import Testing
         #expect(ValueText.describe(value, of: uuid) == text)
     }
 
-    @Test func aProblemIsToldInJSON() {
+    @Test func aProblemHasItsJSONFields() {
         let problem = DatabaseProblem(
             .invalidValueHandle, .characteristic, at: 5, declared: AttributeHandleRange(start: 0, end: 0), uuid: "2A37")
         let fields = problem.jsonFields.map { "\($0.0): \($0.1)" }.joined(separator: ", ")

@@ -24,11 +24,11 @@ import Testing
             (.array([.integer(1), .null]), "[1,null]"), (.array([]), "[]"),
             (.object([("b", .integer(1)), ("a\"", .string(""))]), #"{"b":1,"a\"":""}"#), (.object([]), "{}"),
         ] as [(JSONValue, String)])
-    func jsonIsWrittenAsTheStandardHasIt(value: JSONValue, text: String) {
+    func jsonFollowsTheStandard(value: JSONValue, text: String) {
         #expect(value.description == text)
     }
 
-    @Test(.timeLimit(.minutes(1))) func nobodyIsAskedTwiceAtTheSameTime() async throws {
+    @Test(.timeLimit(.minutes(1))) func concurrentReadsOfStandardInputAreNotMixed() async throws {
         var ends: [Int32] = [-1, -1]
         let status = pipe(&ends)
         try #require(status == 0)
@@ -37,7 +37,7 @@ import Testing
         let answers = await withTaskGroup(of: [UInt8]?.self) { group in
             for _ in 0..<2 { group.addTask { await input.next() } }
             var answers: [[UInt8]?] = []
-            // One has none at once, as nothing has been written yet.
+            // One ends immediately, since nothing has been written yet.
             for await answer in group {
                 if answers.isEmpty { _ = write(writing, "a", 1) }
                 answers.append(answer)
@@ -45,7 +45,7 @@ import Testing
             return answers
         }
         #expect(answers == [nil, [0x61]])
-        // One that is cancelled ends for itself.
+        // Cancelling a call ends only that call.
         let cancelled = Task { await input.next() }
         cancelled.cancel()
         let nothing = await cancelled.value
@@ -60,9 +60,9 @@ import Testing
         close(reading)
     }
 
-    @Test func whatADeviceSendsCannotCommandTheTerminal() {
+    @Test func controlCharactersFromADeviceAreEscaped() {
         #expect(printable("ok\u{1B}[2J\u{202E}é") == "ok\\u{1B}[2J\\u{202E}é")
-        // Nor reorder what is shown after it.
+        // Nor can they reorder the text after them.
         for control in [0x61C, 0x200E, 0x200F] + Array(0x202A...0x202E) + Array(0x2066...0x2069) as [UInt32] {
             let text = Unicode.Scalar(control).map { String($0) } ?? ""
             #expect(printable(text) == "\\u{\(String(control, radix: 16, uppercase: true))}")
@@ -86,7 +86,7 @@ import Testing
         #expect(formatRate(999) == "999 B/s")
         #expect(formatRate(12_345) == "12.3 kB/s")
         #expect(sparkline([1, 2, 3]) == "▁▅█")
-        // 1 to 3 dB of noise is none on a scale that is the same for all devices.
+        // 1 to 3 dB of noise does not show on the common scale.
         #expect(sparkline([-58, -57, -60], in: signalStrengths) == "▅▅▅")
         #expect(sparkline([-120, -100, -91, -74, -56, -39, -30, 20], in: signalStrengths) == "▁▁▂▃▆▇██")
         #expect(sparkline([-70], in: signalStrengths) == "▄")
@@ -96,9 +96,9 @@ import Testing
 }
 
 @Suite struct PseudoTerminalTests {
-    /// A descriptor that is closed twice is somebody else's the second time.
-    @Test(.timeLimit(.minutes(1))) func whatIsGivenUpIsClosedOnce() async {
-        // Another task takes the number of each that is closed, and finds it closed where that happens twice.
+    /// A descriptor closed twice belongs to other code the second time.
+    @Test(.timeLimit(.minutes(1))) func everyDescriptorIsClosedOnce() async {
+        // Another task reuses each closed descriptor, and finds it closed if it is closed twice.
         let taker = Task.detached {
             var lost = 0
             while !Task.isCancelled {

@@ -2,7 +2,7 @@ import Testing
 
 @testable import ExampleSupport
 
-/// What a terminal shows of what was written to it: enough of one for tables that are drawn over.
+/// A terminal's screen, with the escape sequences that redrawn tables need.
 private struct Screen {
     let width: Int
     private(set) var rows: [[String]] = [[]]
@@ -74,7 +74,7 @@ private struct Screen {
             ("👨\u{200D}👩\u{200D}👧", 6), ("\u{200B}", 0), ("a\u{200D}b", 2), ("❤\u{FE0F}", 1), ("▁█░…─", 5), ("שלום", 4),
             ("สวัสดี", 4), ("नमस्ते", 4), ("\u{1FAE8}", 2),
         ] as [(String, Int)])
-    func aTextIsAsWideAsTheTerminalCounts(_ text: String, _ width: Int) {
+    func aTextHasTheWidthThatTerminalsCount(_ text: String, _ width: Int) {
         #expect(cellWidth(text) == width)
     }
 
@@ -84,7 +84,7 @@ private struct Screen {
             ("漢字", 2, "…"), ("e\u{301}e\u{301}e\u{301}", 2, "e\u{301}…"),
             ("👨\u{200D}👩\u{200D}👧!", 6, "…"), ("👨\u{200D}👩\u{200D}👧!!", 7, "👨\u{200D}👩\u{200D}👧…"),
         ] as [(String, Int, String)])
-    func aTextIsShortenedBetweenCharacters(_ text: String, _ width: Int, _ shorter: String) {
+    func aTextIsTruncatedBetweenCharacters(_ text: String, _ width: Int, _ shorter: String) {
         #expect(shortened(text, toCells: width) == shorter)
         #expect(cellWidth(shorter) <= width)
     }
@@ -106,7 +106,7 @@ private struct Screen {
         return table
     }
 
-    @Test func columnsBelowEachOtherBeginInTheSameCell() {
+    @Test func columnsAreAligned() {
         let lines = Self.table().lines
         let starts = lines.map { line in
             (line.firstRange(of: "SERVICES") ?? line.firstRange(of: "27AD") ?? line.firstRange(of: "180D")).map {
@@ -123,7 +123,7 @@ private struct Screen {
             (64, "ADDRESS            RSSI  NAME            SERVICES / DATA"),
             (40, "ADDRESS            RSSI  NAME"),
         ])
-    func theNameStaysWhenATerminalIsNarrow(_ width: Int, _ titles: String) {
+    func aNarrowTerminalKeepsTheName(_ width: Int, _ titles: String) {
         let lines = Self.table().lines(fitting: width)
         #expect(lines.first == titles)
         #expect(lines.allSatisfy { cellWidth($0) <= width })
@@ -143,7 +143,7 @@ private struct Screen {
         #expect(lines[1].contains("xxxxxxxx… "))
     }
 
-    @Test func inTheEndEverythingIsThere() {
+    @Test func theFinalTableIsComplete() {
         let lines = Self.table().wholeLines(fitting: 40)
         #expect(
             lines == [
@@ -154,9 +154,9 @@ private struct Screen {
         #expect(Self.table().wholeLines(fitting: 200) == Self.table().lines)
     }
 
-    // MARK: Drawing over
+    // MARK: Redrawing
 
-    @Test(arguments: [40, 64, 80, 200]) func aTableIsDrawnOverWithoutRubbish(_ width: Int) {
+    @Test(arguments: [40, 64, 80, 200]) func aTableIsRedrawnCleanly(_ width: Int) {
         var (text, screen) = (LiveText(), Screen(width: width))
         screen.write("$ ble scan\n")
         for count in [1, 3, 2, 3] {
@@ -165,7 +165,7 @@ private struct Screen {
             #expect(screen.lines.count == count + 3)
             #expect(screen.column == 0)
         }
-        // What the terminal shows when Ctrl-C is pressed.
+        // The terminal's echo of Ctrl-C.
         screen.write("^C")
         let whole = Self.table().wholeLines(fitting: 200)
         screen.write(text.last(whole))
@@ -173,7 +173,7 @@ private struct Screen {
         #expect(!screen.lines.joined().contains("^C"))
     }
 
-    @Test func aTableThatIsTooHighSaysHowMuchMoreThereIs() {
+    @Test func aTableHigherThanTheTerminalCountsTheRest() {
         var text = LiveText()
         let lines = ["TITLE"] + (1...40).map { "row \($0)" }
         var screen = Screen(width: 40)
@@ -183,7 +183,7 @@ private struct Screen {
         }
         screen.write(text.last(lines))
         #expect(screen.lines == lines + [""])
-        // Where all fits, nothing is said.
+        // No count if all lines fit.
         var other = LiveText()
         #expect(!other.frame(lines, in: (40, 42)).contains("more"))
         // No terminal is too small.
@@ -212,7 +212,7 @@ private struct Screen {
             (45, "sending ██████░░░░░░░░░░░░░  31 %   55.6 kB/s"),
             (32, "sending █████░░░░░░░░░░░░░  31 %"), (20, "sending  31 %"), (8, "sending…"),
         ])
-    func aNarrowBarLeavesOutNumbers(_ width: Int, _ line: String) {
+    func aNarrowBarOmitsNumbers(_ width: Int, _ line: String) {
         let style = Style(descriptor: -1)
         #expect(progressText("sending", 63_488, of: 200_000, rate: 55_600, width: width, style: style) == line)
     }

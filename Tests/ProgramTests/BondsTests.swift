@@ -10,7 +10,7 @@ import Testing
             #expect(ended.status == 0)
             #expect(
                 ended.output == """
-                    ADDRESS            KIND    NAME       PROTECTION                         PAIRED                ADAPTER
+                    ADDRESS            TYPE    NAME       PROTECTION                         PAIRED                ADAPTER
                     C0:98:E5:12:34:60  random  Door lock  Secure Connections, authenticated  2026-09-21T14:13:20Z  00:AA:01:00:00:01
 
                     """)
@@ -22,7 +22,7 @@ import Testing
             let ended = try await run("ble", ["bonds", "show", device, "--simulate", "-vv"] + options)
             #expect(ended.status == 0)
             #expect(ended.output.contains("Door lock"))
-            // The keys' bytes, in whatever way bytes are printed.
+            // The keys' bytes, in every notation of bytes.
             for text in [ended.output, ended.messages] {
                 for byte in ["5E", "1D"] {
                     for separator in ["", " ", ":", ", 0x", "-"] {
@@ -42,7 +42,7 @@ import Testing
                 paired         2026-09-21T14:13:20Z
                 protection     Secure Connections, authenticated
                 key size       16 bytes
-                addresses      private ones are resolved
+                addresses      private addresses are resolved
                 signed writes  no
 
                 """)

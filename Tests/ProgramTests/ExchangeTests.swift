@@ -2,24 +2,24 @@ import Testing
 
 /// `linble exchange` on the simulated radio.
 @Suite(.serialized) struct ExchangeTests {
-    @Test func whatIsNotOverInTimeIsShownAndIsAFailure() async throws {
+    @Test func anIncompleteResponseIsPrintedAndFails() async throws {
         // A minute of samples, four a second.
         let ended = try await run("linble", ["exchange", "02043C", "--gap", "1", "-t", "2", "--simulate"])
         #expect(ended.status == 75)
         #expect(ended.lines.count == 2)
         #expect(ended.lines.first == "Tx | 02043C")
-        // That sampling has begun, and several samples.
+        // The start of sampling, then several samples.
         #expect(ended.lines.last?.hasPrefix("Rx | 0144") == true, "\(ended.output)")
         #expect(ended.output.count > 80, "\(ended.output)")
         #expect(
             ended.messages == """
-                linble exchange: The answer to 02043C was not over in time: the device goes on sending.
-                --timeout gives it longer; with a shorter --gap a shorter pause is its end.
+                linble exchange: The response to 02043C is not complete: the device is still sending.
+                Allow more time with --timeout, or end the response at a shorter pause with --gap.
 
                 """)
     }
 
-    @Test func aShorterPauseIsTheEnd() async throws {
+    @Test func aShorterGapEndsTheResponse() async throws {
         let ended = try await run("linble", ["exchange", "02043C", "0100", "--gap", "0.1", "-t", "5", "--simulate"])
         #expect(ended.status == 0)
         #expect(ended.lines.prefix(3) == ["Tx | 02043C", "Rx | 0144", "Tx | 0100"])
@@ -38,14 +38,14 @@ import Testing
                 """, "\(ended.output)")
     }
 
-    @Test func whoMeantOnePacketIsToldOfQuotes() async throws {
+    @Test func missingQuotesAreSuggested() async throws {
         let ended = try await run("linble", ["exchange", "01", "00", "-t", "1", "--simulate"])
         #expect(ended.status == 75)
         #expect(ended.output == "Tx | 01\n")
         #expect(
             ended.messages == """
-                linble exchange: No answer to 01.
-                Each argument is a packet of its own; quotes make them one: linble exchange '01 00'
+                linble exchange: No response to 01.
+                Each argument is a separate packet. To send them as one: linble exchange '01 00'
 
                 """)
     }

@@ -6,7 +6,7 @@ import Testing
 @testable import ble
 @testable import linble
 
-/// The examples in the help of every command: they are what users type first.
+/// The examples in the help of every command, which users type first.
 @Suite(.serialized) struct HelpTests {
     struct Example: Sendable, CustomTestStringConvertible {
         var root: String
@@ -37,11 +37,11 @@ import Testing
             }
         }
 
-        /// `--option value` for each value that the help of an option names with "such as".
+        /// `--option value` for each value after "such as" in the help of an option.
         var optionExamples: [[String]] {
             let root: any ParsableCommand.Type = root == "ble" ? BleCommand.self : LinbleCommand.self
             guard let command = HelpTests.type(root, path) else { return [] }
-            // Wide enough that no line is wrapped.
+            // Wide enough not to wrap.
             let help = root.helpMessage(for: command, columns: 1000)
             // The help of an option with a long name begins on the next line.
             return help.replacing(/\n {10,}/, with: " ").split(separator: "\n").flatMap { line -> [[String]] in
@@ -71,7 +71,7 @@ import Testing
     static let commands = tree(BleCommand.self, "ble") + tree(LinbleCommand.self, "linble")
     static let examples = commands.flatMap(\.examples)
 
-    /// Reads a command line as the program does.
+    /// Parses a command line as the program does.
     private static func parse(_ root: String, _ arguments: [String]) throws {
         if root == "ble" {
             _ = try BleCommand.parseAsRoot(arguments)
@@ -85,15 +85,15 @@ import Testing
         for example in command.examples {
             let line = example.line.split(separator: "| ").last ?? ""
             #expect(words(of: String(line)).starts(with: [command.root]), "\(example.line)")
-            // What is shown of a command is of that command.
+            // The example is one of this command.
             #expect(command.path.allSatisfy { example.arguments.contains($0) }, "\(example.line)")
-            // It is not wrapped.
+            // The help does not wrap it.
             #expect(example.line.count <= 78, "\(example.line)")
             #expect(throws: Never.self) { try Self.parse(command.root, example.arguments) }
         }
     }
 
-    @Test(arguments: HelpTests.commands) func everyValueThatHelpNamesIsTaken(_ command: Command) throws {
+    @Test(arguments: HelpTests.commands) func everyValueInTheHelpIsAccepted(_ command: Command) throws {
         let base = try #require(command.examples.first).arguments
         for option in command.optionExamples {
             #expect(throws: Never.self, "\(option)") { try Self.parse(command.root, base + option) }
@@ -107,13 +107,13 @@ import Testing
         }
     }
 
-    @Test func theNotationsOfAttributesAreRead() {
+    @Test func theNotationsInTheHelpAreParsed() {
         let notations = AttributeSelector.help.matches(of: /\(([^)]+)\)/).map { String($0.1) }
         #expect(notations.count == 3)
         for notation in notations { #expect(AttributeSelector(notation) != nil, "\(notation)") }
     }
 
-    /// They go on until they are ended.
+    /// The commands that run until they are stopped.
     private static let endless = ["scan", "notify", "advertise", "serve"]
 
     @Test(arguments: HelpTests.examples) func everyExampleRuns(_ example: Example) async throws {
@@ -139,7 +139,7 @@ import Testing
     }
 }
 
-/// The words of a command line, as the shell has them.
+/// The words of a command line, split as the shell does.
 private func words(of line: String) -> [String] {
     var words: [String] = []
     var (word, isQuoted) = ("", false)

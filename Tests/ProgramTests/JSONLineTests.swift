@@ -2,7 +2,7 @@ import ExampleSupport
 import Glibc
 import Testing
 
-/// What `--json` prints, on the simulated radio.
+/// The output of `--json`, on the simulated radio.
 @Suite(.serialized) struct JSONLineTests {
     @Test(
         arguments: [
@@ -18,7 +18,7 @@ import Testing
             ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
         ] as [(String, [String])])
     func everyLineBeginsWithTheTime(_ program: String, _ arguments: [String]) async throws {
-        // The version of the microcontroller is asked of the terminal.
+        // The input makes the terminal request the microcontroller's version.
         let ended = try await run(program, arguments + ["--simulate", "--json"], input: "\u{1}\u{3}")
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(!ended.lines.isEmpty)

@@ -2,27 +2,27 @@ import Testing
 
 /// `ble rssi` and `params` on the simulated radio.
 @Suite(.serialized) struct LinkTests {
-    @Test func aDeviceThatAcceptsNoConnectionsIsNamedAsSuch() async throws {
+    @Test func aNonConnectableDeviceIsReportedAsSuch() async throws {
         let ended = try await run("ble", ["read", "--simulate", "-n", "Thermometer", "-t", "1", "2A19"])
         #expect(ended.status == 68)
         #expect(
-            ended.messages.contains("Did not see a device named Thermometer that accepts connections."),
+            ended.messages.contains("The device named 'Thermometer' advertises, but does not accept connections."),
             "\(ended.messages)")
     }
 
-    @Test func theStrengthIsTold() async throws {
+    @Test func theRSSIIsPrinted() async throws {
         let ended = try await run("ble", ["rssi", "--simulate"])
         #expect(ended.status == 0)
         #expect(ended.output == "-55 dBm\n")
     }
 
-    @Test func theStrengthIsFollowedForAsLongAsAsked() async throws {
+    @Test func theRSSIIsPrintedUntilTheTimeout() async throws {
         let ended = try await run("ble", ["rssi", "--simulate", "--watch", "-t", "1.5"])
         #expect(ended.status == 0)
         #expect(ended.output.timeless == "TIME  -55 dBm\nTIME  -55 dBm\n")
     }
 
-    @Test func theParametersAreShown() async throws {
+    @Test func theParametersArePrinted() async throws {
         let ended = try await run("ble", ["params", "--simulate"])
         #expect(ended.status == 0)
         #expect(
@@ -52,10 +52,11 @@ import Testing
     @Test(
         arguments: [
             (["--interval", "5000"], 64, "7.5 ms to 4 s"), (["--interval", "30-15"], 64, "30-15"),
-            (["--interval", "x"], 64, "'x'"), (["--phy", "4m"], 64, "4m"), (["--phy", "coded"], 76, "stay"),
+            (["--interval", "x"], 64, "such as 15 or 15-30"), (["--phy", "4m"], 64, "4m"),
+            (["--phy", "coded"], 76, "unchanged"),
             (["--data-length", "1000"], 64, "27 to 251"), (["--latency", "500"], 64, "499"),
         ] as [([String], Int32, String)])
-    func whatCannotBeIsRefused(arguments: [String], status: Int32, words: String) async throws {
+    func invalidArgumentsAreRejected(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", ["params", "--simulate"] + arguments)
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")

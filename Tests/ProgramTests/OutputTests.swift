@@ -1,7 +1,7 @@
 import Glibc
 import Testing
 
-/// Output that cannot be written, and where packets are recorded, on the simulated radio.
+/// Output that cannot be written, and the files of traces, on the simulated radio.
 @Suite(.serialized) struct OutputTests {
     @Test(
         arguments: [
@@ -11,7 +11,7 @@ import Testing
             "linble exchange 0100 --json", "linble demo", "linble serve", "linble send /proc/version --json",
             "echo | linble terminal --linger 60 --echo --hex --eol lf -n LINBLE-ECHO",
         ])
-    func resultsThatCannotBeWrittenEndTheProgram(_ command: String) async throws {
+    func aFailedWriteOfResultsEndsTheProgram(_ command: String) async throws {
         let ended = try await inShell("\(command) --simulate >/dev/full")
         #expect(ended.status == 74, "\(ended.messages)")
         let program = command.contains("linble") ? "linble" : "ble"
@@ -22,20 +22,20 @@ import Testing
     }
 
     @Test(arguments: ["ble --help", "ble scan --help", "linble --version"])
-    func textThatCannotBeWrittenIsAFailureAsWell(_ command: String) async throws {
+    func aFailedWriteOfHelpIsAFailure(_ command: String) async throws {
         let ended = try await inShell("\(command) >/dev/full")
         #expect(ended.status == 74)
         #expect(ended.messages == "Cannot write the output: No space left on device\n")
     }
 
-    @Test func aClosedOutputIsAFailureAsWell() async throws {
+    @Test func aClosedOutputIsAFailure() async throws {
         let ended = try await inShell("ble adapters --simulate >&-")
         #expect(ended.status == 74)
         #expect(ended.messages == "ble adapters: Cannot write the results: Bad file descriptor\n")
     }
 
-    /// Also where another program has switched SIGPIPE off.
-    @Test(arguments: ["", "trap '' PIPE; "]) func aReaderThatLeavesEndsItQuietly(_ trap: String) async throws {
+    /// Also if the parent process ignores SIGPIPE.
+    @Test(arguments: ["", "trap '' PIPE; "]) func aClosedPipeEndsItQuietly(_ trap: String) async throws {
         let ended = try await inShell(
             "(\(trap)ble notify 2A37 --simulate; echo $? >$FOLDER/status) | head -1; cat $FOLDER/status")
         #expect(ended.lines.count == 2)
@@ -83,7 +83,8 @@ import Testing
             """)
         #expect(ended.output == "73\nold\n-55 dBm\n0\nbtsnoop 600\n")
         #expect(
-            ended.messages.hasSuffix("file exists already. [open: EEXIST]\nChoose another name; --force replaces it.\n")
+            ended.messages.hasSuffix(
+                "file exists already. [open: EEXIST]\nChoose another name, or replace the file with --force.\n")
         )
     }
 
@@ -108,7 +109,7 @@ import Testing
     }
 
     /// Not even if the program has that number in use itself, for its signals or its event loop.
-    @Test(arguments: 3...9) func aDescriptorThatTheUserHasNotOpenedIsNone(_ number: Int) async throws {
+    @Test(arguments: 3...9) func aDescriptorThatTheUserHasNotOpenedIsRejected(_ number: Int) async throws {
         let closed = (3...9).map { "\($0)>&-" }.joined(separator: " ")
         let ended = try await inShell("ble rssi --simulate --trace /dev/fd/\(number) \(closed); echo $?")
         #expect(ended.output == "73\n")
@@ -117,14 +118,14 @@ import Testing
         #expect(opened.output == "-55 dBm\nbtsnoop")
     }
 
-    @Test func packetsAreReadAsTheyCome() async throws {
+    @Test func packetsAreReadAsTheyArrive() async throws {
         // Every advertisement is a packet: the reader has enough, and both programs end.
         let ended = try await inShell("ble scan --watch --simulate --trace - | head -c 2000 | wc -c")
         #expect(ended.output == "2000\n")
         #expect(!ended.messages.contains("cannot be written"), "\(ended.messages)")
     }
 
-    @Test func aPipeIsTaken() async throws {
+    @Test func aPipeIsAccepted() async throws {
         let ended = try await inShell(
             "mkfifo $FOLDER/pipe; exec 3<>$FOLDER/pipe; ble rssi --simulate --trace $FOLDER/pipe >&2; head -c 7 <&3"
         )

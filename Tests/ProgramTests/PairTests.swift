@@ -1,16 +1,16 @@
 import Testing
 
-/// `ble pair` and what is paired for, on the simulated radio.
+/// `ble pair` and protected values, on the simulated radio.
 @Suite(.serialized) struct PairTests {
     static let secret = "CA010005-1234-5678-9ABC-DEF012345678"
 
-    @Test func aDeviceIsPairedWithAndBonded() async throws {
+    @Test func pairingCreatesABond() async throws {
         let ended = try await run("ble", ["pair", "--simulate"])
         #expect(ended.status == 0)
         #expect(ended.output == "paired with C0:98:E5:12:34:58: encrypted, 16-byte key, bonded\n")
     }
 
-    @Test func thePasskeyMakesItAuthenticated() async throws {
+    @Test func aPasskeyAuthenticatesTheLink() async throws {
         let ended = try await run(
             "ble", ["pair", "--simulate", "--json", "--passkey", "123456", "--security", "secure-connections"])
         #expect(ended.status == 0)
@@ -18,7 +18,7 @@ import Testing
         #expect(ended.output.contains(#""addr":"C0:98:E5:12:34:58","addrType":"random""#))
     }
 
-    @Test func aWrongPasskeyIsSaidSo() async throws {
+    @Test func aWrongPasskeyIsReported() async throws {
         let ended = try await run("ble", ["pair", "--simulate", "--passkey", "654321"])
         #expect(ended.status == 76)
         #expect(ended.messages.contains("the number was wrong"), "\(ended.messages)")
@@ -26,13 +26,13 @@ import Testing
     }
 
     @Test(arguments: [["--security", "encrypted"], ["--passkey", "123456"]])
-    func whatWantsPairingIsReadWithIt(_ options: [String]) async throws {
+    func aProtectedValueIsReadAfterPairing(_ options: [String]) async throws {
         let ended = try await run("ble", ["read", "--simulate", "--text", Self.secret] + options)
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.output == "secret\n")
     }
 
-    @Test func aUserIsAskedWhenWhatIsReadWantsPairing() async throws {
+    @Test func aUserIsAskedToPairForAProtectedValue() async throws {
         let ended = try await run(
             "ble", ["read", "--simulate", "--text", Self.secret],
             answers: [("Pair with .* \\[y/N]", "y"), ("The number that .* shows:", "123456")])
@@ -40,7 +40,7 @@ import Testing
         #expect(ended.output == "secret\n")
     }
 
-    @Test func aUserWhoDoesNotWantThatIsToldTheCommand() async throws {
+    @Test func aUserWhoDeclinesGetsTheCommand() async throws {
         let ended = try await run(
             "ble", ["read", "--simulate", "--text", Self.secret], answers: [("Pair with .* \\[y/N]", "n")])
         #expect(ended.status == 76)
@@ -54,7 +54,7 @@ import Testing
             (["-a", "C0:98:E5:12:34:58"], "-a C0:98:E5:12:34:58 --address-type random\n"),
             (["-n", "Pulse-Z1", "--bonds", "/tmp/no bonds"], "--bonds '/tmp/no bonds' -n Pulse-Z1\n"),
         ] as [([String], String)])
-    func withoutAUserTheCommandThatPairsIsNamed(_ options: [String], _ command: String) async throws {
+    func withoutAUserTheErrorNamesTheCommandThatPairs(_ options: [String], _ command: String) async throws {
         let ended = try await run("ble", ["read", Self.secret, "--simulate"] + options)
         #expect(ended.status == 76)
         #expect(ended.messages.contains(command), "\(ended.messages)")
@@ -65,13 +65,13 @@ import Testing
     @Test(
         arguments: [
             (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits"),
-            (["pair", "--simulate", "nonsense"], 64, "no address"),
+            (["pair", "--simulate", "nonsense"], 64, "not an address"),
             (["pair", "--simulate", "--security", "high"], 64, "secure-connections"),
             (["pair", "--simulate", "--security", "low"], 64, "protects the link"),
             (["pair", "--simulate", "--security", "authenticated"], 76, "--passkey"),
             (["pair", "--simulate", "--security", "authenticated"], 76, "requested security level"),
         ] as [([String], Int32, String)])
-    func whatCannotBeIsRefused(_ arguments: [String], _ status: Int32, _ words: String) async throws {
+    func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {
         let ended = try await run("ble", arguments)
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")

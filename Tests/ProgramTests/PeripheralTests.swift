@@ -3,7 +3,7 @@ import Testing
 
 /// `ble advertise` and `ble serve` on the simulated radio.
 @Suite(.serialized) struct PeripheralTests {
-    @Test func whatIsAdvertisedIsShownAndHeard() async throws {
+    @Test func anAdvertisementIsPrintedAndReceived() async throws {
         let ended = try await run(
             "ble",
             ["advertise", "--simulate", "-n", "hello", "--service", "180D", "--manufacturer", "004C:0102", "-t", "2"])
@@ -11,7 +11,7 @@ import Testing
         #expect(ended.lines.count == 2)
         #expect(ended.lines.first?.hasSuffix("advertises") == true)
         #expect(ended.lines.last?.hasPrefix("  advertisement, 17 bytes:") == true, "\(ended.output)")
-        #expect(ended.messages.contains("heard by another machine: hello"))
+        #expect(ended.messages.contains("another machine received: hello"))
     }
 
     @Test func ctrlCEndsIt() async throws {
@@ -22,25 +22,25 @@ import Testing
     }
 
     @Test(arguments: [["advertise", "-n", "hello"], ["serve", "battery"]])
-    func aServiceManagerEndsIt(_ arguments: [String]) async throws {
+    func aServiceManagerStopsIt(_ arguments: [String]) async throws {
         let ended = try await run("ble", arguments + ["--simulate"], signal: "TERM")
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.messages.hasSuffix("ble \(arguments[0]): stopped\n"), "\(ended.messages)")
     }
 
-    @Test func whatOthersAdvertiseIsRemoved() async throws {
-        // On the simulated radio there is nothing; on the real kernel see Tests/Kernel.
+    @Test func foreignAdvertisementsAreRemoved() async throws {
+        // The simulated radio has no foreign advertisements; Tests/Kernel has the test on the real kernel.
         let ended = try await run("ble", ["advertise", "--simulate", "--clear"])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.output == "hci0: 0 advertisements removed\n")
     }
 
-    @Test func aNegativePowerIsTaken() async throws {
+    @Test func aNegativePowerIsAccepted() async throws {
         let ended = try await run("ble", ["advertise", "--simulate", "-n", "hello", "--power", "-10", "-t", "1"])
         #expect(ended.status == 0, "\(ended.messages)")
     }
 
-    @Test func beaconsTakeNoConnections() async throws {
+    @Test func beaconsAreNotConnectable() async throws {
         let iBeacon = "00112233-4455-6677-8899-AABBCCDDEEFF,1,2,-59"
         for arguments in [["--ibeacon", iBeacon], ["--eddystone-url", "https://swift.org/"]] {
             let ended = try await run("ble", ["advertise", "--simulate", "-t", "1"] + arguments)
@@ -57,7 +57,7 @@ import Testing
             (["--ibeacon", "1"], 64, "UUID,MAJOR"), (["--eddystone-url", "ftp://x"], 64, "http://"),
             (["--manufacturer", "004C:" + String(repeating: "00", count: 40)], 64, "Manufacturer"),
         ] as [([String], Int32, String)])
-    func whatCannotBeIsRefused(arguments: [String], status: Int32, words: String) async throws {
+    func invalidArgumentsAreRejected(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", ["advertise", "--simulate", "-t", "1"] + arguments)
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")
@@ -72,10 +72,10 @@ import Testing
         #expect(events.first?.hasSuffix("connected") == true)
         #expect(events.contains { $0.contains("\(event)  \(uuid)") }, "\(ended.output)")
         #expect(events.last?.hasSuffix("disconnected  remote") == true)
-        #expect(ended.messages.contains("is sent \(uuid)"))
+        #expect(ended.messages.contains("receives \(uuid)"))
     }
 
-    @Test func aDeviceInAFileIsServed() async throws {
+    @Test func aDescribedDeviceIsServed() async throws {
         let path = "/tmp/device-\(getpid()).json"
         defer { unlink(path) }
         let file = try #require(fopen(path, "w"))
@@ -98,7 +98,7 @@ import Testing
             (#"{"services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","properties":["fly"]}]}]}"#, 65, "fly"),
             (#"{"services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","value":"x"}]}]}"#, 65, "2A19"),
         ] as [(String, Int32, String)])
-    func aFileThatDescribesNoDeviceIsRefused(_ text: String, _ status: Int32, _ words: String) async throws {
+    func anInvalidDescriptionIsRejected(_ text: String, _ status: Int32, _ words: String) async throws {
         let path = "/tmp/bad-\(getpid()).json"
         defer { unlink(path) }
         let file = try #require(fopen(path, "w"))
@@ -109,7 +109,7 @@ import Testing
         #expect(ended.messages.contains(words), "\(ended.messages)")
     }
 
-    @Test func aFileThatIsMissingIsToldSo() async throws {
+    @Test func aMissingFileIsReported() async throws {
         let ended = try await run("ble", ["serve", "/nowhere.json", "--simulate"])
         #expect(ended.status == 66)
         #expect(ended.messages.contains("/nowhere.json"))

@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 import Testing
 
-/// What a program of this package said and how it ended.
+/// The output and exit status of a program of this package.
 struct Ended: Sendable {
     var status: Int32
     var output: String
@@ -11,11 +11,11 @@ struct Ended: Sendable {
     var lines: [String] { output.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init) }
 }
 
-/// Runs one of this package's programs as it was built beside the tests.
+/// Runs one of this package's programs, built together with the tests.
 ///
 /// - Parameters:
-///   - signal: what it is sent once it has printed something: `INT`, `TERM`.
-///   - word: what has to be in its output before that.
+///   - signal: the signal to send once it has printed something: `INT`, `TERM`.
+///   - word: the text to await in its output before the signal.
 ///   - answers: what a user at a terminal types after each question.
 func run(
     _ program: String, _ arguments: [String], input: String = "", signal: String? = nil, after word: String = "",
@@ -30,7 +30,7 @@ func run(
     let file = try #require(fopen("\(folder)/in", "w"))
     fputs(input, file)
     fclose(file)
-    // Where answers come from is a terminal.
+    // Answers come from a terminal.
     var ends: (keyboard: Int32, terminal: Int32) = (-1, -1)
     var terminal = [CChar](repeating: 0, count: 64)
     if !answers.isEmpty { try #require(openpty(&ends.keyboard, &ends.terminal, &terminal, nil, nil) == 0) }
@@ -51,7 +51,7 @@ func run(
     }
     if !answers.isEmpty {
         line += "wait $!"
-        // The other shells know no descriptor above 9.
+        // Other shells do not support descriptors above 9.
         let script = try #require(fopen("\(folder)/script", "w"))
         fputs(line, script)
         fclose(script)
@@ -61,17 +61,17 @@ func run(
     return Ended(status: status, output: contents(of: "\(folder)/out"), messages: contents(of: "\(folder)/err"))
 }
 
-/// Runs commands of the shell and says how they ended.
+/// Runs shell commands and returns their exit status.
 func shell(_ script: String) async -> Int32 {
-    // Waiting blocks, so it is done by a thread that nobody else needs: a queue of its own has one, while the global
-    // queues share theirs with all tasks.
+    // Waiting blocks its thread. A queue of its own has one to spare, while the global queues share theirs with all
+    // tasks.
     let status = await withCheckedContinuation { continuation in
         DispatchQueue(label: "shell").async { continuation.resume(returning: system(script)) }
     }
     return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
 }
 
-/// Runs `body` with a new folder, which is removed with all that is in it.
+/// Runs `body` with a new folder, and removes the folder with its contents.
 func withFolder<Result>(_ body: (String) async throws -> Result) async throws -> Result {
     var template = Array("/tmp/programXXXXXX".utf8CString)
     let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
@@ -85,7 +85,7 @@ func withFolder<Result>(_ body: (String) async throws -> Result) async throws ->
     }
 }
 
-/// Runs a line of the shell, in which our programs are found by their names and `$FOLDER` is a folder of its own.
+/// Runs a shell line with our programs in its `PATH` and a new folder in `$FOLDER`.
 func inShell(_ line: String) async throws -> Ended {
     try await withFolder { folder in
         let status = await shell(
@@ -94,7 +94,7 @@ func inShell(_ line: String) async throws -> Ended {
     }
 }
 
-/// Where the programs were built.
+/// The folder of the built programs.
 let builtFolder: String = {
     var path = [CChar](repeating: 0, count: 4096)
     let length = readlink("/proc/self/exe", &path, path.count - 1)
@@ -102,7 +102,7 @@ let builtFolder: String = {
     return String(decoding: bytes[..<(bytes.lastIndex(of: UInt8(ascii: "/")) ?? 0)], as: UTF8.self)
 }()
 
-/// The text of a file; empty if there is none.
+/// The contents of a file; empty if it does not exist.
 func contents(of path: String) -> String {
     guard let file = fopen(path, "r") else { return "" }
     defer { fclose(file) }
@@ -113,7 +113,7 @@ func contents(of path: String) -> String {
 }
 
 extension String {
-    /// With the times of day taken out.
+    /// The text with `TIME` for each time of day.
     var timeless: String {
         replacing(/\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z/, with: "TIME")
     }

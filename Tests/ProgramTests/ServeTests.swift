@@ -6,9 +6,9 @@ import Testing
 @Suite(.serialized) struct ServeTests {
     @Test(
         arguments: [
-            ([], "gets  68 65 6C 6C 6F  \"hello\"", "5 bytes received"),
+            ([], "receives 68 65 6C 6C 6F  \"hello\"", "5 bytes received"),
             (["--mtu", "23"], "\"hello\"", "5 bytes received"),
-            (["--sample"], "gets  0D 43 31 2E 32", "4 bytes received"),
+            (["--sample"], "receives 0D 43 31 2E 32", "4 bytes received"),
             (["--profile", "nordic", "-n", "other"], "\"hello\"", "5 bytes received"),
         ] as [([String], String, String)])
     func aUARTIsServed(_ arguments: [String], _ answer: String, _ count: String) async throws {
@@ -22,7 +22,7 @@ import Testing
         #expect(ended.messages.contains(answer), "\(ended.messages)")
     }
 
-    @Test func theOtherMachineOfAPseudoTerminalPrintsWhatItSends() async throws {
+    @Test func theSecondMachineOfAPseudoTerminalPrintsWhatItSends() async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--pty", "-t", "3"])
         #expect(ended.messages.contains("another machine sends 68 65 6C 6C 6F 0D 0A"), "\(ended.messages)")
     }
@@ -34,7 +34,7 @@ import Testing
         #expect(ended.messages.contains("\"hello\""), "\(ended.messages)")
     }
 
-    @Test func itIsToldInJSON() async throws {
+    @Test func eventsArePrintedInJSON() async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--once", "--json", "-n", "own", "-t", "60"])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(
@@ -50,7 +50,7 @@ import Testing
         #expect(ended.output.contains(#""event":"serving""#))
     }
 
-    @Test func aServiceManagerEndsIt() async throws {
+    @Test func aServiceManagerStopsIt() async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--pty"], signal: "TERM", after: "online")
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.messages.hasSuffix("linble serve: stopped\n"), "\(ended.messages)")
@@ -65,13 +65,13 @@ import Testing
             (["--security", "secure-connections", "--encrypted"], 64, "--passkey"),
             (["--pty", "/nowhere/link"], 74, "/nowhere/link"), (["--pty", "/tmp"], 74, "/tmp"),
         ] as [([String], Int32, String)])
-    func whatCannotBeIsRefused(_ arguments: [String], _ status: Int32, _ words: String) async throws {
+    func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "-t", "1"] + arguments)
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")
     }
 
-    /// What a program reads from the pseudo terminal within ten seconds, until it is as long as `count`.
+    /// Reads up to `count` bytes from the pseudo terminal within ten seconds.
     private static func read(_ count: Int, from descriptor: Int32) -> String {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 4096)
@@ -84,9 +84,9 @@ import Testing
         return String(decoding: bytes, as: UTF8.self)
     }
 
-    /// Uses the pseudo terminal as a program would that opens it twice.
+    /// Uses the pseudo terminal like a program that opens it twice.
     private static func useTerminal(_ link: String) -> [String] {
-        // Until it is there.
+        // Until it exists.
         for _ in 0..<1200 where access(link, F_OK) != 0 { usleep(50_000) }
         return ["", "a line\r\n"].map { line in
             let descriptor = open(link, O_RDWR | O_NOCTTY)
@@ -101,7 +101,7 @@ import Testing
     @Test func aProgramUsesThePseudoTerminal() async throws {
         let link = "/tmp/linble-\(getpid())"
         unlink(link)
-        // The link is replaced when one was left behind there.
+        // A stale link, which is replaced.
         #expect(symlink("/dev/pts/4000000", link) == 0)
         async let using = withCheckedContinuation { continuation in
             DispatchQueue(label: "terminal").async { continuation.resume(returning: Self.useTerminal(link)) }
@@ -110,8 +110,8 @@ import Testing
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(await using == ["hello\r\n", "a line\r\n"])
         #expect(ended.lines.first?.hasSuffix(": \(link)") == true)
-        #expect(ended.messages.contains("sends  61 20 6C 69 6E 65 0D 0A"), "\(ended.messages)")
-        // It takes its link back.
+        #expect(ended.messages.contains("echoes 61 20 6C 69 6E 65 0D 0A"), "\(ended.messages)")
+        // The program removes its link.
         var left = stat()
         #expect(lstat(link, &left) == -1)
     }

@@ -1,9 +1,9 @@
 import Glibc
 import Testing
 
-/// `linble serve --pty LINK`: whose link it is.
+/// The ownership of the link of `linble serve --pty LINK`.
 @Suite(.serialized) struct TerminalLinkTests {
-    /// A server that is begun, with its output in `out` and its process in `$!`, and waited for until it is on the air.
+    /// A shell script that starts a server, with its output in `out` and its PID in `$!`, and waits until it advertises.
     private static func serve(_ folder: String) -> String {
         """
         '\(builtFolder)/linble' serve --simulate --pty '\(folder)/link' >'\(folder)/out' 2>'\(folder)/err' &
@@ -31,12 +31,12 @@ import Testing
             ("echo mine >LINK.lock", "is not a lock file"), ("ln -s /etc/hostname LINK.lock", "Cannot open"),
             ("echo 1 >other; ln other LINK.lock", "is not a lock file"),
         ])
-    func whatIsTheUsersIsLeftAlone(_ preparation: String, _ words: String) async throws {
+    func theUsersFilesAreLeftAlone(_ preparation: String, _ words: String) async throws {
         try await withFolder { folder in
             #expect(
                 await shell("cd \(folder) && mkdir own && cd own && \(preparation.replacing("LINK", with: "link"))")
                     == 0)
-            // All there is in the folder, and what regular files contain.
+            // The folder's entries, and the contents of regular files.
             let list = "cd \(folder)/own && ls -lA --time-style=full-iso && find . -type f -exec cat {} +"
             #expect(await shell("(\(list)) >\(folder)/before") == 0)
             let link = "\(folder)/own/link"
@@ -49,10 +49,10 @@ import Testing
         }
     }
 
-    @Test func aLinkInUseIsNotTaken() async throws {
+    @Test func aLinkInUseIsKept() async throws {
         try await withFolder { folder in
             let link = "\(folder)/link"
-            // The second ends by itself; what the first has then is looked at before it is ended.
+            // The second program ends first; the link of the first is read before it is stopped.
             let status = await shell(
                 Self.serve(folder)
                     + """
@@ -67,15 +67,15 @@ import Testing
             #expect(contents(of: "\(folder)/err2").contains("\(link) is in use by PID \(pid)."))
             #expect(contents(of: "\(folder)/first").hasPrefix("/dev/pts/"))
             #expect(contents(of: "\(folder)/first") == contents(of: "\(folder)/then"))
-            // It takes both away when it ends.
+            // It removes both when it ends.
             #expect(!Self.exists(link) && !Self.exists(link + ".lock"))
         }
     }
 
-    @Test func oneThatWasKilledLeavesNothingInTheWay() async throws {
+    @Test func aStaleLinkIsReplaced() async throws {
         try await withFolder { folder in
             let link = "\(folder)/link"
-            // The number of its terminal is in use again: by this test.
+            // The test reuses the number of its terminal.
             var ends: (Int32, Int32) = (-1, -1)
             var name = [CChar](repeating: 0, count: 64)
             #expect(openpty(&ends.0, &ends.1, &name, nil, nil) == 0)
@@ -93,7 +93,7 @@ import Testing
         }
     }
 
-    @Test func aLinkThatIsAnothersByThenStays() async throws {
+    @Test func aReplacedLinkIsKept() async throws {
         try await withFolder { folder in
             let link = "\(folder)/link"
             #expect(await shell(Self.serve(folder) + "ln -sfn /etc/hostname \(link); kill -TERM $!; wait $!") == 0)
@@ -102,9 +102,9 @@ import Testing
         }
     }
 
-    @Test func oneOfSeveralThatStartTogetherHasTheLink() async throws {
+    @Test func oneOfSeveralConcurrentProgramsGetsTheLink() async throws {
         try await withFolder { folder in
-            // One was killed before, so that its lock file is in the way of all of them.
+            // A killed program has left its lock file behind.
             #expect(await shell("cd \(folder) && ln -s /dev/pts/4000000 link && echo 4000000 >link.lock") == 0)
             _ = await shell(
                 """

@@ -2,11 +2,11 @@ import Dispatch
 import Glibc
 import Testing
 
-/// What the programs draw on a terminal, on the simulated radio.
+/// The programs' terminal output, on the simulated radio.
 @Suite(.serialized) struct TerminalOutputTests {
-    /// Runs a line of the shell with standard output and standard error on a terminal of so many columns and 24 rows;
-    /// what the terminal was sent, and the status.
-    /// - Parameter word: what the terminal has to be sent before there is a file `$SEEN`.
+    /// Runs a shell line with standard output and standard error on a terminal of `columns` by 24 cells; returns the text
+    /// that the terminal received, and the exit status.
+    /// - Parameter word: the output after which the file `$SEEN` is created.
     private static func onTerminal(
         _ columns: UInt16, _ line: String, word: String = "\0"
     ) async throws -> (text: String, status: String) {
@@ -30,7 +30,7 @@ import Testing
         return (all, ended.output.trimmingSuffix { $0 == "\n" })
     }
 
-    /// What is written to a terminal until nobody has it open; a file is made once a word was.
+    /// Reads a terminal's input until every writer has closed it; creates a file once `word` has arrived.
     private static func everything(from master: Int32, _ seen: String, _ word: String) -> String {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 4096)
@@ -58,7 +58,7 @@ import Testing
     }
 
     @Test(arguments: [("INT", "130", "interrupted"), ("TERM", "143", "terminated")])
-    func aSignalLeavesTheTerminalAsItWas(_ signal: String, _ status: String, _ word: String) async throws {
+    func aSignalRestoresTheTerminal(_ signal: String, _ status: String, _ word: String) async throws {
         for (command, shown) in [("ble scan --watch", "LINBLE-Z1"), ("ble rssi --watch", "dBm")] {
             let (text, ended) = try await Self.onTerminal(
                 40,
@@ -68,7 +68,7 @@ import Testing
                 """, word: shown)
             #expect(ended == status, "\(text)")
             let end = text.split(separator: "^C").last ?? ""
-            // All is drawn once more over what the terminal has shown, then the cursor comes back.
+            // The table is redrawn over the terminal's ^C, then the cursor is shown.
             #expect(end.hasPrefix("\r"), "\(text)")
             let cursor = try #require(end.firstRange(of: "\u{1B}[?25h"))
             #expect(end[cursor.upperBound...].contains("\(command.prefix(8)): \(word)"))

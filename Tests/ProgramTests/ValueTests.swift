@@ -4,7 +4,7 @@ import Testing
 @Suite(.serialized) struct ValueTests {
     private let own = "CA010001-1234-5678-9ABC-DEF012345678"
 
-    @Test func attributesAreNamedInThreeWays() async throws {
+    @Test func attributesAreSelectedInThreeWays() async throws {
         let ended = try await run("ble", ["read", "--simulate", "2A19", "0x0003", "180F/2A19/2904"])
         #expect(ended.status == 0)
         #expect(ended.lines.count == 3)
@@ -15,7 +15,7 @@ import Testing
     @Test(
         arguments: [(["--hex"], "50756C73652D5A31\n"), (["--text"], "Pulse-Z1\n"), (["--raw"], "Pulse-Z1")]
             as [([String], String)])
-    func theValueAloneCanBeHad(options: [String], output: String) async throws {
+    func theValueAloneIsPrinted(options: [String], output: String) async throws {
         let ended = try await run("ble", ["read", "--simulate", "2A00"] + options)
         #expect(ended.status == 0)
         #expect(ended.output == output)
@@ -23,24 +23,33 @@ import Testing
 
     @Test(
         arguments: [
-            // A refusal, several with the UUID, none with it, no notation, no device named, two named, none seen.
+            // Refused; ambiguous UUID; unknown UUID; invalid selector; no device; two devices; device not seen.
             (["read", "--simulate", "CA010005-1234-5678-9ABC-DEF012345678"], 76, "ble pair"),
             (["read", "--simulate", "2901"], 64, "by its handle"),
             (["read", "--simulate", "2AFF"], 76, "no attribute 2AFF"),
             (["read", "--simulate", "0xZZ"], 64, "0xZZ"),
             (["read", "2A19"], 64, "-n NAME"),
             (["read", "--simulate", "-n", "a", "-a", "C0:98:E5:12:34:58", "2A19"], 64, "either"),
-            (["read", "--simulate", "-n", "nobody", "-t", "1", "2A19"], 68, "nobody"),
-            (["read", "--simulate", "--text", "CA010004-1234-5678-9ABC-DEF012345678"], 65, "no text"),
+            (
+                ["read", "--simulate", "-n", "nobody", "-t", "1", "2A19"], 68,
+                "No device named 'nobody' advertised within 1 s."
+            ),
+            (
+                ["read", "--simulate", "-n", "nobody", "-t", "1", "2A19"], 68,
+                "Seen: LINBLE-ECHO, LINBLE-Z1, Pulse-Z1, Thermometer, "
+            ),
+            (["read", "--simulate", "--text", "CA010004-1234-5678-9ABC-DEF012345678"], 65, "not text"),
             (["write", "--simulate", "2A39", "02"], 76, "0x80"),
-            (["write", "--simulate", "2A39", "xyz"], 64, "xyz"),
+            (["write", "--simulate", "2A39", "xyz"], 64, "text:WORDS"),
+            (["read", "--simulate", "battery"], 64, "'battery'"),
+            (["read", "--simulate", "battery"], 64, "give a UUID (2A19)"),
             (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere"),
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
             (["notify", "--simulate", "2A38", "-t", "1"], 76, "cannot do that"),
-            (["notify", "--simulate", "180F/2A19/2904", "-t", "1"], 76, "no characteristic"),
-            (["notify", "--simulate", "2A19", "-t", "1", "--count", "1"], 75, "0 of 1"),
+            (["notify", "--simulate", "180F/2A19/2904", "-t", "1"], 76, "not a characteristic"),
+            (["notify", "--simulate", "2A19", "-t", "1", "--count", "1"], 75, "0 of 1 values"),
         ] as [([String], Int32, String)])
-    func everyFailureHasItsStatusAndSaysWhy(arguments: [String], status: Int32, words: String) async throws {
+    func everyFailureHasItsStatusAndMessage(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", arguments)
         #expect(ended.status == status)
         #expect(words.isEmpty || ended.messages.contains(words), "\(ended.messages)")
@@ -58,14 +67,14 @@ import Testing
         #expect(ended.output == "wrote \(said) to \(own) 0x0026\n")
     }
 
-    @Test func aCommandIsUsedWhereNothingElseIs() async throws {
+    @Test func aCommandIsUsedIfItIsTheOnlyWay() async throws {
         let command = "CA010002-1234-5678-9ABC-DEF012345678"
         let ended = try await run("ble", ["write", "--simulate", command, "07", "--json"])
         #expect(ended.status == 0)
         #expect(ended.output.contains(#""bytes":1,"way":"command"}"#))
     }
 
-    @Test func valuesArePrintedAsTheyCome() async throws {
+    @Test func valuesArePrintedAsTheyArrive() async throws {
         let ended = try await run("ble", ["notify", "--simulate", "2A37", "--count", "2"])
         #expect(ended.status == 0)
         #expect(
@@ -76,7 +85,7 @@ import Testing
                 """)
     }
 
-    @Test func severalCharacteristicsAreFollowedAtOnce() async throws {
+    @Test func severalCharacteristicsAreSubscribedToAtOnce() async throws {
         let ended = try await run("ble", ["notify", "--simulate", "2A37", "2A1C", "--count", "4", "--json"])
         #expect(ended.status == 0)
         #expect(ended.lines.count == 4)

@@ -35,7 +35,7 @@ def exchange(path, *options, wrapper=(), exits=0):
 def everything(radio):
     path = os.path.join(FOLDER, 'monitor.btsnoop')
     peer = radio.address['LINBLE-Z1']
-    exchange(path, '-n', 'LINBLE-Z1').says('recording all packets of all adapters')
+    exchange(path, '-n', 'LINBLE-Z1').says('recording the packets of all adapters')
     has_the_exchange(path, peer.lower())
     # What only the monitor has: the kernel's own commands.
     check(tshark(path, 'bthci_cmd.opcode == 0x2043 || bthci_cmd.opcode == 0x200d', 'frame.number'), 'no connect')
@@ -50,7 +50,7 @@ def own_packets(radio):
     os.chmod(FOLDER, 0o755)
     os.chmod(os.path.dirname(path), 0o777)
     open_to_all(os.path.realpath(executable('linble')))
-    exchange(path, '-a', peer, '--address-type', 'random', wrapper=NOBODY).says("this program's own packets")
+    exchange(path, '-a', peer, '--address-type', 'random', wrapper=NOBODY).says("this program's packets")
     has_the_exchange(path, peer.lower())
     check(not tshark(path, 'bthci_cmd.opcode == 0x2043', 'frame.number'), 'a command that nobody could see')
 

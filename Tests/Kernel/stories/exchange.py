@@ -22,7 +22,7 @@ def a_device_that_goes_on():
     sent, received = program.out.splitlines()
     program.check(sent == 'Tx | 02043C' and received.startswith('Rx | 0144') and len(received) > 50, 'not the samples that came')
     program.check(time.monotonic() - began >= limit, 'it ended early')
-    program.says('goes on sending')
+    program.says('still sending')
 
 
 def one_packet_meant():
