@@ -1,4 +1,4 @@
-// What simulated devices and faults are described with, besides what BluetoothLE shows.
+// Types that describe simulated devices and faults, besides those of BluetoothLE.
 @_exported import enum BluetoothAdvertising.ADField
 @_exported import struct BluetoothGATT.AttributeDatabase
 @_exported import enum BluetoothGATT.AttributeDatabaseError

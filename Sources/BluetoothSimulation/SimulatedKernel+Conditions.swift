@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// What a test may do to the machine that the real kernel's user would do with hands, tools or bad luck.
+// The conditions of the machine that a test may change: hardware, privileges, other programs.
 extension SimulatedKernel {
     private func withAdapter(_ index: UInt16, _ body: @Sendable (Adapter) -> Void) {
         withHost { host in
@@ -15,8 +15,8 @@ extension SimulatedKernel {
 
     /// Plugs an adapter in.
     ///
-    /// The kernel looks at a new adapter for two seconds before it counts as powered off.
-    /// - Returns: the N of its hciN, which is not always the lowest that is free.
+    /// The kernel reads a new adapter for two seconds before it counts as powered off.
+    /// - Returns: the N of its hciN, which is not always the lowest free number.
     @discardableResult
     public func plug(_ controller: SimulatedController = SimulatedController()) -> UInt16 {
         withHost { host in
@@ -24,14 +24,14 @@ extension SimulatedKernel {
         }
     }
 
-    /// Pulls an adapter out, under way or not. The other sides of its links notice by supervision time-out.
+    /// Unplugs an adapter, even during operations. The other sides of its links notice by supervision time-out.
     public func unplug(_ index: UInt16) {
         withHost { host in
             if let adapter = host.adapter(index) { host.unplug(adapter) }
         }
     }
 
-    /// Switches an adapter on or off as another program would.
+    /// Powers an adapter on or off as another program would.
     public func setPowered(_ isOn: Bool, adapter index: UInt16) {
         withAdapter(index) { adapter in
             guard !isOn || !adapter.isBlocked else { return }
@@ -44,7 +44,7 @@ extension SimulatedKernel {
         withAdapter(index) { $0.setBlocked(soft: isSoftBlocked, hard: isHardBlocked) }
     }
 
-    /// Takes an adapter out of everybody's range, or back.
+    /// Takes an adapter out of range of all devices, or back.
     public func setHidden(_ isHidden: Bool, adapter index: UInt16) {
         withAdapter(index) { adapter in
             adapter.controller.isHidden = isHidden
@@ -52,13 +52,13 @@ extension SimulatedKernel {
         }
     }
 
-    /// Has an adapter's controller hang: it answers no command and reports nothing.
+    /// Makes an adapter's controller hang: it answers no command and sends no event.
     public func setSilent(_ isSilent: Bool, adapter index: UInt16) {
         withAdapter(index) { $0.controller.isSilent = isSilent }
     }
 
-    /// Stops or resumes what an adapter's controller sends over its links, or over the one to `peer`: full socket buffers
-    /// at will.
+    /// Pauses or resumes the packets that an adapter's controller sends over its links, or over the one to `peer`, to
+    /// fill socket buffers.
     public func setSending(_ isSending: Bool, adapter index: UInt16, to peer: BluetoothAddress? = nil) {
         withAdapter(index) { adapter in
             for end in adapter.world.links(of: adapter.controller) where peer == nil || end.peerAddress == peer {
@@ -68,68 +68,68 @@ extension SimulatedKernel {
         }
     }
 
-    /// The links of an adapter, by the address the kernel knows the peer by.
+    /// The peers of an adapter's links, by the kernel's addresses.
     public func links(adapter index: UInt16) -> [BluetoothAddress] {
         withHost { host in
             host.adapter(index)?.connections.all.filter { $0.end != nil }.map(\.peer) ?? []
         }
     }
 
-    /// The long-term keys that an adapter's kernel knows.
+    /// The long term keys in an adapter's kernel.
     public func longTermKeys(adapter index: UInt16) -> [LongTermKey] {
         withHost { $0.adapter(index)?.keys.longTermKeys ?? [] }
     }
 
-    /// The identity resolving keys that an adapter's kernel knows.
+    /// The identity resolving keys in an adapter's kernel.
     public func identityResolvingKeys(adapter index: UInt16) -> [IdentityResolvingKey] {
         withHost { $0.adapter(index)?.keys.identityResolvingKeys ?? [] }
     }
 
     // MARK: The machine
 
-    /// Whether processes have CAP_NET_RAW. Asked when a socket is used.
+    /// Whether processes have CAP_NET_RAW. Checked when a socket is used.
     public var hasNetRaw: Bool {
         get { withHost { $0.conditions.hasNetRaw } }
         set { withHost { $0.conditions.hasNetRaw = newValue } }
     }
 
-    /// Whether processes have CAP_NET_ADMIN. For management sockets it counts what they had when they were opened.
+    /// Whether processes have CAP_NET_ADMIN. Management sockets keep the privilege they were opened with.
     public var hasNetAdmin: Bool {
         get { withHost { $0.conditions.hasNetAdmin } }
         set { withHost { $0.conditions.hasNetAdmin = newValue } }
     }
 
-    /// Whether processes have CAP_NET_BIND_SERVICE, which service numbers below 0x80 need.
+    /// Whether processes have CAP_NET_BIND_SERVICE, which PSMs below 0x80 need.
     public var hasNetBindService: Bool {
         get { withHost { $0.conditions.hasNetBindService } }
         set { withHost { $0.conditions.hasNetBindService = newValue } }
     }
 
-    /// Whether the kernel has the Enhanced Credit Based Flow Control Mode switched on (`enable_ecred`).
+    /// Whether the kernel's Enhanced Credit Based Flow Control Mode is on (`enable_ecred`).
     public var hasEnhancedFlowControl: Bool {
         get { withHost { $0.conditions.hasEnhancedFlowControl } }
         set { withHost { $0.conditions.hasEnhancedFlowControl = newValue } }
     }
 
-    /// Whether the environment tells that BlueZ's daemon is running.
+    /// Whether the environment reports that BlueZ's daemon is running.
     public var isBluetoothDaemonRunning: Bool {
         get { withHost { $0.conditions.isBluetoothDaemonRunning } }
         set { withHost { $0.conditions.isBluetoothDaemonRunning = newValue } }
     }
 
-    /// Why no Bluetooth socket can be opened; nil when they can.
+    /// The error of opening a Bluetooth socket; nil if that works.
     public var socketError: KernelError? {
         get { withHost { $0.conditions.socketError } }
         set { withHost { $0.conditions.socketError = newValue } }
     }
 
-    /// The kernel's release as the environment tells it.
+    /// The kernel's release in the environment.
     public var kernelRelease: String {
         get { withHost { $0.conditions.kernelRelease } }
         set { withHost { $0.conditions.kernelRelease = newValue } }
     }
 
-    /// The running program's file as the environment tells it.
+    /// The running program's file in the environment.
     public var executablePath: String? {
         get { withHost { $0.conditions.executablePath } }
         set { withHost { $0.conditions.executablePath = newValue } }
@@ -137,25 +137,25 @@ extension SimulatedKernel {
 
     // MARK: Management
 
-    /// Has the kernel refuse a management command with `status`, such as Busy while another program uses it; nil as
-    /// usual.
+    /// Makes the kernel refuse a management command with `status`, such as Busy while another program uses it; nil
+    /// restores it.
     public func setRefusal(_ status: ManagementStatus?, of opcode: ManagementOpcode) {
         withHost { $0.management.setRefusal(status, of: opcode) }
     }
 
-    /// Has the kernel never answer a management command.
+    /// Makes the kernel never answer a management command.
     public func setSilent(_ isSilent: Bool, for opcode: ManagementOpcode) {
         withHost { $0.management.setSilent(isSilent, for: opcode) }
     }
 
-    /// Has another program discover devices, so that Start Discovery is Busy.
+    /// Simulates another program that discovers devices, so that Start Discovery is Busy.
     public func setDiscoveryTaken(_ isTaken: Bool) {
         withHost { $0.conditions.isDiscoveryTaken = isTaken }
     }
 }
 
 extension SimulatedRadio {
-    /// Puts two devices out of each other's range, or back; everybody else still hears both. Addresses nobody uses are
+    /// Takes two devices out of each other's range, or back; all others still receive both. Unused addresses are
     /// ignored.
     public func setInRange(_ isInRange: Bool, _ one: BluetoothAddress, _ other: BluetoothAddress) {
         withWorld { world in
@@ -175,13 +175,13 @@ extension SimulatedRadio {
         }
     }
 
-    /// Lets time pass although no ``run(limit:stallGrace:_:)`` is going on, until ``pauseTime()``. Without effect in
-    /// real time.
+    /// Lets time pass without a running ``run(limit:stallGrace:_:)``, until ``pauseTime()``. Without effect in real
+    /// time.
     public func resumeTime() {
         virtualTime?.resumeTime()
     }
 
-    /// Takes back one ``resumeTime()``.
+    /// Balances one ``resumeTime()``.
     public func pauseTime() {
         virtualTime?.pauseTime()
     }

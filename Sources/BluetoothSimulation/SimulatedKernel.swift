@@ -2,13 +2,13 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// The Bluetooth of one machine, in memory: adapters on a ``SimulatedRadio``, behind the same sockets as the real
+/// The Bluetooth kernel of a simulated machine: adapters on a ``SimulatedRadio``, behind the same sockets as the real
 /// kernel's.
 ///
-/// Two kernels on one radio are two machines within each other's reach. Use ``SimulatedRadio/makeKernel(adapters:)`` to
-/// make one.
+/// Two kernels on one radio are two machines in each other's range. Use ``SimulatedRadio/makeKernel(adapters:)`` to
+/// create one.
 public final class SimulatedKernel: BluetoothKernel {
-    /// The band the adapters are on.
+    /// The radio of the adapters.
     public let radio: SimulatedRadio
     let number: Int
 
@@ -36,12 +36,12 @@ public final class SimulatedKernel: BluetoothKernel {
         }
     }
 
-    /// Where the controller says that it is plugged in; its name where it does not.
+    /// The place in the controller's description; the adapter's name if it has none.
     public func place(ofAdapter index: UInt16) -> String {
         withHost { $0.adapter(index)?.controller.configuration.place } ?? "hci\(index)"
     }
 
-    /// The machine's circumstances, as they were set.
+    /// The machine's environment, as configured.
     public func environment() -> HostEnvironment {
         withHost { host in
             HostEnvironment(
@@ -91,7 +91,7 @@ public final class SimulatedKernel: BluetoothKernel {
         return SimulatedPlainSocket(radio: radio, identifier: identifier)
     }
 
-    /// Begins to connect an L2CAP channel.
+    /// Starts to connect an L2CAP channel.
     public func connectL2CAP(
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
@@ -121,7 +121,7 @@ public final class SimulatedKernel: BluetoothKernel {
 }
 
 extension SimulatedRadio {
-    /// A machine with adapters on this band, in the order of their indexes.
+    /// Creates a machine with adapters on this radio, in the order of their indexes.
     public func makeKernel(adapters: [SimulatedController] = [SimulatedController()])
         -> SimulatedKernel
     {

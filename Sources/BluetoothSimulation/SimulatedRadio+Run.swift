@@ -1,29 +1,28 @@
 import BluetoothSockets
 import Synchronization
 
-/// A program did not read fast enough, and the kernel dropped what came in
-/// (``RadioConditions/failsOnOverflow``).
+/// A receive buffer has overflowed, since a program did not read fast enough (``RadioConditions/failsOnOverflow``).
 public struct SimulationOverflowed: Error, Sendable, CustomStringConvertible {
-    /// How many packets were dropped.
+    /// The number of dropped packets.
     public var count: Int
 
-    /// Says how many.
+    /// The error as a sentence.
     public var description: String { "\(count) packets were dropped because a receive buffer was full" }
 }
 
 extension SimulatedRadio {
     /// Runs `body` as a task on the radio's loop and lets time pass until it returns.
     ///
-    /// In virtual time the clock moves only while `body`, and everything else on the loop, waits. Where it does not run
-    /// at all, nothing is simulated. Work that `body` hands to threads of its own is not seen by the virtual clock.
+    /// In virtual time the clock advances only while `body`, and everything else on the loop, waits. While it does not
+    /// run at all, nothing is simulated. The virtual clock does not know of work that `body` passes to other threads.
     /// - Parameters:
-    ///   - limit: how much virtual time it may take; ignored in real time.
-    ///   - stallGrace: how much real time has to pass without anything happening before the simulation counts as
-    ///     stalled, since somebody outside the loop might still add to it.
-    ///   - body: the story.
-    /// - Throws: what `body` throws; ``SimulationStalled`` when it waits for something that will never happen or that
+    ///   - limit: the maximum virtual time; ignored in real time.
+    ///   - stallGrace: the real time without activity after which the simulation counts as stalled, since another
+    ///     thread might still add to it.
+    ///   - body: the task.
+    /// - Throws: errors of `body`; ``SimulationStalled`` when it waits for something that will never happen or that
     ///   takes longer than `limit`: it is then cancelled, and if it does not end by that, abandoned.
-    ///   ``SimulationOverflowed`` when ``RadioConditions/failsOnOverflow`` asks for it.
+    ///   ``SimulationOverflowed`` if ``RadioConditions/failsOnOverflow`` is set.
     public func run<Result: Sendable>(
         limit: Duration = .seconds(3600), stallGrace: Duration = .seconds(5),
         _ body: @escaping @Sendable () async throws -> Result
@@ -41,10 +40,10 @@ extension SimulatedRadio {
             } catch {
                 result = .failure(error)
             }
-            // From here on time stands still again.
+            // From here on time is paused again.
             if story.finish(result) { virtualTime?.pauseTime() }
         }
-        // Only now, since whoever finds the story stalled has to find the task.
+        // Only now, since the handler of a stall needs the task.
         story.start(task)
         virtualTime?.resumeTime()
         let outcome = await withTaskCancellationHandler {
@@ -59,14 +58,14 @@ extension SimulatedRadio {
             guard dropped == overflows else { throw SimulationOverflowed(count: dropped - overflows) }
             return value
         case .stalled(let reason, let moment, let isAbandoned):
-            // Otherwise the story itself has stopped time.
+            // Otherwise the end of the body has paused time.
             if isAbandoned { virtualTime?.pauseTime() }
             throw SimulationStalled(reason: reason, moment: moment, open: withWorld { $0.openThings })
         }
     }
 }
 
-/// The course of one ``SimulatedRadio/run(limit:stallGrace:_:)``.
+/// The state of one ``SimulatedRadio/run(limit:stallGrace:_:)``.
 private final class Story<Success: Sendable>: Sendable {
     enum Outcome: Sendable {
         case finished(Swift.Result<Success, any Error>)
@@ -87,13 +86,13 @@ private final class Story<Success: Sendable>: Sendable {
         state.withLock { $0.task = task }
     }
 
-    /// The body has ended; false when it had been given up before.
+    /// Records the end of the body; false when it was abandoned before.
     func finish(_ result: Swift.Result<Success, any Error>) -> Bool {
         let stall = state.withLock { $0.stall }
         return end.succeed(stall.map { .stalled($0.reason, $0.moment, isAbandoned: false) } ?? .finished(result))
     }
 
-    /// The first time the body is cancelled, so that it can end; the second time it is given up.
+    /// Cancels the body the first time, so that it can end; abandons it the second time.
     func stall(_ reason: SimulationStalled.Reason, at moment: KernelInstant) {
         let (first, task) = state.withLock { state in
             defer { state.stall = state.stall ?? (reason, moment) }
@@ -107,7 +106,7 @@ private final class Story<Success: Sendable>: Sendable {
     }
 
     func outcome() async -> Outcome {
-        // The caller's cancellation ends the body, which ends this.
+        // The caller's cancellation cancels the body, which ends this.
         await end.value {}
     }
 }
@@ -115,7 +114,7 @@ private final class Story<Success: Sendable>: Sendable {
 extension SimulatedRadio {
     /// Waits until `duration` has passed on the radio's clock.
     ///
-    /// Throws when the task is cancelled meanwhile.
+    /// Throws when the task is cancelled.
     public func sleep(for duration: Duration) async throws(CancellationError) {
         let isOver = await loop.sleep(for: duration)
         if !isOver || Task.isCancelled { throw CancellationError() }

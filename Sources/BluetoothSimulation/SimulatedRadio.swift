@@ -3,15 +3,15 @@ import BluetoothPrimitives
 import BluetoothHCI
 import Synchronization
 
-/// How time passes in a simulation.
+/// The time of a simulation.
 public enum SimulatedTime: Sendable {
-    /// At once: when nothing is ready it is the next deadline. For tests.
+    /// Virtual time: when nothing is ready, the clock jumps to the next deadline. For tests.
     case virtual
-    /// As on the wall. For people who look on.
+    /// Real time. For demonstrations.
     case real
 }
 
-/// A radio band in memory, with everything on it: the adapters of one or several simulated kernels, and peripherals.
+/// A simulated radio with its devices: the adapters of one or several simulated kernels, and peripherals.
 ///
 /// ```swift
 /// let radio = SimulatedRadio(seed: 7)
@@ -22,19 +22,18 @@ public enum SimulatedTime: Sendable {
 /// ```
 ///
 /// With the same seed and the same calls the same happens at the same moments, as long as the program under test runs
-/// on the loop (``run(limit:_:)`` puts it there) and asks nobody else what time it is. All methods may be called from
-/// anywhere.
+/// on the loop (``run(limit:_:)`` ensures that) and uses no other clock. All methods may be called from any thread.
 public final class SimulatedRadio: Sendable {
-    /// The loop on which everything of this radio happens: its clock, and the thread of all its kernels' sockets.
+    /// The event loop of the radio: its clock, and the thread of all its kernels' sockets.
     public let loop: EventLoop
     let virtualTime: VirtualTimeDriver?
     private let world: Mutex<KernelWorld>
 
-    /// An empty band.
+    /// Creates a radio without devices.
     ///
     /// - Parameters:
-    ///   - time: how time passes.
-    ///   - seed: what all chance in the simulation comes from.
+    ///   - time: the kind of time.
+    ///   - seed: the seed of all randomness in the simulation.
     public init(time: SimulatedTime = .virtual, seed: UInt64 = 1) {
         switch time {
         case .virtual:
@@ -57,10 +56,10 @@ public final class SimulatedRadio: Sendable {
     /// The present moment on the radio's clock.
     public var now: KernelInstant { loop.now }
 
-    // MARK: The world
+    // MARK: State
 
-    /// Enters the world. What `body` releases of the program's own is released, and what it schedules is provided for,
-    /// when it has returned.
+    /// Locks the state for `body`. Afterwards the program's objects that it released are released, and the timer is set
+    /// for the events that it scheduled.
     func withWorld<Result: Sendable, Failure: Error>(
         _ body: @Sendable (KernelWorld) throws(Failure) -> Result
     ) throws(Failure) -> Result {
@@ -74,7 +73,7 @@ public final class SimulatedRadio: Sendable {
         }
     }
 
-    /// Lets happen what is due, then tells those whom it concerns, outside the world.
+    /// Executes the due events, then delivers their outputs, after unlocking.
     private func pump() {
         for output in withWorld({ $0.run() }) { deliver(output) }
     }
@@ -100,11 +99,11 @@ public final class SimulatedRadio: Sendable {
         }
     }
 
-    /// Ends the simulation: closes all sockets and listeners without telling anybody, takes all peripherals off the air,
-    /// and lets go of all handlers.
+    /// Ends the simulation: closes all sockets and listeners without events, removes all peripherals, and releases all
+    /// handlers.
     ///
-    /// Handlers mostly hold what holds the radio, so that a simulation with something open would stay in memory with
-    /// its thread. A test that closes what it opens does not need this.
+    /// Handlers mostly retain objects that retain the radio, so that a simulation with an open socket would stay in
+    /// memory with its thread. A test that closes its sockets does not need this.
     public func tearDown() {
         withWorld { world in
             world.closeAll()
@@ -117,12 +116,12 @@ public final class SimulatedRadio: Sendable {
 
     // MARK: Conditions
 
-    /// What the air does to packets.
+    /// The radio conditions.
     public var conditions: RadioConditions {
         get { withWorld { $0.conditions } }
         set { withWorld { $0.conditions = newValue } }
     }
 
-    /// What was counted so far.
+    /// The counters so far.
     public var statistics: SimulationStatistics { withWorld { $0.statistics } }
 }

@@ -1,7 +1,7 @@
 import BluetoothSockets
 
 extension SimulatedKernel {
-    /// Has `handler` called when a radio switch changes; nil where ``canWatchRadioSwitches`` is false.
+    /// Calls `handler` when a radio switch changes; nil if ``canWatchRadioSwitches`` is false.
     public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         let handler = LoopBound(handler, on: loop)
         let identifier = withHost { host -> Int? in
@@ -11,14 +11,14 @@ extension SimulatedKernel {
         return identifier.map { SimulatedRadioSwitchWatch(radio: radio, identifier: $0) }
     }
 
-    /// Whether the process may follow the radio switches, which takes the right to read `/dev/rfkill`.
+    /// Whether the process may follow the radio switches, which requires read access to `/dev/rfkill`.
     public var canWatchRadioSwitches: Bool {
         get { withHost { $0.conditions.canWatchRadioSwitches } }
         set { withHost { $0.conditions.canWatchRadioSwitches = newValue } }
     }
 }
 
-/// The program's hold on a watch.
+/// A watch; dropping it ends it.
 private final class SimulatedRadioSwitchWatch: RadioSwitchWatch {
     private let radio: SimulatedRadio
     private let identifier: Int

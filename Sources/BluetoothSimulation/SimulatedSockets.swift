@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Synchronization
 
-/// The program's hold on a socket of the simulated kernel. Dropping the last reference closes it.
+/// A program's socket of the simulated kernel. Dropping the last reference closes it.
 protocol SimulatedSocket: PacketSocket {
     var radio: SimulatedRadio { get }
     var identifier: Int { get }
@@ -71,11 +71,11 @@ final class SimulatedHCISocket: SimulatedSocket, HCISocket {
     }
 }
 
-/// One L2CAP channel, connecting, connected or accepted.
+/// An L2CAP channel, connecting, connected or accepted.
 final class SimulatedL2CAPSocket: SimulatedSocket, L2CAPSocket {
     let radio: SimulatedRadio
     let identifier: Int
-    /// What the kernel said last, for when the socket is closed.
+    /// The kernel's last address of the peer, for use after the socket was closed.
     private let lastPeer: Mutex<BluetoothAddress>
 
     init(radio: SimulatedRadio, identifier: Int, peer: BluetoothAddress) {

@@ -1,10 +1,10 @@
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// Something a device advertises: one legacy advertisement or one advertising set.
+/// One source of advertising: the legacy advertising of a device, or an advertising set.
 final class Advertiser {
     unowned let node: RadioNode
-    /// The address on the air.
+    /// The advertiser's address.
     var address: BluetoothAddress
     var advertisement: SimulatedAdvertisement
     private var limit: Limit?
@@ -17,7 +17,7 @@ final class Advertiser {
         }
     }
 
-    /// Advertising that stops by itself.
+    /// A limit after which advertising stops.
     private struct Limit {
         var remainingEvents: Int
         let onReach: () -> Void
@@ -32,18 +32,18 @@ final class Advertiser {
         self.advertisement = advertisement
     }
 
-    /// Begins to advertise; after so many advertisements, if any number is given, it stops and calls `onLimit`.
+    /// Starts to advertise; after `events` advertising events, if given, it stops and calls `onLimit`.
     func start(events: Int?, onLimit: @escaping () -> Void) {
         limit = events.map { Limit(remainingEvents: $0, onReach: onLimit) }
         isEnabled = true
     }
 
-    /// Whether a central at `address` may connect to what is advertised.
+    /// Whether a central at `address` may connect to this advertiser.
     func isFor(_ address: BluetoothAddress) -> Bool {
         advertisement.isConnectable && (advertisement.target == nil || advertisement.target == address)
     }
 
-    /// Starts or stops, by whether there is something to send and somebody who might hear it.
+    /// Starts or stops the events, depending on whether there is data to send and a listener in range.
     func update(isHeard: Bool) {
         let isSending = isEnabled && isHeard && node.isOnAir
         if !isSending {
@@ -54,13 +54,13 @@ final class Advertiser {
         }
     }
 
-    /// From one advertisement to the next, before the random delay.
+    /// The advertising interval, without the random delay.
     private var interval: Duration { max(advertisement.interval, .milliseconds(1)) }
 
     private func schedule(after delay: Duration) {
         next = node.world.schedule(after: delay) { [unowned self] in
-            // Every event is delayed by up to 10 ms, so that two advertisers do not collide for ever
-            // (Core Vol 6 Part B §4.4.2.2.1).
+            // Every event is delayed by up to 10 ms, so that two advertisers do not collide for ever (Core Vol 6 Part B
+            // §4.4.2.2.1).
             schedule(after: interval + node.world.randomDuration(below: .milliseconds(10)))
             send()
         }
@@ -74,7 +74,7 @@ final class Advertiser {
             where listener !== node && listener.isListening && world.isReachable(listener, node) {
                 guard !world.happens(world.conditions.advertisementLoss) else { continue }
                 listener.hear(self)
-                // Whoever heard it may have connected, which ends the advertising.
+                // A listener may have connected, which ends the advertising.
                 guard isEnabled else { return }
             }
         }

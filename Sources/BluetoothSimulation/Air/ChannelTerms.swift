@@ -1,18 +1,18 @@
-/// What one side says of itself when a connection-oriented channel is opened (Core Vol 3 Part A §4.22, §4.23).
+/// One side's parameters of a connection-oriented channel (Core Vol 3 Part A §4.22, §4.23).
 struct ChannelTerms {
-    /// The largest SDU it takes.
+    /// The largest SDU it accepts.
     var mtu: UInt16
-    /// The largest frame it takes.
+    /// The largest frame it accepts.
     var mps: UInt16
-    /// How many frames the other side may send at first.
+    /// The initial credits of the other side.
     var credits: Int
 }
 
-/// What becomes of the wish for a connection-oriented channel.
+/// The answer to a request for a connection-oriented channel.
 enum ChannelAnswer {
     case accepted(ChannelTerms)
-    /// Nobody offers the service, or there is no room.
+    /// There is no such PSM, or no room.
     case refused
-    /// The link is not protected enough.
+    /// The link's security level is too low.
     case needsSecurity
 }

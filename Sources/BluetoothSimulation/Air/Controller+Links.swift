@@ -17,7 +17,7 @@ extension Controller {
             answer(command, .phys(LEPHYUpdate(handle: handle, transmit: end.link.phy, receive: end.link.phy)))
         case .leReadRemoteFeatures:
             answer(command, .success)
-            // The question goes out at one connection event, the answer comes at a later one.
+            // The request goes out at one connection event, the response comes at a later one.
             end.send(.procedure { end.other.send(.procedure { [weak self] in self?.receivedRemoteFeatures(end) }) })
         case .leConnectionUpdate(_, let parameters, _):
             guard parameters.isValid else { return answer(command, .invalidHCICommandParameters) }
@@ -26,14 +26,14 @@ extension Controller {
         case .leSetDataLength(_, let octets, _):
             guard (27...251).contains(octets) else { return answer(command, .invalidHCICommandParameters) }
             answer(command, .dataLengthSet(handle))
-            // Told only when it is news (Core Vol 4 Part E §7.7.65.7).
+            // Reported only if it has changed (Core Vol 4 Part E §7.7.65.7).
             if octets != end.link.dataLength { change(end, .dataLength) { $0.dataLength = octets } }
         case .leSetPHY(_, let preference):
             answer(command, .success)
             let both = supportedPHYs.intersection(end.other.side.node.supportedPHYs)
             let wanted = (preference.transmit ?? both).intersection(preference.receive ?? both).intersection(both)
-            // The fastest that both want; a link keeps what it has when there is none. Told in any case, as it was asked
-            // for (§7.7.65.12).
+            // The fastest PHY that both sides prefer; a link keeps its own when there is none. Reported in any case, as
+            // it was requested (§7.7.65.12).
             let phy: LEPHY? =
                 wanted.contains(.le2M)
                 ? .le2M : wanted.contains(.le1M) ? .le1M : wanted.contains(.leCoded) ? .leCoded : nil
@@ -43,8 +43,8 @@ extension Controller {
         return .success
     }
 
-    /// Changes a link's rhythm six connection events from now, when both sides are sure to know of it, unless the peer
-    /// refuses (Core Vol 6 Part B §5.1.1).
+    /// Changes a link's parameters after six connection events, when both sides are sure to have the instant, unless
+    /// the peer refuses (Core Vol 6 Part B §5.1.1).
     private func changeParameters(_ end: LinkEnd, to parameters: LEConnectionParameters) {
         if let refusal = end.other.side.node.parameterRefusal {
             end.send(
@@ -73,7 +73,7 @@ extension Controller {
             })
     }
 
-    /// Changes a link at the next connection event and tells both sides.
+    /// Changes a link at the next connection event and reports the change to both sides.
     private func change(_ end: LinkEnd, _ change: LinkChange, _ action: @escaping (Link) -> Void) {
         end.send(
             .procedure {
@@ -84,12 +84,12 @@ extension Controller {
 }
 
 extension LEConnectionParameters {
-    /// Whether a controller takes them (Core Vol 4 Part E §7.8.12).
+    /// Whether a controller accepts the parameters (Core Vol 4 Part E §7.8.12).
     var isValid: Bool {
         guard (6...3200).contains(intervalMinimum), (intervalMinimum...3200).contains(intervalMaximum), latency <= 499,
             (10...3200).contains(supervisionTimeout)
         else { return false }
-        // In units of 1.25 ms: twice the longest silence has to fit into the supervision time-out.
+        // In units of 1.25 ms: twice the longest silence must fit into the supervision time-out.
         return Int(supervisionTimeout) * 8 > (1 + Int(latency)) * Int(intervalMaximum) * 2
     }
 }

@@ -2,46 +2,46 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What a controller's host is told beside the events themselves.
+/// The host of a controller, which receives its events and, in the simulation, their objects.
 protocol ControllerHost: AnyObject {
-    /// Who acts for the device: what pairs.
+    /// The party that pairs for the device.
     var user: AnyObject { get }
-    /// An event packet with its leading 0x04.
+    /// Receives an event packet with its leading 0x04.
     func received(event: [UInt8])
-    /// An advertisement was reported.
+    /// Receives a reported advertisement.
     func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8)
-    /// A connection was made.
+    /// Receives a created connection.
     func connected(_ end: LinkEnd)
-    /// A peer told its features.
+    /// Receives a peer's features.
     func receivedRemoteFeatures(_ end: LinkEnd)
-    /// A connection ended.
+    /// Receives a connection's end.
     func disconnected(_ end: LinkEnd, reason: HCIStatus)
-    /// A packet came in over a connection.
+    /// Receives a packet of a connection.
     func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd)
     /// A connection has room for packets to send.
     func hasRoom(_ end: LinkEnd)
-    /// A connection's protection has changed.
+    /// A connection's security has changed.
     func securityChanged(_ end: LinkEnd)
-    /// A peer asks for a connection-oriented channel.
+    /// A peer requests a connection-oriented channel.
     func openChannel(
         _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
         _ completion: @escaping (ChannelAnswer) -> Void)
-    /// A peripheral asks for other connection parameters.
+    /// A peripheral requests other connection parameters.
     func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd)
-    /// A frame of a connection-oriented channel that is not the last of its SDU.
+    /// Receives a frame of a connection-oriented channel that is not the last of its SDU.
     func frameArrived(_ key: ChannelKey, on end: LinkEnd)
-    /// The peer takes more frames on a connection-oriented channel.
+    /// The peer grants credits of a connection-oriented channel.
     func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd)
     /// A peer has closed a connection-oriented channel.
     func channelClosed(_ key: ChannelKey, on end: LinkEnd)
 }
 
-/// An adapter's radio and link layer: commands in, events out, as a chip does it (Core Vol 4 Part E).
+/// An adapter's controller, radio and link layer: commands in, events out, as a chip (Core Vol 4 Part E).
 final class Controller: RadioNode {
     let configuration: SimulatedController
     let publicAddress: BluetoothAddress
     weak var host: (any ControllerHost)?
-    /// Whether the host has it running.
+    /// Whether the host has started it.
     var isRunning = false {
         didSet {
             guard isRunning != oldValue else { return }
@@ -49,14 +49,14 @@ final class Controller: RadioNode {
             world.reachabilityChanged()
         }
     }
-    /// A chip that hangs: it answers no command and tells nothing.
+    /// Whether it hangs: it answers no command and sends no event.
     var isSilent = false
     var randomAddress = BluetoothAddress(0, kind: .random)
     private(set) lazy var scanner = Scanner(controller: self)
     private(set) lazy var initiator = Initiator(controller: self)
     private(set) lazy var advertising = ControllerAdvertising(controller: self)
     private(set) var acceptList = FilterAcceptList()
-    /// Which generation of commands was used since the last reset.
+    /// The family of commands used since the last reset.
     private var usedFamily: HCICommandFamily?
     private var lastHandle: UInt16 = 0
 
@@ -92,7 +92,7 @@ final class Controller: RadioNode {
         world.links(of: self).first { $0.handle == handle }
     }
 
-    /// Everything as after power-on; links end as if this side had gone.
+    /// Returns to the state after power-on; links end as if this side had gone.
     func reset() {
         scanner.reset()
         initiator.reset()
@@ -105,9 +105,9 @@ final class Controller: RadioNode {
 
     // MARK: Commands
 
-    /// Carries out a command and sends the events that answer it.
+    /// Executes a command and sends the events that answer it.
     ///
-    /// - Returns: how the command ended, or how it began where more follows.
+    /// - Returns: the command's status, or that of its start where an event follows later.
     @discardableResult
     func perform(_ command: HCICommand) -> HCIStatus {
         guard isRunning, !isSilent else { return .hardwareFailure }
@@ -132,7 +132,7 @@ final class Controller: RadioNode {
             randomAddress = address
             return answer(command, .success)
         case .leClearFilterAcceptList, .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList:
-            // Not while it is in use (Core Vol 4 Part E §7.8.16).
+            // Not while the list is in use (Core Vol 4 Part E §7.8.16).
             guard !scanner.usesAcceptList, !initiator.usesAcceptList else {
                 return answer(command, .commandDisallowed)
             }
@@ -151,7 +151,7 @@ final class Controller: RadioNode {
         }
     }
 
-    /// Command Complete with a status, or Command Status for the commands that answer with one.
+    /// Sends Command Complete with a status, or Command Status for the commands that answer with one.
     @discardableResult
     func answer(_ command: HCICommand, _ status: HCIStatus) -> HCIStatus {
         if command.isAnsweredByStatus {
@@ -170,7 +170,7 @@ final class Controller: RadioNode {
         return .success
     }
 
-    // MARK: Telling the host
+    // MARK: Events
 
     func emit(_ packet: [UInt8]) {
         guard !isSilent else { return }
@@ -178,12 +178,12 @@ final class Controller: RadioNode {
     }
 
     func emit(_ event: borrowing HCIEvent) {
-        // Every event made here fits.
+        // Every event created here fits.
         guard let packet = try? event.packet() else { return }
         emit(packet)
     }
 
-    /// Tells the host later, after what is going on now.
+    /// Calls the host later, after the current processing.
     func emitSoon(after delay: Duration = .zero, _ action: @escaping (Controller) -> Void) {
         world.schedule(after: delay) { [weak self] in
             guard let self, isRunning else { return }
@@ -191,7 +191,7 @@ final class Controller: RadioNode {
         }
     }
 
-    /// An advertisement was reported.
+    /// An advertisement was received and reported.
     func reported(_ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
         host?.heard(advertiser.address, advertiser, isResponse: isResponse, rssi: rssi)
     }
@@ -199,7 +199,7 @@ final class Controller: RadioNode {
     override func hear(_ advertiser: Advertiser) {
         guard !isSilent else { return }
         let timing = scanner.timing(for: advertiser.advertisement)
-        // Outside its window the radio is elsewhere.
+        // Outside its scan window the radio does not listen.
         if !initiator.isConnecting, let timing, timing.window < timing.interval {
             guard world.happens(Double(timing.window) / Double(max(1, timing.interval))) else { return }
         }
@@ -295,7 +295,7 @@ final class Controller: RadioNode {
         }
     }
 
-    /// A peer has told its features, which are the same as this controller's.
+    /// A peer has sent its features, which are the same as this controller's.
     func receivedRemoteFeatures(_ end: LinkEnd) {
         emit(
             .leMeta(

@@ -2,13 +2,13 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What a controller advertises: one legacy advertisement or several advertising sets.
+/// The advertising of a controller: legacy advertising or several advertising sets.
 final class ControllerAdvertising {
     private unowned let controller: Controller
     private var legacy = Legacy()
     private var sets: [UInt8: AdvertisingSet] = [:]
 
-    /// The advertiser exists once there were parameters.
+    /// The advertiser is created with the first parameters.
     private struct Legacy {
         var advertiser: Advertiser?
         var data: [UInt8] = []
@@ -30,7 +30,7 @@ final class ControllerAdvertising {
     func hasSet(_ handle: UInt8) -> Bool { sets[handle] != nil }
     func isSetEnabled(_ handle: UInt8) -> Bool { sets[handle]?.advertiser.isEnabled == true }
 
-    /// Everything as after power-on.
+    /// Returns to the state after power-on.
     func reset() {
         for advertiser in controller.advertisers { advertiser.isEnabled = false }
         for set in sets.values { set.end?.cancel() }
@@ -39,7 +39,7 @@ final class ControllerAdvertising {
         sets = [:]
     }
 
-    /// A central has connected to what is advertised.
+    /// A central has connected to one of the advertisers.
     func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser) {
         advertiser.isEnabled = false
         guard let set = sets.first(where: { $0.value.advertiser === advertiser }) else { return }
@@ -53,7 +53,7 @@ final class ControllerAdvertising {
 
     // MARK: Commands
 
-    /// Carries out an advertising command of either generation; returns the answer.
+    /// Executes an advertising command of either family; returns the answer.
     func perform(_ command: HCICommand) -> HCIReturnParameters {
         switch command {
         case .leSetAdvertisingParameters(let parameters): return .status(setLegacyParameters(parameters))
@@ -221,7 +221,7 @@ final class ControllerAdvertising {
 }
 
 extension SimulatedAdvertisement {
-    /// Takes over the parameters of an advertising set.
+    /// Applies the parameters of an advertising set.
     fileprivate mutating func set(_ parameters: LEExtendedAdvertisingParameters) {
         let properties = parameters.properties
         isLegacy = properties.contains(.legacy)

@@ -1,6 +1,6 @@
 import BluetoothSockets
 
-/// Something that will happen in the simulated world unless it is cancelled.
+/// An event of the simulation that happens at a moment unless it is cancelled.
 final class ScheduledEvent {
     let moment: KernelInstant
     fileprivate let order: UInt64
@@ -12,7 +12,7 @@ final class ScheduledEvent {
         self.action = action
     }
 
-    /// Whether it will still happen.
+    /// Whether it is still pending.
     var isPending: Bool { action != nil }
 
     func cancel() {
@@ -24,7 +24,7 @@ final class ScheduledEvent {
     }
 }
 
-/// What will happen, earliest first; what is due at the same moment happens in the order in which it was scheduled.
+/// The pending events, earliest first; events of the same moment are in the order of scheduling.
 struct EventQueue {
     private var heap: [ScheduledEvent] = []
     private var nextOrder: UInt64 = 0
@@ -41,13 +41,13 @@ struct EventQueue {
         return event
     }
 
-    /// The moment of the earliest event that was not cancelled.
+    /// The moment of the earliest pending event.
     mutating func nextMoment() -> KernelInstant? {
         while let first = heap.first, !first.isPending { removeFirst() }
         return heap.first?.moment
     }
 
-    /// Takes out what is to be done by the earliest event that is due.
+    /// Removes the earliest due event and returns its action.
     mutating func removeDue(at now: KernelInstant) -> (() -> Void)? {
         guard let moment = nextMoment(), moment <= now, let first = heap.first else { return nil }
         removeFirst()

@@ -6,7 +6,7 @@ struct FilterAcceptList {
 
     func contains(_ entry: LEFilterAcceptListEntry) -> Bool { entries.contains(entry) }
 
-    /// Carries out one of the commands that change it.
+    /// Executes one of the commands that change the list.
     mutating func perform(_ command: HCICommand) {
         switch command {
         case .leAddDeviceToFilterAcceptList(let entry):

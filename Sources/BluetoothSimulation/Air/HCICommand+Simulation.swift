@@ -1,7 +1,7 @@
 import BluetoothHCI
 
 extension HCICommand {
-    /// Which generation it belongs to, if it matters.
+    /// The family it belongs to, if it matters.
     var family: HCICommandFamily? {
         switch self {
         case .leSetAdvertisingParameters, .leSetAdvertisingData, .leSetScanResponseData, .leSetAdvertisingEnable,
@@ -22,13 +22,13 @@ extension HCICommand {
         case .disconnect, .leCreateConnection, .leExtendedCreateConnection, .leConnectionUpdate, .leReadRemoteFeatures,
             .leSetPHY:
             return true
-        // A controller answers commands it does not know with Command Status as well.
+        // A controller answers unknown commands with Command Status as well.
         case .unknown: return true
         default: return false
         }
     }
 
-    /// The connection it is about.
+    /// The handle of the connection it is about.
     var connectionHandle: ConnectionHandle? {
         switch self {
         case .disconnect(let handle, _), .readRSSI(let handle), .readTransmitPowerLevel(let handle, _),

@@ -1,13 +1,14 @@
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What a controller connects with: at most one attempt at a time, answered by the first advertisement that fits.
+/// The initiator of a controller: at most one connection attempt at a time, completed by the first matching
+/// advertisement.
 final class Initiator {
     private unowned let controller: Controller
     private var attempt: Attempt?
 
     private struct Attempt {
-        /// With whom; nil for whoever is on the accept list.
+        /// The peer; nil for any device on the filter accept list.
         var peer: BluetoothAddress?
         var ownAddress: BluetoothAddress
         var parameters: LEConnectionParameters
@@ -57,7 +58,7 @@ final class Initiator {
         return .success
     }
 
-    /// LE Create Connection Cancel, which is answered before the attempt's end is told.
+    /// LE Create Connection Cancel, which is answered before the attempt's end is reported.
     func cancel(_ command: HCICommand) -> HCIStatus {
         guard let cancelled = attempt.take() else { return controller.answer(command, .commandDisallowed) }
         world.updateAdvertising()
@@ -74,7 +75,7 @@ final class Initiator {
 
     // MARK: Connecting
 
-    /// Answers an advertisement that the radio has heard, if it is the one that is waited for.
+    /// Connects to a received advertisement if it matches the attempt.
     func hear(_ advertiser: Advertiser) {
         guard let attempt, advertiser.advertisement.isLegacy || attempt.isExtended,
             attempt.peer.map({ $0 == advertiser.address })

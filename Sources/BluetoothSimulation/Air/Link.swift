@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What has changed about a link.
+/// A change of a link.
 enum LinkChange {
     case parameters
     case dataLength
@@ -10,11 +10,11 @@ enum LinkChange {
     case security
 }
 
-/// Which of a link's channels a packet belongs to.
+/// The key of a link's channel.
 enum ChannelKey: Hashable {
     /// A fixed channel's identifier.
     case fixed(UInt16)
-    /// A connection-oriented channel, by a number that both sides know it by.
+    /// A connection-oriented channel, by a number common to both sides.
     case dynamic(Int)
 
     var number: Int {
@@ -25,40 +25,40 @@ enum ChannelKey: Hashable {
     }
 }
 
-/// What a link carries.
+/// A message that a link carries.
 enum LinkMessage {
     /// A packet of an L2CAP channel.
     case data(ChannelKey, [UInt8])
-    /// Something of a protocol below the seam (link layer, L2CAP signalling, pairing): done when it arrives.
+    /// A procedure of a protocol below the kernel seam (link layer, L2CAP signalling, pairing), executed on arrival.
     case procedure(() -> Void)
 }
 
 extension LEActiveConnectionParameters {
-    /// From one connection event to the next.
+    /// The connection interval.
     var intervalDuration: Duration { .microseconds(1250) * Int(max(1, interval)) }
-    /// After how long without a packet the link is lost.
+    /// The supervision time-out.
     var supervisionDuration: Duration { .milliseconds(10) * Int(max(1, supervisionTimeout)) }
 }
 
-/// What one side of a link has of its own.
+/// The state of one side of a link.
 final class LinkSide {
     let identifier: Int
-    /// The device; the world keeps it for as long as it has links.
+    /// The device; the simulation retains it as long as it has links.
     unowned let node: RadioNode
-    /// The number this side's controller gave the link.
+    /// The handle that this side's controller assigned to the link.
     let handle: ConnectionHandle
     let address: BluetoothAddress
-    /// What this side's controller has to send, first first.
+    /// The controller's send queue, first first.
     fileprivate(set) var queue: [LinkMessage] = []
     /// Whether this side's controller sends; otherwise its buffers stay full.
     var isSending = true
-    /// The program behind a simulated peripheral.
+    /// The handler of a simulated peripheral.
     var program: (any AnyObject & Sendable)?
-    /// The program wants to know when the peripheral can send again.
+    /// Whether the handler has requested an event when it can send again.
     var wantsRoom = false
-    /// It could not send because the other side had given no credits.
+    /// Whether sending failed because the other side had granted no credits.
     var awaitsCredits = false
-    /// When the last packet that was sent from here arrives at the other side.
+    /// The arrival of the last sent packet at the other side.
     fileprivate var lastArrival: KernelInstant
 
     init(world: World, node: RadioNode, handle: ConnectionHandle, address: BluetoothAddress) {
@@ -72,7 +72,7 @@ final class LinkSide {
 
 /// One end of a link, as the device there sees it.
 struct LinkEnd {
-    /// How many packets a controller takes from its host before it has sent one.
+    /// The number of packets that a controller buffers.
     static let bufferCount = 12
 
     let link: Link
@@ -83,31 +83,31 @@ struct LinkEnd {
     var handle: ConnectionHandle { side.handle }
     var localAddress: BluetoothAddress { side.address }
     var peerAddress: BluetoothAddress { other.side.address }
-    /// Whether the controller takes a packet.
+    /// Whether the controller accepts a packet.
     var hasRoom: Bool { side.queue.count < Self.bufferCount && !link.isEnded }
 
-    /// Hands a message to this end's controller.
+    /// Passes a message to this end's controller.
     func send(_ message: LinkMessage) {
         guard !link.isEnded else { return }
         side.queue.append(message)
         link.scheduleConnectionEvent()
     }
 
-    /// Ends the link from this end: the other one is told at the next connection event.
+    /// Ends the link from this end; the other end learns of it at the next connection event.
     func disconnect(reason: HCIStatus) {
         link.terminate(by: self, reason: reason)
     }
 }
 
 /// A connection between two devices: packets cross it at connection events, in order, and it ends when its sides do not
-/// hear each other for the supervision time-out (Core Vol 6 Part B §4.5).
+/// receive each other for the supervision time-out (Core Vol 6 Part B §4.5).
 final class Link {
     unowned let world: World
     let central: LinkSide
     let peripheral: LinkSide
     private(set) var parameters: LEActiveConnectionParameters
     var phy = LEPHY.le1M
-    /// The most bytes of one link layer packet, both ways.
+    /// The maximum size of a link layer packet in bytes, in both directions.
     var dataLength: UInt16 = 27
     var security = LinkSecurity(level: .low, keySize: 0)
     private(set) var isEnded = false
@@ -128,7 +128,7 @@ final class Link {
     var ends: [LinkEnd] { [LinkEnd(link: self, isCentral: true), LinkEnd(link: self, isCentral: false)] }
     private var isInRange: Bool { world.isReachable(central.node, peripheral.node) }
 
-    /// Changes the rhythm from now on.
+    /// Changes the connection parameters from now on.
     func setParameters(_ parameters: LEActiveConnectionParameters) {
         self.parameters = parameters
         anchor = world.now
@@ -151,7 +151,7 @@ final class Link {
         return anchor.advanced(by: .nanoseconds((passed / interval + 1) * interval))
     }
 
-    /// Sees to it that what is queued crosses at the next connection event; idle links cost nothing.
+    /// Schedules the next connection event if there are queued messages; an idle link costs nothing.
     func scheduleConnectionEvent() {
         guard !isEnded, connectionEvent == nil, isInRange, hasWork else { return }
         connectionEvent = world.schedule(at: connectionEvent(after: world.now)) { [self] in
@@ -171,7 +171,7 @@ final class Link {
             var remaining = max(1, world.conditions.packetsPerConnectionEvent)
             while remaining > 0, end.side.isSending, !end.side.queue.isEmpty {
                 remaining -= 1
-                // A packet that was not received is sent again at the next event, before all that follow it.
+                // A lost packet is sent again at the next event, before all that follow it.
                 guard !world.happens(world.conditions.packetLoss) else { break }
                 deliver(end.side.queue.removeFirst(), from: end)
                 if isEnded { return }
@@ -235,19 +235,19 @@ final class Link {
         scheduleConnectionEvent()
     }
 
-    /// The one who ended it learns so as well.
+    /// Completes the termination at the end that requested it.
     private func complete(_ end: LinkEnd, reason: HCIStatus) {
         let own = (end.side.node as? Controller)?.configuration.tellsOwnDisconnects == true
         let told = own ? .connectionTerminatedByLocalHost : reason
         self.end(centralReason: end.isCentral ? told : reason, peripheralReason: end.isCentral ? reason : told)
     }
 
-    /// Takes the link off the air, and lets go of what would keep it.
+    /// Takes the link down and releases its references.
     private func takeDown() {
         isEnded = true
         connectionEvent?.cancel()
         supervision?.cancel()
-        // The end that it names holds the link.
+        // The end in it retains the link.
         termination = nil
         for side in [central, peripheral] {
             world.statistics.packetsLostWithLink += side.queue.count
@@ -266,7 +266,7 @@ final class Link {
         world.updateAdvertising()
     }
 
-    /// One side has gone without a word: the other one notices when the supervision time-out has passed.
+    /// Lets one side vanish: the other one notices after the supervision time-out.
     func abandon(by end: LinkEnd) {
         guard !isEnded else { return }
         takeDown()

@@ -1,43 +1,43 @@
-/// What the air does to packets.
+/// The radio conditions of a simulation: loss, latency and jitter.
 public struct RadioConditions: Equatable, Sendable {
-    /// How many packets of each direction a connection event carries at most.
+    /// The maximum number of packets per direction in a connection event.
     public var packetsPerConnectionEvent = 6
-    /// The likelihood, 0 to 1, that one packet of a link is not received and sent again at the next connection event.
+    /// The probability, 0 to 1, that a packet of a link is lost and sent again at the next connection event.
     public var packetLoss = 0.0
-    /// The likelihood, 0 to 1, that one listener misses an advertisement.
+    /// The probability, 0 to 1, that a listener misses an advertisement.
     public var advertisementLoss = 0.0
     /// The probability, 0 to 1, that a scan request or its scan response is lost.
     public var scanResponseLoss = 0.0
-    /// How much later than on a real link every packet arrives.
+    /// The additional latency of every packet.
     public var latency = Duration.zero
-    /// Up to how much more, by chance; packets of a link stay in order.
+    /// The maximum additional random latency; the packets of a link stay in order.
     public var jitter = Duration.zero
-    /// Whether a story fails when a socket's receive buffer overflowed in it, which on a real kernel nobody would notice.
+    /// Whether a simulation fails when a socket's receive buffer has overflowed, which a real kernel does not report.
     public var failsOnOverflow = false
-    /// How many dB the signal strength of an advertisement varies up and down.
+    /// The random variation of an advertisement's RSSI up and down, in dB.
     public var signalVariation: Int8 = 3
 
-    /// A quiet room.
+    /// Creates the conditions of a quiet room.
     public init() {}
 }
 
-/// What the simulation counts: all that a real kernel or radio loses without telling anybody.
+/// The counters of a simulation: everything that a real kernel or radio loses without a report.
 public struct SimulationStatistics: Equatable, Sendable {
     /// Packets dropped because a socket's receive buffer was full.
     public var receiveOverflows = 0
-    /// Packets that arrived for a channel that nobody had opened, or that was not ready.
+    /// Packets that arrived for a channel that was not open, or not ready.
     public var packetsWithoutChannel = 0
     /// Packets longer than the receiver's MTU.
     public var oversizedPackets = 0
     /// HCI and management packets dropped because a socket's receive buffer was full.
     public var eventOverflows = 0
-    /// Packets that were on their way when their link ended.
+    /// Packets in transit when their link ended.
     public var packetsLostWithLink = 0
-    /// Packets that were received over links, whatever became of them then.
+    /// Packets received over links, however they were processed.
     public var packetsDelivered = 0
-    /// Advertisements sent while somebody listened.
+    /// Advertisements sent while there was a listener.
     public var advertisementsSent = 0
 
-    /// Nothing has happened.
+    /// Creates zero counters.
     public init() {}
 }

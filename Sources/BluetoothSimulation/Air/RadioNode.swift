@@ -3,36 +3,36 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// A device with an antenna.
+/// A device with a radio.
 class RadioNode {
     unowned let world: World
-    /// Out of everybody's range.
+    /// Whether it is out of range of all others.
     var isHidden = false
-    /// How strong the others receive it, in dBm.
+    /// The RSSI at which others receive it, in dBm.
     var signalStrength: Int8 = -50
     var advertisers: [Advertiser] = []
-    /// The PHYs its radio has.
+    /// The PHYs that its radio supports.
     var supportedPHYs: LEPHYSet = [.le1M, .le2M]
-    /// How it refuses other connection parameters; nil takes them.
+    /// The status with which it refuses other connection parameters; nil accepts them.
     var parameterRefusal: HCIStatus?
-    /// Who it really is, where it advertises with private addresses, and the key that tells.
+    /// Its identity address, if it advertises with private addresses, and the key that resolves them.
     var identityResolvingKey: IdentityResolvingKey?
 
     init(world: World) {
         self.world = world
     }
 
-    /// Goes off the air for good.
+    /// Removes it from the air.
     func remove() {
         world.remove(self)
     }
 
-    /// Whether the radio is switched on.
+    /// Whether the radio is on.
     var isOnAir: Bool { true }
-    /// Whether advertisements are of any use to it.
+    /// Whether it receives advertisements.
     var isListening: Bool { false }
 
-    /// Who acts for it: the device itself, or the host of a controller.
+    /// The party that acts for it: the device itself, or the host of a controller.
     var user: AnyObject? { self }
 
     /// Whether this device uses an address on the air.
@@ -40,24 +40,24 @@ class RadioNode {
         advertisers.contains { $0.address == address }
     }
 
-    /// An advertisement came in.
+    /// Receives an advertisement.
     func hear(_ advertiser: Advertiser) {}
 
-    /// Whether a central at `address` may connect to what this device advertises.
+    /// Whether a central at `address` may connect to one of this device's advertisers.
     func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
         advertiser.isFor(address)
     }
 
-    /// A link has come up; `advertiser` is what the central answered to, for the peripheral.
+    /// A link was established; `advertiser` is the peripheral's advertiser that the central connected to.
     func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {}
 
     /// A link is down.
     func linkEnded(_ end: LinkEnd, reason: HCIStatus) {}
 
-    /// A number for a new link.
+    /// A handle for a new link.
     func makeHandle() -> ConnectionHandle { 0 }
 
-    /// The other side of a link asks for a channel to a service; the answer goes to `completion`.
+    /// The other side of a link requests a channel to a PSM; the answer is passed to `completion`.
     func openChannel(
         _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
         _ completion: @escaping (ChannelAnswer) -> Void
@@ -65,19 +65,19 @@ class RadioNode {
         completion(.refused)
     }
 
-    /// The other side, a peripheral, asks for other connection parameters.
+    /// The other side, a peripheral, requests other connection parameters.
     func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {}
 
-    /// A frame of a connection-oriented channel came in that was not the last of its SDU.
+    /// Receives a frame of a connection-oriented channel that is not the last of its SDU.
     func frameArrived(_ key: ChannelKey, on end: LinkEnd) {}
 
-    /// The other side takes so many frames more on a connection-oriented channel.
+    /// The other side grants credits of a connection-oriented channel.
     func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {}
 
     /// The other side has closed a connection-oriented channel.
     func channelClosed(_ key: ChannelKey, on end: LinkEnd) {}
 
-    /// A packet came in.
+    /// Receives a packet.
     func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {}
 
     /// The controller of `end` has room for packets again.

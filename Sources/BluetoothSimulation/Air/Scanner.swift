@@ -1,18 +1,18 @@
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// A controller's scanner: what it was set to, and the reports it makes.
+/// A controller's scanner: its parameters, and its reports.
 final class Scanner {
     private unowned let controller: Controller
     private(set) var isEnabled = false
     private(set) var isExtended = false
-    /// How it listens on LE 1M; nil does not.
+    /// The timing on LE 1M; nil if it does not scan there.
     private(set) var timing: LEScanTiming? = LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
-    /// How it listens on LE Coded; nil does not.
+    /// The timing on LE Coded; nil if it does not scan there.
     private(set) var coded: LEScanTiming?
     private(set) var filterPolicy = LEScanFilterPolicy.all
     private(set) var duplicates = LEDuplicateFilter.disabled
-    /// What was reported, while duplicates are filtered.
+    /// The reported advertisements, while duplicates are filtered.
     private var reported: Set<ReportKey> = []
     private var end: ScheduledEvent?
 
@@ -27,7 +27,7 @@ final class Scanner {
     private var world: World { controller.world }
     var usesAcceptList: Bool { isEnabled && filterPolicy.rawValue & 1 == 1 }
 
-    /// Everything as after power-on.
+    /// Returns to the state after power-on.
     func reset() {
         end?.cancel()
         end = nil
@@ -70,7 +70,7 @@ final class Scanner {
     private func setEnabled(_ isOn: Bool, isExtended: Bool, duplicates: LEDuplicateFilter, duration: UInt16)
         -> HCIStatus
     {
-        // Switching off what is off is refused; switching on what is on begins anew.
+        // Disabling a disabled scanner is refused; enabling an enabled one restarts it.
         guard isOn || isEnabled else { return .commandDisallowed }
         isEnabled = isOn
         self.isExtended = isExtended
@@ -91,12 +91,12 @@ final class Scanner {
 
     // MARK: Reports
 
-    /// How it listens for an advertisement; nil does not.
+    /// The timing for an advertisement; nil if it is not received.
     func timing(for advertisement: SimulatedAdvertisement) -> LEScanTiming? {
         advertisement.primaryPHY == .leCoded && !advertisement.isLegacy ? coded : timing
     }
 
-    /// Reports an advertisement that the radio has heard, and asks for more where that is wanted.
+    /// Reports a received advertisement, and requests the scan response if the scan is active.
     func hear(_ advertiser: Advertiser, timing: LEScanTiming?) {
         let advertisement = advertiser.advertisement
         guard isEnabled, let timing, passesFilter(advertiser), advertisement.isLegacy || isExtended else { return }
@@ -129,7 +129,7 @@ final class Scanner {
             + (variation == 0 ? 0 : Int.random(in: -Int(variation)...Int(variation), using: &world.generator))
         let rssi = Int8(clamping: max(-127, min(20, strength)))
         let data = isResponse ? advertisement.scanResponse : advertisement.data
-        // An extended report holds 229 bytes of data; what is longer comes in several events.
+        // An extended report holds 229 bytes of data; longer data is reported in several events.
         let heard =
             advertisement.isLegacy ? data.count : min(data.count, max(0, advertisement.heardByteCount ?? data.count))
         var start = 0

@@ -2,42 +2,43 @@ import BluetoothAdvertising
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What a simulated peripheral advertises.
+/// The data and parameters that a simulated peripheral advertises.
 public struct SimulatedAdvertisement: Hashable, Sendable {
-    /// The AD structures, at most 31 bytes in legacy PDUs; sent as they are, malformed ones too.
+    /// The AD structures, at most 31 bytes in legacy PDUs; sent unchanged, malformed ones too.
     public var data: [UInt8]
-    /// The answer to an active scanner.
+    /// The scan response data.
     public var scanResponse: [UInt8]
     /// Whether a central may connect.
     public var isConnectable: Bool
-    /// Whether scanners may ask for ``scanResponse``.
+    /// Whether scanners may request ``scanResponse``.
     public var isScannable: Bool
-    /// Legacy PDUs, which every scanner hears; others only extended scanners do.
+    /// Whether legacy PDUs are sent, which every scanner receives; extended ones only extended scanners do.
     public var isLegacy: Bool
-    /// From one advertisement to the next; up to 10 ms of chance is added to each.
+    /// The advertising interval; a random delay of up to 10 ms is added to each.
     public var interval: Duration
-    /// How many times each advertisement is sent, for scanners that hear the same thing twice.
+    /// The number of times each advertisement is sent, for scanners that receive duplicates.
     public var repetitions: Int
-    /// For whom a directed advertisement is.
+    /// The target of directed advertising.
     public var target: BluetoothAddress?
-    /// Without an address on the air; extended PDUs only.
+    /// Whether the PDU omits the address; extended PDUs only.
     public var isAnonymous: Bool
-    /// The advertising set's number; extended PDUs only.
+    /// The advertising SID; extended PDUs only.
     public var setIdentifier: UInt8
-    /// The PHY that scanners have to listen on: LE 1M or LE Coded; extended PDUs only.
+    /// The primary PHY: LE 1M or LE Coded; extended PDUs only.
     public var primaryPHY: LEPHY
-    /// The PHY of the secondary channel; extended PDUs only.
+    /// The secondary PHY; extended PDUs only.
     public var secondaryPHY: LEPHY
-    /// The transmit power in dBm that the header tells; extended PDUs only.
+    /// The transmit power in the header, in dBm; extended PDUs only.
     public var transmitPower: Int8?
-    /// The interval of the periodic advertising that the header tells of, in units of 1.25 ms; extended PDUs only.
+    /// The periodic advertising interval in the header, in units of 1.25 ms; extended PDUs only.
     public var periodicInterval: UInt16?
-    /// How many bytes of ``data`` scanners get before they lose the rest of the chain; extended PDUs only.
+    /// The number of bytes of ``data`` that scanners receive before they lose the rest of the chain; extended PDUs
+    /// only.
     public var heardByteCount: Int?
-    /// The address, where it is not the peripheral's own, such as for a second advertisement.
+    /// The advertiser's address, if it differs from the peripheral's, such as for a second advertisement.
     public var address: BluetoothAddress?
 
-    /// An advertisement; the defaults are those of most peripherals.
+    /// Creates an advertisement; the defaults are those of most peripherals.
     public init(
         data: [UInt8] = [], scanResponse: [UInt8] = [], isConnectable: Bool = true, isScannable: Bool = true,
         isLegacy: Bool = true, interval: Duration = .milliseconds(100), repetitions: Int = 1,
@@ -63,14 +64,14 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
         self.address = address
     }
 
-    /// One that nobody can connect to nor ask for more.
+    /// A non-connectable, non-scannable advertisement.
     public static func beacon(_ data: [UInt8], interval: Duration = .milliseconds(100)) -> SimulatedAdvertisement {
         SimulatedAdvertisement(data: data, isConnectable: false, isScannable: false, interval: interval)
     }
 }
 
 extension SimulatedAdvertisement {
-    /// An advertisement made of fields.
+    /// Creates an advertisement from fields.
     ///
     /// Throws when they do not fit into a legacy advertisement.
     public init(
@@ -89,15 +90,15 @@ extension SimulatedAdvertisement {
         return builder.bytes
     }
 
-    /// Data that breaks the rules of AD structures in every way there is, for scanners that must not mind: each with
-    /// what is wrong (Core Vol 3 Part C §11).
+    /// Data that violates the format of AD structures in every possible way, each with its fault, for testing scanners
+    /// (Core Vol 3 Part C §11).
     public static let malformed: [(fault: String, data: [UInt8])] = [
-        ("nothing at all", []),
+        ("no data", []),
         ("zero lengths only", [0, 0, 0, 0]),
         ("a length beyond the end", [2, 0x01, 6, 9, 0x09, 0x41]),
         ("a length and no type", [2, 0x01, 6, 1]),
         ("a type without data", [1, 0x09, 2, 0x01, 6]),
-        ("something after the end", [2, 0x01, 6, 0, 3, 0x09, 0x41, 0x42]),
+        ("data after the end", [2, 0x01, 6, 0, 3, 0x09, 0x41, 0x42]),
         ("half a service identifier", [2, 0x03, 0x0D, 4, 0x03, 0x0D, 0x18, 0x0F]),
         ("a name that is not text", [5, 0x09, 0xFF, 0xFE, 0xC3, 0x28]),
         ("manufacturer data without a company", [2, 0xFF, 0x4C]),

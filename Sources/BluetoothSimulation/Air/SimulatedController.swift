@@ -1,36 +1,36 @@
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What kind of Bluetooth controller an adapter has, and how the kernel has it when the simulation begins.
+/// The Bluetooth controller of a simulated adapter, and its state in the kernel when the simulation begins.
 public struct SimulatedController: Hashable, Sendable {
-    /// The public address; nil has the radio make one up, zero is a controller without one.
+    /// The public address; nil for a generated one, zero for a controller without one.
     public var address: BluetoothAddress?
-    /// Which generation of scanning, connecting and advertising commands it has; the other one it refuses with
-    /// Command Disallowed.
+    /// The family of scanning, connecting and advertising commands that it supports; it refuses the other with Command
+    /// Disallowed.
     public var family: HCICommandFamily
-    /// Whether it has BR/EDR beside LE. Such an adapter comes up with LE off unless ``isLEEnabled``.
+    /// Whether it has BR/EDR beside LE. Such an adapter starts with LE off unless ``isLEEnabled``.
     public var isDualMode: Bool
-    /// Whether it has LE at all.
+    /// Whether it supports LE.
     public var hasLE: Bool
-    /// Whether the kernel has it up.
+    /// Whether the kernel has powered it on.
     public var isPowered: Bool
-    /// Whether somebody has switched LE on; always so for a controller without BR/EDR.
+    /// Whether LE was switched on; always true for a controller without BR/EDR.
     public var isLEEnabled: Bool
-    /// How strong others receive it, in dBm.
+    /// The RSSI at which others receive it, in dBm.
     public var signalStrength: Int8
-    /// How strongly it sends, in dBm, where anybody asks.
+    /// The transmit power in dBm that it reports.
     public var transmitPower: Int8 = 0
-    /// Whether it tells of links that its own host has ended that this host did it (0x16), as most chips do. Others, such as
-    /// emulators, tell the reason that the host gave.
+    /// Whether it reports links that its own host has ended with the reason 0x16 (terminated by local host), as most
+    /// chips do. Others, such as emulators, report the reason that the host gave.
     public var tellsOwnDisconnects = false
-    /// Where it is plugged in, by which it is recognised when it has no public address; nil is by its index.
+    /// The place on the bus, which identifies it when it has no public address; nil for one by its index.
     public var place: String?
-    /// How many advertising sets it has; 1 for legacy commands.
+    /// The number of advertising sets; 1 for legacy commands.
     public var advertisingSetCount: UInt8
-    /// Whether it can scan on LE Coded; only with extended commands.
+    /// Whether it supports scanning on LE Coded; only with extended commands.
     public var hasCoded: Bool
 
-    /// A controller that is up and ready, as on a machine where Bluetooth was set up before.
+    /// Creates a controller that is up and ready, as on a machine where Bluetooth was set up before.
     public init(
         address: BluetoothAddress? = nil, family: HCICommandFamily = .extended, isDualMode: Bool = true,
         hasLE: Bool = true, isPowered: Bool = true, isLEEnabled: Bool = true, signalStrength: Int8 = -50,
@@ -47,7 +47,7 @@ public struct SimulatedController: Hashable, Sendable {
         self.hasCoded = hasCoded && family == .extended
     }
 
-    /// Dual-mode and just plugged in: powered off, and LE not switched on.
+    /// A dual-mode controller just plugged in: powered off, LE off.
     public static let fresh = SimulatedController(isPowered: false, isLEEnabled: false)
 
     var features: LEFeatures {

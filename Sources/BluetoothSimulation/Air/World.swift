@@ -3,19 +3,19 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// Something to be told outside, once the world is no longer locked.
+/// An output of the simulation, delivered after it is unlocked.
 enum Output: Sendable {
-    /// A socket's event.
+    /// An event of a socket.
     case socket(Int, SocketEvent)
-    /// A new socket that a listener is to take.
+    /// A new socket for a listener.
     case accepted(listener: Int, socket: Int)
-    /// Something that happened on a peripheral's end of a link.
+    /// An event of a peripheral's end of a link.
     case peripheral(end: Int, PeripheralEvent)
-    /// A radio switch has changed, for one that follows them.
+    /// A change of a radio switch, for a watch.
     case radioSwitches(Int)
 }
 
-/// What a peripheral's program is told of a link.
+/// An event of a link, for a peripheral's handler.
 enum PeripheralEvent: Sendable {
     case connected
     case received(L2CAPChannel, [UInt8])
@@ -24,11 +24,11 @@ enum PeripheralEvent: Sendable {
     case disconnected(HCIStatus)
 }
 
-/// Everything there is on one radio band: who sends, who listens, what happens next.
+/// The state of a simulated radio: the devices, their links, and the pending events.
 ///
-/// Not safe to use from several threads: ``SimulatedRadio`` keeps it in a mutex, with all it refers to. What belongs to
-/// the program outside (handlers) is never called nor released in here, but left to ``tell(_:)`` and ``release(_:)``.
-/// What the floors above have in it they add: ``KernelWorld``.
+/// Not thread-safe: ``SimulatedRadio`` keeps it in a mutex, with everything it refers to. The program's objects
+/// (handlers) are never called or released in here, but passed to ``tell(_:)`` and ``release(_:)``. Layers above add
+/// their state: ``KernelWorld``.
 class World {
     private var clock = WorldClock()
     var generator: SimulationGenerator
@@ -37,12 +37,12 @@ class World {
 
     private(set) var nodes: [RadioNode] = []
     private(set) var links: [Link] = []
-    /// Pairs of devices that are out of each other's range.
+    /// The pairs of devices that are out of each other's range.
     private var separations: Set<Set<ObjectIdentifier>> = []
     var peripherals = PeripheralRegistry()
 
     private var outputs: [Output] = []
-    /// What has to be released after the world is unlocked, because releasing it may run the program's code.
+    /// The objects to release after unlocking, because that may run code of the program.
     private var released: [any Sendable] = []
     private var nextIdentifier = 1
 
@@ -55,19 +55,19 @@ class World {
         return nextIdentifier
     }
 
-    // MARK: Entering and leaving
+    // MARK: Locking
 
-    /// Has the world run by a timer of the loop.
+    /// Sets the loop's timer that runs the simulation.
     func install(_ timer: LoopTimer) {
         clock.install(timer)
     }
 
-    /// To be called first by whoever enters the world at `moment`.
+    /// Advances to `moment`; must be called first after locking.
     func enter(at moment: KernelInstant) {
         clock.advance(to: moment)
     }
 
-    /// Lets happen what is due, when the timer has fired; returns whom to tell outside.
+    /// Executes the due events, when the timer has fired; returns the outputs to deliver.
     func run() -> [Output] {
         clock.fired()
         while let action = clock.removeDue() { action() }
@@ -75,53 +75,53 @@ class World {
         return outputs
     }
 
-    /// Provides for what comes next, at once when somebody has to be told something; returns what is to be released
-    /// outside.
+    /// Sets the timer for the next event, or at once if there are outputs; returns the objects to release after
+    /// unlocking.
     func leave() -> [any Sendable] {
         clock.arm(atOnce: !outputs.isEmpty)
         defer { released = [] }
         return released
     }
 
-    /// Has somebody told something outside.
+    /// Queues an output.
     func tell(_ output: Output) {
         outputs.append(output)
     }
 
-    /// Tells nobody what they have not been told yet.
+    /// Discards the queued outputs.
     func dropOutputs() {
         outputs = []
     }
 
-    /// Has something of the program's own released outside.
+    /// Queues an object of the program for release after unlocking.
     func release(_ object: any Sendable) {
         released.append(object)
     }
 
-    // MARK: Time and chance
+    // MARK: Time and randomness
 
     /// The present moment.
     var now: KernelInstant { clock.now }
 
-    /// Does `action` at `moment`.
+    /// Schedules `action` at `moment`.
     @discardableResult
     func schedule(at moment: KernelInstant, _ action: @escaping () -> Void) -> ScheduledEvent {
         clock.schedule(at: moment, action)
     }
 
-    /// Does `action` after `delay`.
+    /// Schedules `action` after `delay`.
     @discardableResult
     func schedule(after delay: Duration, _ action: @escaping () -> Void) -> ScheduledEvent {
         clock.schedule(at: now.advanced(by: delay), action)
     }
 
-    /// A random time below `limit`.
+    /// A random duration below `limit`.
     func randomDuration(below limit: Duration) -> Duration {
         let nanoseconds = limit.clampedNanoseconds
         return nanoseconds > 0 ? .nanoseconds(Int64.random(in: 0..<nanoseconds, using: &generator)) : .zero
     }
 
-    /// Whether something of this likelihood, 0 to 1, happens now.
+    /// A random decision with this probability, 0 to 1.
     func happens(_ likelihood: Double) -> Bool {
         likelihood > 0 && (likelihood >= 1 || Double.random(in: 0..<1, using: &generator) < likelihood)
     }
@@ -135,36 +135,36 @@ class World {
 
     func remove(_ node: RadioNode) {
         nodes.removeAll { $0 === node }
-        // The next device may come to be at the same place in memory.
+        // A later device may be allocated at the same address.
         separations = separations.filter { !$0.contains(ObjectIdentifier(node)) }
         updateAdvertising()
     }
 
-    /// The device that uses an address now, if it is on the air.
+    /// The device that uses an address now, if its radio is on.
     func node(at address: BluetoothAddress) -> RadioNode? {
         nodes.first { $0.uses(address) }
     }
 
-    /// Whether what one sends reaches the other.
+    /// Whether two devices are in each other's range.
     func isReachable(_ one: RadioNode, _ other: RadioNode) -> Bool {
         one.isOnAir && other.isOnAir && !one.isHidden && !other.isHidden
             && (separations.isEmpty || !separations.contains([ObjectIdentifier(one), ObjectIdentifier(other)]))
     }
 
-    /// Puts two devices out of each other's range, or back.
+    /// Takes two devices out of each other's range, or back.
     func setSeparated(_ isSeparated: Bool, _ one: RadioNode, _ other: RadioNode) {
         let pair: Set = [ObjectIdentifier(one), ObjectIdentifier(other)]
         if isSeparated { separations.insert(pair) } else { separations.remove(pair) }
         reachabilityChanged()
     }
 
-    /// To be called whenever somebody came into or went out of range.
+    /// Must be called whenever a device came into or went out of range.
     func reachabilityChanged() {
         updateAdvertising()
         for link in links { link.reachabilityChanged() }
     }
 
-    /// Lets those advertise whom somebody may hear, and only those: otherwise nothing need be computed.
+    /// Enables the advertisers with a listener in range, and only those, so that no others are computed.
     func updateAdvertising() {
         let listening = nodes.filter { $0.isListening }
         for node in nodes {
@@ -173,7 +173,7 @@ class World {
         }
     }
 
-    /// Forgets a peripheral's end of a link, and lets go of the program behind it.
+    /// Removes a peripheral's end of a link, and releases its handler.
     func removePeripheralEnd(_ identifier: Int) {
         guard let end = peripherals.removeEnd(identifier) else { return }
         if let program = end.side.program.take() { release(program) }
@@ -181,7 +181,7 @@ class World {
 
     // MARK: Links
 
-    /// A central's answer to a connectable advertisement: both have a link from now on.
+    /// Connects a central to a connectable advertiser: both have a link from now on.
     func connect(
         central node: RadioNode, handle: ConnectionHandle, address: BluetoothAddress, to advertiser: Advertiser,
         parameters: LEActiveConnectionParameters
@@ -198,7 +198,7 @@ class World {
         return ends[0]
     }
 
-    /// The links a device has.
+    /// The links of a device.
     func links(of node: RadioNode) -> [LinkEnd] {
         links.flatMap { $0.ends }.filter { $0.side.node === node }
     }
@@ -208,7 +208,7 @@ class World {
     }
 }
 
-/// The peripherals on the air and their ends of links, by the numbers that programs outside know them by.
+/// The simulated peripherals and their ends of links, by the numbers that their objects hold.
 struct PeripheralRegistry {
     private var nodes: [Int: RadioNode] = [:]
     private(set) var ends: [Int: LinkEnd] = [:]
@@ -222,7 +222,7 @@ struct PeripheralRegistry {
         nodes[identifier] = node
     }
 
-    /// Forgets a peripheral; false when it had been forgotten.
+    /// Removes a peripheral; false when it was removed before.
     mutating func remove(_ identifier: Int) -> Bool {
         nodes.removeValue(forKey: identifier) != nil
     }
@@ -231,7 +231,7 @@ struct PeripheralRegistry {
         ends[end.side.identifier] = end
     }
 
-    /// Forgets an end of a link, which outlives the link until the program has been told.
+    /// Removes an end of a link, which outlives the link until its handler was notified.
     mutating func removeEnd(_ identifier: Int) -> LinkEnd? {
         ends.removeValue(forKey: identifier)
     }

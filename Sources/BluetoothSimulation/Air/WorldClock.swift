@@ -1,19 +1,19 @@
 import BluetoothSockets
 
-/// A world's time: the present moment, what will happen when, and the timer that lets it happen.
+/// The time of a simulation: the present moment, the pending events, and the timer that executes them.
 struct WorldClock {
     private(set) var now = KernelInstant(nanoseconds: 0)
     private var events = EventQueue()
-    /// Runs the world on the loop.
+    /// The timer that runs the simulation on the loop.
     private var timer: LoopTimer?
-    /// For when it is set.
+    /// The moment the timer is set for.
     private var armedFor: KernelInstant?
 
     mutating func install(_ timer: LoopTimer) {
         self.timer = timer
     }
 
-    /// Moves on to `moment`, never back.
+    /// Advances to `moment`, never back.
     mutating func advance(to moment: KernelInstant) {
         now = max(moment, now)
     }
@@ -22,12 +22,12 @@ struct WorldClock {
         events.schedule(at: moment, action)
     }
 
-    /// Takes out what is to be done by the earliest event that is due.
+    /// Removes the earliest due event and returns its action.
     mutating func removeDue() -> (() -> Void)? {
         events.removeDue(at: now)
     }
 
-    /// Sets the timer for what comes next, or at once.
+    /// Sets the timer for the next event, or at once.
     mutating func arm(atOnce: Bool) {
         let next = atOnce ? now : events.nextMoment()
         guard next != armedFor else { return }
@@ -35,7 +35,7 @@ struct WorldClock {
         if let next { timer?.set(at: next) } else { timer?.cancel() }
     }
 
-    /// The timer has fired.
+    /// Records that the timer has fired.
     mutating func fired() {
         armedFor = nil
     }

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// The kernel's side of an adapter: whether it is up, what is switched on, its links, and who has raw sockets of it.
+/// An adapter in the simulated kernel: its power, settings, links and raw sockets.
 final class Adapter {
     unowned let kernel: HostKernel
     let index: UInt16
@@ -20,25 +20,25 @@ final class Adapter {
     private(set) lazy var discovery = Discovery(adapter: self)
     private(set) lazy var advertising = AdapterAdvertising(adapter: self)
 
-    /// Whether it is there and on.
+    /// The presence and power of an adapter.
     struct Power {
         fileprivate(set) var isPluggedIn = true
         fileprivate(set) var isUp = false
-        /// It is being pulled out.
+        /// Whether it is being unplugged.
         fileprivate(set) var isLeaving = false
-        /// Until when the kernel holds a new adapter up to look at it, though nobody has powered it.
+        /// The end of the time for which the kernel keeps a new adapter up to read it, though it is not powered.
         fileprivate var settlesAt: KernelInstant
         fileprivate(set) var isSoftBlocked = false
         fileprivate(set) var isHardBlocked = false
-        /// It is being powered on or off.
+        /// Whether it is being powered on or off.
         fileprivate(set) var isChanging = false
     }
 
-    /// How long a raw command takes to the chip and back.
+    /// The round trip of a raw command to the chip.
     private static let commandLatency = Duration.microseconds(300)
-    /// How long powering on or off takes.
+    /// The duration of powering on or off.
     private static let powerLatency = Duration.milliseconds(5)
-    /// How long the kernel keeps a new adapter up that nobody powers.
+    /// The time for which the kernel keeps a new adapter up that is not powered.
     private static let settlingTime = Duration.seconds(2)
 
     init(kernel: HostKernel, index: UInt16, controller: SimulatedController, address: BluetoothAddress, isSettled: Bool)
@@ -51,13 +51,13 @@ final class Adapter {
         self.controller.host = connections
     }
 
-    /// Up, and not taken away.
+    /// Whether it is up and not unplugged.
     var isRunning: Bool { power.isUp && power.isPluggedIn }
     var isBlocked: Bool { power.isSoftBlocked || power.isHardBlocked }
-    /// New, and held up by the kernel for a moment though not powered.
+    /// Whether it is new, and kept up by the kernel for a moment though not powered.
     var isSettling: Bool { power.isPluggedIn && !power.isUp && world.now < power.settlesAt }
 
-    /// The address the adapter goes by: the static one where there is no public one, or where BR/EDR is off.
+    /// The adapter's identity address: the static one if there is no public one, or if BR/EDR is off.
     var identityAddress: BluetoothAddress {
         if let staticAddress = settings.staticAddress, controller.publicAddress.isZero || !settings.isBREDREnabled {
             return staticAddress
@@ -71,7 +71,7 @@ final class Adapter {
 
     // MARK: Power
 
-    /// It is new: the kernel opens it to look at it, and closes it again if nobody powers it.
+    /// Handles plugging in: the kernel opens the adapter to read it, and closes it again if it is not powered on.
     func plugged() {
         monitorPlugged()
         guard isSettling else { return }
@@ -84,7 +84,7 @@ final class Adapter {
 
     /// Powers the adapter on or off.
     ///
-    /// - Parameter linkError: what sockets of links that end with it are told.
+    /// - Parameter linkError: the error of the sockets of links that end with it.
     func setPowered(
         _ isOn: Bool, linkError: ErrorNumber = .connectionAborted, skipping socket: ManagementSocketState? = nil
     ) {
@@ -149,7 +149,7 @@ final class Adapter {
 
     // MARK: Management
 
-    /// Carries out a management command.
+    /// Executes a management command.
     func perform(_ command: ManagementCommand, for request: ManagementRequest) {
         switch command {
         case .setPowered(let isOn): setPowered(isOn, for: request)
@@ -175,7 +175,7 @@ final class Adapter {
 
     // MARK: Commands
 
-    /// A command that a raw socket sends. The others see it as it goes to the controller.
+    /// Sends a raw socket's command. The other sockets see it as it goes to the controller.
     func sendRaw(_ command: HCICommand, packet: [UInt8], from sender: HCISocketState) {
         kernel.monitor.tell(.command, adapter: index, packet.dropFirst())
         controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
@@ -185,7 +185,7 @@ final class Adapter {
         }
     }
 
-    /// A command of the kernel's own, answered at once; raw sockets see it and its answer like any other.
+    /// Executes a command of the kernel, answered at once; raw sockets see it and its answer like any other.
     @discardableResult
     func perform(_ command: HCICommand) -> HCIStatus {
         show(command)
@@ -194,9 +194,9 @@ final class Adapter {
         return status
     }
 
-    /// Shows a command of the kernel's own to whoever listens.
+    /// Shows a command of the kernel to the raw sockets.
     func show(_ command: HCICommand) {
-        // Those made by the kernel fit.
+        // The kernel's commands fit.
         guard let packet = try? command.packet() else { return }
         kernel.monitor.tell(.command, adapter: index, packet.dropFirst())
         kernel.rawSockets.offer(packet, of: index)
@@ -206,7 +206,7 @@ final class Adapter {
 
     private var scansExtended: Bool { controller.configuration.commands.scanFamily == .extended }
 
-    /// Switches a scan off, whoever switched it on.
+    /// Disables a scan, whichever program has enabled it.
     func stopScan() {
         guard controller.scanner.isEnabled else { return }
         if scansExtended {

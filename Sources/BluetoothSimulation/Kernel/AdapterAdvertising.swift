@@ -3,13 +3,13 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// An adapter's advertising by management: the instances that programs have added, and Set Advertising.
+/// An adapter's advertising through the management interface: the instances of programs, and Set Advertising.
 final class AdapterAdvertising {
     private unowned let adapter: Adapter
     private var instances: [UInt8: AdvertisedInstance] = [:]
-    /// Set Advertising.
+    /// The mode of Set Advertising.
     private var mode = AdvertisingMode.off
-    /// Which instance a controller that has only one is advertising, and when the next has its turn.
+    /// The current instance on a controller that has only one, and the time of the next one's turn.
     private var current: UInt8?
     private var rotation: ScheduledEvent?
 
@@ -19,14 +19,14 @@ final class AdapterAdvertising {
 
     private var controller: Controller { adapter.controller }
     var isSettingOn: Bool { mode != .off }
-    /// Those that Read Advertising Features lists: the kernel leaves out numbers above the number of instances.
+    /// The instances that Read Advertising Features lists: the kernel omits numbers above the number of instances.
     private var listedNumbers: [UInt8] { instances.keys.filter { $0 <= instances.count }.sorted() }
     private var numbers: [UInt8] { instances.filter { !$0.value.isPending }.keys.sorted() }
 
     private var isExtended: Bool { controller.configuration.features.advertisingFamily == .extended }
     private var maximumInstances: UInt8 { isExtended ? max(1, controller.configuration.advertisingSetCount) : 3 }
     private var maximumLength: Int { isExtended ? 251 : 31 }
-    /// The kernel's own advertising interval, 1.28 s.
+    /// The kernel's default advertising interval, 1.28 s.
     private static let defaultInterval: UInt32 = 0x0800
     private static let defaultDuration = Duration.seconds(2)
 
@@ -114,7 +114,7 @@ final class AdapterAdvertising {
         start(number)
     }
 
-    // MARK: Two commands
+    // MARK: Extended commands
 
     private func begin(_ wanted: ExtendedAdvertisingInstanceParameters, for request: ManagementRequest) {
         guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
@@ -122,7 +122,7 @@ final class AdapterAdvertising {
         guard adapter.isRunning else { return request.fail(.rejected) }
         let before = instances[wanted.instance]
         before?.timer?.cancel()
-        // One that is there stays there with its data, and nobody is told of it again.
+        // An existing instance keeps its data, and no event reports it again.
         var instance = AdvertisedInstance(
             flags: wanted.flags, duration: wanted.duration ?? 0, intervals: wanted.intervals,
             transmitPower: wanted.transmitPower, data: before?.data ?? [], scanResponse: before?.scanResponse ?? [],
@@ -182,8 +182,8 @@ final class AdapterAdvertising {
         }
     }
 
-    /// Powering off takes away the instances of a controller that has sets, before the adapter is off; those of others are
-    /// there again when it is back.
+    /// Removes the instances of a controller with advertising sets before the adapter is off; those of other
+    /// controllers are restored when it is back.
     func powerOff() {
         if isExtended { removeAll() }
     }
@@ -197,7 +197,7 @@ final class AdapterAdvertising {
 
     // MARK: On the air
 
-    /// Advertises everything that is there, as after powering on and after a link.
+    /// Starts all instances, after powering on and after a link.
     func resume() {
         guard adapter.isRunning, adapter.settings.isLEEnabled else { return }
         if isExtended {
@@ -282,7 +282,7 @@ final class AdapterAdvertising {
         rotation = adapter.world.schedule(after: duration) { [weak self] in self?.rotate() }
     }
 
-    /// Shows other addresses in what is advertised.
+    /// Changes the private addresses of the advertising.
     func renewAddresses() {
         guard isExtended else {
             guard controller.advertising.isLegacyEnabled else { return }
@@ -293,7 +293,7 @@ final class AdapterAdvertising {
         applySetAdvertising()
     }
 
-    /// Gives the next instance its turn on a controller that can advertise only one.
+    /// Starts the turn of the next instance on a controller that can advertise only one.
     private func rotate() {
         let numbers = numbers
         guard adapter.isRunning, let first = numbers.first else { return }

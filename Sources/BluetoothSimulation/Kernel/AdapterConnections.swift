@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// An adapter's links and the attempts at them, which its controller tells of.
+/// An adapter's links and connection attempts, with the controller's events about them.
 final class AdapterConnections: ControllerHost {
     private unowned let adapter: Adapter
     private(set) var all: [HostConnection] = []
@@ -25,7 +25,7 @@ final class AdapterConnections: ControllerHost {
         all.first { $0.peer == peer }
     }
 
-    /// Looks for a peer from now on, to connect to it.
+    /// Starts to search for a peer to connect to.
     func add(_ connection: HostConnection) {
         all.append(connection)
         updatePassiveScan()
@@ -38,9 +38,9 @@ final class AdapterConnections: ControllerHost {
         adapter.kernel.rawSockets.offer(event, of: adapter.index)
     }
 
-    // MARK: Looking for peers
+    // MARK: Searching for peers
 
-    /// Looks for those that are to be connected to, or stops looking (`hci_update_passive_scan`).
+    /// Starts or stops the passive scan for devices to connect to (`hci_update_passive_scan`).
     func updatePassiveScan() {
         guard adapter.isRunning, !adapter.discovery.isFinding, !isInitiating else { return }
         let candidates = adapter.devices.autoConnected.filter { connection(with: $0) == nil }
@@ -49,19 +49,19 @@ final class AdapterConnections: ControllerHost {
         guard !wanted.isEmpty else { return }
         for entry in controller.acceptList.entries { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
         for peer in wanted { adapter.perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
-        // A device that hides behind changing addresses cannot be put on a list.
+        // A device with private addresses cannot be on the accept list.
         let isListEnough = !wanted.contains { adapter.keys.hasIdentityResolvingKey(of: $0) }
         adapter.startScan(
             .passive, interval: 0x60, window: 0x60, policy: isListEnough ? .acceptList : .all, filtersDuplicates: true)
     }
 
-    /// After a link has come about, or has not: looks for others, and goes on with a discovery.
+    /// Resumes searching and discovery after an attempt has succeeded or failed.
     private func resumeScanning() {
         adapter.discovery.resume()
         updatePassiveScan()
     }
 
-    // MARK: Making links
+    // MARK: Creating links
 
     func heard(_ address: BluetoothAddress, _ advertiser: Advertiser, isResponse: Bool, rssi: Int8) {
         let peer = adapter.keys.identity(of: advertiser) ?? address
@@ -72,7 +72,7 @@ final class AdapterConnections: ControllerHost {
         }
         guard let connection = all.first(where: { $0.state == .searching && $0.peer == peer }) else { return }
         connection.beginInitiation(HostConnection.Advertised(address: address, data: advertiser.advertisement.data))
-        // The event is still being handled; the kernel's commands follow it.
+        // The event is still being processed; the kernel's commands follow it.
         world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating, adapter.isRunning else { return }
             adapter.discovery.interruptScan()
@@ -114,7 +114,7 @@ final class AdapterConnections: ControllerHost {
             all.append(connection)
         }
         connection.linked(end)
-        // The link is used once the features are known; until then it may still turn out not to be established.
+        // The link is used once the features are known; until then it may still fail to be established.
         adapter.perform(.leReadRemoteFeatures(end.handle))
         resumeScanning()
     }
@@ -128,7 +128,7 @@ final class AdapterConnections: ControllerHost {
         if connection.isCentral, !adapter.devices.autoConnected.contains(connection.peer) { connection.dropIfUnused() }
     }
 
-    /// The newest listener of each fixed channel gets its channel of a new link, unless there is one already.
+    /// Gives the newest listener of each fixed channel its channel of a new link, unless there is one already.
     private func acceptFixedChannels(_ connection: HostConnection, _ end: LinkEnd) {
         for listener in adapter.kernel.l2cap.listeners(of: adapter) {
             guard case .fixed = listener.channel, !connection.channels.has(listener.channel) else { continue }
@@ -175,7 +175,7 @@ final class AdapterConnections: ControllerHost {
         completion(.accepted(answer))
     }
 
-    /// The kernel does as the peripheral wants, if it makes sense, and tells who might keep it for the next time.
+    /// The kernel grants valid parameters, and notifies programs, which may store them for the next connection.
     func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
         guard let connection = connection(of: end), connection.isCentral, parameters.isValid else { return }
         adapter.send(
@@ -216,7 +216,7 @@ final class AdapterConnections: ControllerHost {
         adapter.advertising.resume()
     }
 
-    /// Gives up an attempt; its sockets end with `error`.
+    /// Cancels an attempt; its sockets end with `error`.
     func cancel(_ connection: HostConnection, error: ErrorNumber) {
         if connection.cancelInitiation(), controller.initiator.isConnecting {
             adapter.perform(.leCreateConnectionCancel)
@@ -224,18 +224,18 @@ final class AdapterConnections: ControllerHost {
         remove(connection, error: error)
     }
 
-    /// Forgets a link or an attempt; its sockets end with `error`.
+    /// Removes a link or an attempt; its sockets end with `error`.
     private func remove(_ connection: HostConnection, error: ErrorNumber) {
         all.removeAll { $0 === connection }
         connection.ended(with: error)
-        // The end of a link stops nobody's scan unless the peer is to be looked for (`hci_disconn_complete_evt`).
+        // The end of a link interrupts no scan unless the peer must be searched for (`hci_disconn_complete_evt`).
         let isLookedFor = !connection.isReported || adapter.devices.autoConnected.contains(connection.peer)
         if isLookedFor { resumeScanning() } else { adapter.discovery.resume() }
     }
 
-    /// Ends all links because the adapter is about to be powered off, which the controller tells after `delay`.
+    /// Ends all links because the adapter is about to be powered off, which the controller reports after `delay`.
     ///
-    /// The kernel does not wait for the controller's word on them, and the adapter counts as up meanwhile.
+    /// The kernel does not wait for the controller's events, and the adapter counts as up meanwhile.
     func sayGoodbye(after delay: Duration) {
         for connection in all {
             guard let end = connection.end else { continue }

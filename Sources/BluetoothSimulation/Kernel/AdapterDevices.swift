@@ -3,12 +3,12 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// The devices that programs have told an adapter of, and the commands about single devices.
+/// The devices that programs have added to an adapter, and the commands about single devices.
 final class AdapterDevices {
     private unowned let adapter: Adapter
-    /// Those the kernel keeps a link to by itself.
+    /// The devices to which the kernel connects automatically.
     private(set) var autoConnected: [BluetoothAddress] = []
-    /// Those of Add Device, whatever for.
+    /// The devices of Add Device, with any action.
     private var added: [ManagementAddress] = []
 
     init(adapter: Adapter) {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// An adapter's side of pairings: what it brings to them, what it asks its programs, and what they command.
+/// An adapter's side of pairings: its features, the questions to its programs, and their commands.
 final class AdapterPairing: PairingParty {
     private unowned let adapter: Adapter
 
@@ -17,7 +17,7 @@ final class AdapterPairing: PairingParty {
         let settings = adapter.settings
         return PairingFeatures(
             ioCapability: settings.ioCapability,
-            // The kernel asks for protection whenever its user could give it.
+            // The kernel requests MITM protection whenever its user interface allows it.
             requiresProtection: level >= .high || settings.ioCapability != .noInputNoOutput,
             hasSecureConnections: settings.secureConnections != .off,
             needsSecureConnections: settings.secureConnections == .only,

@@ -3,19 +3,19 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// Whether an adapter hides its address, and behind which ones.
+/// The privacy of an adapter: whether it is on, and the private addresses.
 final class AdapterPrivacy {
     private unowned let adapter: Adapter
     private(set) var mode = PrivacyMode.off
     private var key = SecurityKey.zero
-    /// The address of connections, scans and legacy advertising; nil where the next use makes one.
+    /// The address of connections, scans and legacy advertising; nil if the next use generates one.
     private var address: BluetoothAddress?
-    /// Those of advertising sets, by the numbers of their instances.
+    /// The addresses of advertising sets, by their instance numbers.
     private var advertised: [UInt8: BluetoothAddress] = [:]
-    /// When they have been used for long enough.
+    /// The expiry of the addresses.
     private var expiry: ScheduledEvent?
 
-    /// How long the kernel uses a private address (`HCI_DEFAULT_RPA_TIMEOUT`).
+    /// The lifetime of a private address in the kernel (`HCI_DEFAULT_RPA_TIMEOUT`).
     private static let addressTime = Duration.seconds(900)
 
     init(adapter: Adapter) {
@@ -35,13 +35,13 @@ final class AdapterPrivacy {
         }
     }
 
-    /// The adapter is on.
+    /// Handles powering on.
     func begin() {
         controller.identityResolvingKey =
             mode == .off ? nil : IdentityResolvingKey(address: adapter.identityAddress, value: key)
     }
 
-    /// The adapter goes off; it comes back with other addresses.
+    /// Handles powering off; the adapter comes back with other addresses.
     func end() {
         expiry?.cancel()
         (address, advertised) = (nil, [:])
@@ -49,7 +49,8 @@ final class AdapterPrivacy {
 
     // MARK: Addresses
 
-    /// Whether an instance shows a private address: in limited privacy not while the adapter can be found and bonded with.
+    /// Whether an instance uses a private address: in limited privacy not while the adapter is discoverable and
+    /// bondable.
     func usesPrivateAddress(_ flags: AdvertisingInstanceFlags) -> Bool {
         switch mode {
         case .off: false
@@ -63,7 +64,7 @@ final class AdapterPrivacy {
         usesPrivateAddress(flags) || adapter.identityAddress.kind == .random ? .random : .public
     }
 
-    /// Gives the controller the private address of what is about to begin, unless it uses one already.
+    /// Sets the controller's private address for the next procedure, unless it uses one already.
     func updateRandomAddress() {
         guard mode != .off, !controller.scanner.isEnabled, !controller.advertising.isLegacyEnabled else { return }
         let address = address ?? makeAddress()

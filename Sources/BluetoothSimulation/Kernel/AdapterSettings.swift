@@ -2,7 +2,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// What programs have switched on and told an adapter.
+/// The settings that programs have made on an adapter.
 final class AdapterSettings {
     private unowned let adapter: Adapter
     private(set) var isLEEnabled: Bool
@@ -83,7 +83,7 @@ final class AdapterSettings {
         }
     }
 
-    /// Changes settings, answers with all of them, and tells the others if any is different.
+    /// Changes settings, answers with all of them, and notifies the other sockets if any has changed.
     func change(_ request: ManagementRequest, _ body: () -> Void) {
         let before = current
         body()
@@ -91,7 +91,7 @@ final class AdapterSettings {
         if current != before { changed(skipping: request.socket) }
     }
 
-    /// Tells everybody but the one whose command it was.
+    /// Notifies all sockets but the one that sent the command.
     func changed(skipping skipped: ManagementSocketState? = nil) {
         adapter.send(.newSettings(current), skipping: skipped)
     }

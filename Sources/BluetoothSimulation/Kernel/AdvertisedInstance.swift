@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// An advertising instance, as a program has described it.
+/// An advertising instance with a program's parameters and data.
 struct AdvertisedInstance {
     var flags: AdvertisingInstanceFlags
     var duration: UInt16 = 0
@@ -11,11 +11,12 @@ struct AdvertisedInstance {
     var transmitPower: Int8?
     var data: [UInt8] = []
     var scanResponse: [UInt8] = []
-    /// Begun with parameters, but without data.
+    /// Whether it has parameters but no data yet.
     var isPending = false
     var timer: ScheduledEvent?
 
-    /// Whether every structure ends where its length says and none is the kernel's to write (`tlv_data_is_valid`).
+    /// Whether every structure ends where its length indicates and none is reserved to the kernel
+    /// (`tlv_data_is_valid`).
     static func isWellFormed(
         _ data: [UInt8], _ flags: AdvertisingInstanceFlags, isScanResponse: Bool
     ) -> Bool {
@@ -35,9 +36,9 @@ struct AdvertisedInstance {
         return true
     }
 
-    // MARK: What the kernel adds
+    // MARK: Data that the kernel adds
 
-    /// What is advertised: its data with what the kernel adds.
+    /// The advertising data: the program's with the kernel's additions.
     func advertisingData(isBREDREnabled: Bool) -> [UInt8] {
         var bits: UInt8 = 0
         if flags.contains(.limitedDiscoverable) { bits |= 0x01 }
@@ -52,7 +53,7 @@ struct AdvertisedInstance {
         return data
     }
 
-    /// What scanners are answered: its scan response with what the kernel adds.
+    /// The scan response data: the program's with the kernel's additions.
     func scanResponseData(localName: String, maximumLength: Int) -> [UInt8] {
         var data = scanResponse
         if flags.contains(.localName) {

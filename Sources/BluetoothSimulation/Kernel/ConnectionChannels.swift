@@ -1,13 +1,13 @@
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// The L2CAP sockets of a link, which take turns at its controller, and what closed ones left behind.
+/// The L2CAP sockets of a link, which take turns at its controller, and the unsent packets of closed ones.
 final class ConnectionChannels {
     private unowned let adapter: Adapter
     /// Oldest first.
     private(set) var sockets: [L2CAPSocketState] = []
     private var unsent: [LinkMessage] = []
-    /// Whose turn it is to send.
+    /// The socket whose turn it is to send.
     private var turn = 0
 
     init(adapter: Adapter) {
@@ -23,14 +23,14 @@ final class ConnectionChannels {
         sockets.append(socket)
     }
 
-    /// Forgets a socket; false when it is not one of them.
+    /// Removes a socket; false when it is not one of them.
     func remove(_ socket: L2CAPSocketState) -> Bool {
         guard let index = sockets.firstIndex(where: { $0 === socket }) else { return false }
         sockets.remove(at: index)
         return true
     }
 
-    /// Takes over what a socket that was closed has still to send, and tells the other side of its end.
+    /// Takes over the unsent packets of a closed socket, and informs the other side of its end.
     func finish(_ socket: L2CAPSocketState, over end: LinkEnd) {
         let key = socket.key
         while let message = socket.takeLast() { unsent.append(message) }
@@ -39,7 +39,7 @@ final class ConnectionChannels {
         }
     }
 
-    /// Moves packets from sockets to the controller as long as it takes them, each socket in turn.
+    /// Passes packets from the sockets to the controller as long as it has room, each socket in turn.
     func pump(over end: LinkEnd) {
         while end.hasRoom, !unsent.isEmpty {
             let message = unsent.removeFirst()
@@ -56,7 +56,7 @@ final class ConnectionChannels {
         for socket in sockets { socket.writabilityChanged() }
     }
 
-    /// The link is down: what was left behind is lost.
+    /// Drops the unsent packets of closed sockets: the link is down.
     func dropUnsent() {
         adapter.world.statistics.packetsLostWithLink += unsent.count
         unsent = []

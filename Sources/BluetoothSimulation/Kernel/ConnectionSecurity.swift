@@ -3,43 +3,43 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// How the kernel protects one link: what was asked for, the pairing that is going on, and what came of it.
+/// The security of one link in the kernel: the requested level, the pairing in progress, and the result.
 final class ConnectionSecurity {
     private unowned let connection: HostConnection
     private(set) var pairing: Pairing?
-    /// Whether the link ends because it could not be protected.
+    /// Whether the link ends because it could not be secured.
     private(set) var hasFailed = false
-    /// A program waits for a pairing to end.
+    /// The completion of a program's Pair Device.
     private var onPaired: ((ManagementStatus) -> Void)?
-    /// What to raise the link to as soon as it is up.
+    /// The level to raise the link to as soon as it is up.
     private var wantedLevel: SecurityLevel?
 
     init(connection: HostConnection) {
         self.connection = connection
     }
 
-    /// Whether a program waits for a pairing to end.
+    /// Whether a program waits for a pairing.
     var isAwaited: Bool { onPaired != nil }
 
-    // MARK: Beginning
+    // MARK: Starting
 
-    /// Pairs, as soon as the link is up, and tells how it ended.
+    /// Pairs, as soon as the link is up, and passes the result to `completion`.
     func pair(_ completion: @escaping (ManagementStatus) -> Void) {
         onPaired = completion
         if connection.state == .connected { raise(to: .medium) } else { wantedLevel = .medium }
     }
 
-    /// The link is up: begins what was asked for before.
+    /// Starts the requested procedures: the link is up.
     func linkReady() {
         guard let level = wantedLevel.take() else { return }
         raise(to: level)
     }
 
-    /// Raises the link's protection: with a key if there is a good one, else by pairing.
+    /// Raises the link's security: with a sufficient stored key, else by pairing.
     func raise(to level: SecurityLevel) {
         guard let end = connection.end, pairing == nil else { return }
         guard connection.isCentral else {
-            // A peripheral can only ask.
+            // A peripheral can only request it.
             end.send(.procedure { end.other.party?.securityRequested(level, on: end.other) })
             return
         }
@@ -53,14 +53,14 @@ final class ConnectionSecurity {
         pairing.begin()
     }
 
-    /// The peer has begun to pair.
+    /// Handles a pairing that the peer has started.
     func respond(to pairing: Pairing) {
         self.pairing = pairing
     }
 
-    // MARK: Keys from before
+    // MARK: Stored keys
 
-    /// Starts encryption with a key from before; the peripheral has to have the same one.
+    /// Starts encryption with a stored key; the peripheral must have the same one.
     private func encrypt(with key: LongTermKey, over end: LinkEnd) {
         end.send(
             .procedure {
@@ -77,7 +77,7 @@ final class ConnectionSecurity {
             })
     }
 
-    /// The peer does not know the key: the kernel ends the link, and no event of its own tells of it.
+    /// Handles a peer without the key: the kernel ends the link, without an event of its own.
     private func encryptionFailed() {
         guard let end = connection.end else { return }
         connection.adapter.controller.emit(
@@ -87,7 +87,7 @@ final class ConnectionSecurity {
 
     // MARK: Ending
 
-    /// The pairing is over.
+    /// Handles the end of the pairing.
     func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
         self.pairing = nil
         switch outcome {
@@ -108,20 +108,20 @@ final class ConnectionSecurity {
         complete(.authenticationFailed)
     }
 
-    /// The program that waits has given up.
+    /// Cancels the program's wait.
     func cancel() {
         complete(.cancelled)
         fail()
     }
 
-    /// Ends the link because it could not be protected.
+    /// Ends the link because it could not be secured.
     private func fail() {
         hasFailed = true
         guard let end = connection.end else { return }
         connection.adapter.perform(.disconnect(end.handle, reason: .authenticationFailure))
     }
 
-    /// The link is down, or the attempt was given up.
+    /// Handles the end of the link or of the attempt.
     func linkEnded() {
         pairing?.linkEnded()
         pairing = nil
@@ -136,7 +136,7 @@ final class ConnectionSecurity {
 
     private func store(_ made: PairingKeys, _ end: LinkEnd) {
         let adapter = connection.adapter
-        // The identity comes before the key, which then names it.
+        // The identity is distributed before the key, which then names it.
         if adapter.keys.exchangesIdentities, let identity = end.other.side.node.identityResolvingKey {
             let air = connection.peer
             adapter.keys.store(identity)
@@ -147,8 +147,8 @@ final class ConnectionSecurity {
         }
         let isStored = made.isBonded && connection.peer.randomKind != .resolvablePrivate
         if end.other.party?.signs == true, made.isBonded { sendSignatureKeys(made, isStored: isStored) }
-        // Secure Connections make one key for both sides out of what they know. In legacy pairing each hands one out for
-        // either role, and none to keep nothing.
+        // Secure Connections derives one key for both sides. In legacy pairing each side distributes one for either
+        // role, and none without bonding.
         let roles = made.kind.isSecureConnections ? [connection.isCentral] : made.isBonded ? [false, true] : []
         let keys = roles.map { isCentral in
             LongTermKey(

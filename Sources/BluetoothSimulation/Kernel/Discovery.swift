@@ -3,20 +3,21 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// An adapter's discovery: what programs look for, and what the kernel takes for it.
+/// An adapter's discovery: the one that programs started, and the one that the kernel believes in.
 final class Discovery {
     private unowned let adapter: Adapter
     private var search: Search?
-    /// What was looked for last; the kernel never forgets it.
+    /// The types of the last discovery; the kernel never resets them.
     private var lastTypes: ManagementAddressTypes = []
-    /// The kernel takes somebody's active scan for a discovery, and goes on doing so when the scan is over.
+    /// Whether the kernel takes another program's active scan for a discovery, which it continues to believe after the
+    /// scan.
     private var isImagined = false
-    /// Whether the last parameters of a scan were those of an active one, as the kernel sees it.
+    /// Whether the last scan parameters were active, as the kernel sees it.
     private var isActive = false
-    /// The scan is ended to make a connection, which ends the discovery.
+    /// Whether the scan was interrupted for a connection, which ends the discovery.
     private var isInterrupted = false
 
-    /// What Start Discovery has begun.
+    /// The discovery started by a program.
     private struct Search {
         var rssiThreshold: Int8?
         var isForServices: Bool
@@ -32,14 +33,14 @@ final class Discovery {
         var isConnectable: Bool
     }
 
-    /// How long the kernel's discovery lasts.
+    /// The duration of the kernel's discovery.
     private static let duration = Duration.milliseconds(10_240)
 
     init(adapter: Adapter) {
         self.adapter = adapter
     }
 
-    /// Whether the kernel thinks that one is going on.
+    /// Whether the kernel believes that a discovery is running.
     var isFinding: Bool { search != nil || isImagined }
 
     // MARK: Commands
@@ -48,7 +49,7 @@ final class Discovery {
         switch command {
         case .startDiscovery(let types): start(types, for: request)
         case .startServiceDiscovery(let types, let threshold, _):
-            // Which services an advertiser has is for the program above to see; the kernel's filter lets through more.
+            // The program filters for services; the kernel's filter passes more.
             start(types, for: request, isForServices: true, rssiThreshold: threshold)
         case .stopDiscovery(let types):
             guard isFinding else { return request.complete(.discovery(types), status: .rejected) }
@@ -99,7 +100,7 @@ final class Discovery {
 
     // MARK: The scan
 
-    /// What the kernel makes of a command about the scanner, whoever sent it (`hci_cc_le_set_scan_enable`).
+    /// The kernel's reaction to a scan command from any program (`hci_cc_le_set_scan_enable`).
     func scanChanged(by command: HCICommand, _ status: HCIStatus) {
         guard status.isSuccess else { return }
         switch command {
@@ -123,19 +124,19 @@ final class Discovery {
             isImagined = false
             adapter.send(.discovering(lastTypes, isDiscovering: false))
         } else {
-            // Switched off by hand, a discovery does not end any more by itself.
+            // Disabled by a raw command, a discovery no longer ends automatically.
             search?.timer?.cancel()
         }
     }
 
-    /// Ends whatever scan is on, to make a connection.
+    /// Ends any scan, to create a connection.
     func interruptScan() {
         isInterrupted = adapter.controller.scanner.isEnabled
         adapter.stopScan()
         isInterrupted = false
     }
 
-    /// Goes on after a connection attempt has stopped the scan.
+    /// Resumes after a connection attempt has stopped the scan.
     func resume() {
         guard search != nil, adapter.isRunning, !adapter.controller.scanner.isEnabled,
             !adapter.connections.isInitiating
@@ -145,7 +146,7 @@ final class Discovery {
 
     // MARK: Devices
 
-    /// An advertisement was reported.
+    /// Receives a reported advertisement.
     func heard(_ address: BluetoothAddress, _ advertisement: SimulatedAdvertisement, isResponse: Bool, rssi: Int8) {
         guard let search else { return }
         if isResponse, let first = search.waiting, first.address == address {

@@ -9,9 +9,9 @@ final class HCISocketState: SocketState {
     private weak var adapter: Adapter?
     private var filter = HCISocketFilter(packetTypes: 0, events: 0)
 
-    /// What the kernel lets through to those without CAP_NET_RAW, whatever they ask for.
+    /// The events that the kernel passes to sockets without CAP_NET_RAW, whatever their filter.
     private static let unprivilegedEvents: UInt64 = 0x0000_B00C_1000_D9FE
-    /// The commands it lets them send: none that change anything.
+    /// The commands that such sockets may send: none that change anything.
     private static let unprivilegedCommands: Set<HCIOpcode> = [
         .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBufferSize,
         .readBDADDR, .readRSSI,
@@ -55,7 +55,7 @@ final class HCISocketState: SocketState {
         return .sent
     }
 
-    /// Passes a packet on if the filter lets it.
+    /// Delivers a packet if the filter passes it.
     func offer(_ packet: [UInt8]) {
         guard packet.count >= 2, filter.packetTypes >> UInt32(packet[0] & 31) & 1 == 1 else { return }
         if packet[0] == HCIPacketType.event.rawValue {
@@ -65,7 +65,7 @@ final class HCISocketState: SocketState {
         if !deliver(packet) { world.statistics.eventOverflows += 1 }
     }
 
-    /// The command that a Command Complete or Command Status answers.
+    /// The opcode of the command that a Command Complete or Command Status answers.
     private static func answeredOpcode(_ packet: [UInt8]) -> UInt16? {
         switch try? HCIEvent(decoding: packet.span.bytes) {
         case .commandComplete(let event): return event.opcode.rawValue
@@ -75,7 +75,7 @@ final class HCISocketState: SocketState {
     }
 }
 
-/// A kernel's raw sockets, also of adapters that are gone.
+/// A kernel's raw sockets, including those of removed adapters.
 final class RawSockets {
     private var sockets: [HCISocketState] = []
 
@@ -89,12 +89,12 @@ final class RawSockets {
 
     func hasOne(of adapter: UInt16) -> Bool { sockets.contains { $0.index == adapter } }
 
-    /// Shows a packet of an adapter to all but the one that sent it.
+    /// Delivers a packet of an adapter to all sockets but the sender.
     func offer(_ packet: [UInt8], of adapter: UInt16, except sender: HCISocketState? = nil) {
         for socket in sockets where socket.index == adapter && socket !== sender { socket.offer(packet) }
     }
 
-    /// An adapter is gone.
+    /// Ends the sockets of a removed adapter.
     func fail(of adapter: UInt16) {
         for socket in sockets where socket.index == adapter { socket.fail(KernelError("recv", .brokenPipe)) }
     }

@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothHCI
 
 extension HCIStatus {
-    /// The number a socket is told for a link that ended for this reason (`bt_to_errno`).
+    /// The error number of a socket whose link ended for this reason (`bt_to_errno`).
     var errorNumber: ErrorNumber {
         switch rawValue {
         case 0x01: return ErrorNumber(rawValue: 56)  // EBADRQC

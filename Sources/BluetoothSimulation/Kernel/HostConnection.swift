@@ -3,14 +3,14 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// The kernel's view of one link, from the first wish for it to its end (`hci_conn` with its `l2cap_conn`).
+/// A link in the kernel, from the first request for it to its end (`hci_conn` with its `l2cap_conn`).
 final class HostConnection {
     enum State {
         /// Waiting for an advertisement of the peer.
         case searching
         /// The controller is connecting.
         case initiating
-        /// Linked; the peer's features are being asked for.
+        /// The link is up; the peer's features are being read.
         case establishing
         /// In use.
         case connected
@@ -18,14 +18,14 @@ final class HostConnection {
     }
 
     unowned let adapter: Adapter
-    /// The address the kernel knows the peer by: the one on the air, or after bonding its identity.
+    /// The kernel's address of the peer: the one on the air, or after bonding its identity.
     var peer: BluetoothAddress
     let isCentral: Bool
     private(set) var state = State.searching
     private(set) var end: LinkEnd?
     let channels: ConnectionChannels
     private(set) lazy var security = ConnectionSecurity(connection: self)
-    /// What the peer was advertising when it was connected to.
+    /// The peer's advertisement that was connected to.
     private(set) var advertised: Advertised
     /// Whether Device Connected was sent for it.
     private(set) var isReported = false
@@ -34,21 +34,21 @@ final class HostConnection {
     private var ending = Ending()
 
     struct Advertised {
-        /// The address on the air, where the peer hides its own behind it.
+        /// The address on the air, if the peer uses a private one.
         var address: BluetoothAddress
         var data: [UInt8] = []
     }
 
     private struct Ending {
-        /// Whether a program has asked for the link to be ended.
+        /// Whether a program has requested the link's end.
         var isRequested = false
-        /// A program waits for the end.
+        /// The completion of the program's request.
         var onEnd: (() -> Void)?
     }
 
-    /// How long a link, or an attempt at one, outlives the last that used it.
+    /// The time for which a link or an attempt without sockets is kept.
     private static let dropDelay = Duration.seconds(2)
-    /// How long the kernel tries to connect.
+    /// The kernel's time limit of an attempt.
     private static let initiationTime = Duration.seconds(20)
 
     init(adapter: Adapter, peer: BluetoothAddress, isCentral: Bool) {
@@ -61,22 +61,22 @@ final class HostConnection {
 
     // MARK: Connecting
 
-    /// The peer was heard: it is being connected to from now on.
+    /// Starts to connect: the peer has advertised.
     func beginInitiation(_ advertised: Advertised) {
         self.advertised = advertised
         state = .initiating
     }
 
-    /// Gives the attempt up after so long as the kernel does.
+    /// Schedules the kernel's time limit of the attempt.
     func limitInitiation() {
         initiationTimer = adapter.world.schedule(after: Self.initiationTime) { [weak self] in
             guard let self, state == .initiating else { return }
-            // Directed advertising that nobody answered ends with another reason than connecting.
+            // Unanswered directed advertising ends with another error than connecting.
             adapter.connections.cancel(self, error: adapter.advertising.isSettingOn ? .hostDown : .timedOut)
         }
     }
 
-    /// Gives up an attempt; says whether there was one.
+    /// Cancels an attempt; returns whether there was one.
     func cancelInitiation() -> Bool {
         initiationTimer?.cancel()
         guard state == .initiating else { return false }
@@ -84,7 +84,7 @@ final class HostConnection {
         return true
     }
 
-    /// The link is there; it is used once the peer's features are known.
+    /// Records that the link is up; it is used once the peer's features are known.
     func linked(_ end: LinkEnd) {
         initiationTimer?.cancel()
         self.end = end
@@ -98,20 +98,20 @@ final class HostConnection {
                     data: data.span.bytes)))
     }
 
-    /// The link is in use from now on.
+    /// Records that the link is in use.
     func established() {
         state = .connected
     }
 
     // MARK: Channels
 
-    /// Moves packets from sockets to the controller as long as it takes them.
+    /// Passes packets from the sockets to the controller as long as it has room.
     func pump() {
         guard let end, state == .connected else { return }
         channels.pump(over: end)
     }
 
-    /// A socket was closed by its program.
+    /// Handles a socket that its program has closed.
     func close(_ socket: L2CAPSocketState) {
         guard channels.remove(socket) else { return }
         if let end, state == .connected {
@@ -121,14 +121,14 @@ final class HostConnection {
         dropIfUnused()
     }
 
-    /// The peer has closed the channel of a socket.
+    /// Handles a channel that the peer has closed.
     func closed(_ socket: L2CAPSocketState) {
         _ = channels.remove(socket)
         socket.fail(KernelError("recv", .connectionReset))
         dropIfUnused()
     }
 
-    /// Ends the link, or the attempt, after a while without sockets.
+    /// Ends the link or the attempt after a delay without sockets.
     func dropIfUnused() {
         guard channels.isEmpty else { return }
         dropTimer?.cancel()
@@ -150,24 +150,24 @@ final class HostConnection {
 
     // MARK: Ending
 
-    /// A program asks for the link to be ended, and waits; false when one has asked already.
+    /// Requests the link's end for a program; false when one has requested it already.
     func requestEnd(_ completion: @escaping () -> Void) -> Bool {
         guard !ending.isRequested else { return false }
         ending = Ending(isRequested: true, onEnd: completion)
         return true
     }
 
-    /// Calls `completion` when it has ended.
+    /// Calls `completion` when the link has ended.
     func whenEnded(_ completion: @escaping () -> Void) {
         ending.onEnd = completion
     }
 
-    /// The controller says that the link is down.
+    /// Handles the controller's report of the link's end.
     func linkLost() {
         end = nil
     }
 
-    /// The link is down, or the attempt was given up.
+    /// Handles the end of the link, or of the attempt.
     func ended(with error: ErrorNumber) {
         state = .ended
         dropTimer?.cancel()
@@ -178,14 +178,14 @@ final class HostConnection {
         ending.onEnd.take()?()
     }
 
-    /// The adapter goes down or away, and takes the link with it, which the controller tells after `delay`.
+    /// Handles the adapter's power-off or removal, which the controller reports after `delay`.
     func adapterGone(_ error: ErrorNumber, after delay: Duration = .zero) {
         guard state != .ended else { return }
         let end = end
         self.end = nil
         ended(with: error)
         reportDisconnected(.connectionTerminatedByLocalHost)
-        // Switched off, the kernel says good-bye; pulled out, it cannot.
+        // Powered off, the kernel terminates the link; unplugged, it cannot.
         guard let end, !adapter.power.isLeaving else { return }
         let disconnect = {
             end.link.end(
@@ -195,7 +195,7 @@ final class HostConnection {
         if delay == .zero { disconnect() } else { adapter.world.schedule(after: delay, disconnect) }
     }
 
-    /// Tells programs of the end of a link that they were told of.
+    /// Reports the end of a link that was reported to programs.
     func reportDisconnected(_ reason: HCIStatus) {
         guard isReported else { return }
         let told: ManagementDisconnectReason

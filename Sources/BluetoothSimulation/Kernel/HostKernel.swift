@@ -3,14 +3,14 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// What a process may do with the simulated kernel, and what else runs on the machine.
+/// The privileges of a process on the simulated kernel, and the other software of the machine.
 struct HostConditions {
     var hasNetRaw = true
     var hasNetAdmin = true
     var hasNetBindService = false
     var canWatchRadioSwitches = true
     var hasEnhancedFlowControl = true
-    /// Another program discovers devices.
+    /// Whether another program is discovering devices.
     var isDiscoveryTaken = false
     var isBluetoothDaemonRunning = false
     var socketError: KernelError?
@@ -22,9 +22,9 @@ struct HostConditions {
 final class HostKernel {
     unowned let world: KernelWorld
     var conditions: HostConditions
-    /// In the order in which they were plugged in.
+    /// The adapters in the order in which they were plugged in.
     private(set) var adapters: [Adapter] = []
-    /// How many there have been.
+    /// The number of adapters plugged in so far.
     private(set) var pluggedCount = 0
     let monitor = Monitor()
     let management = ManagementSockets()
@@ -40,14 +40,14 @@ final class HostKernel {
         adapters.first { $0.index == index }
     }
 
-    /// Newest first, as the kernel's list of devices is.
+    /// The adapters, newest first, as in the kernel's list.
     var newestFirst: [Adapter] { adapters.reversed() }
 
     // MARK: Hotplug
 
     @discardableResult
     func plug(_ controller: SimulatedController, address: BluetoothAddress, isSettled: Bool) -> Adapter {
-        // An index stays taken as long as a raw socket of the adapter that had it is open.
+        // An index stays in use as long as a raw socket of its former adapter is open.
         var index: UInt16 = 0
         while adapter(index) != nil || rawSockets.hasOne(of: index) { index += 1 }
         let adapter = Adapter(
@@ -81,7 +81,7 @@ final class HostKernel {
         }
     }
 
-    /// Whether the kernel still looks at an adapter that a socket bound to `source` could use.
+    /// Whether the kernel is still reading an adapter that a socket bound to `source` could use.
     func isSettling(_ source: BluetoothAddress) -> Bool {
         adapters.contains { $0.isSettling && (source.isZero || $0.controller.publicAddress == source) }
     }

@@ -1,14 +1,14 @@
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// A band with machines on it: their kernels, and what programs have open there.
+/// The state of a simulated radio with machines: their kernels, and the sockets of programs.
 final class KernelWorld: World {
     private(set) var kernels: [HostKernel] = []
     private(set) var sockets: [Int: SocketState] = [:]
     private(set) var listeners: [Int: ListenerState] = [:]
     private var radioSwitchWatches: [Int: RadioSwitchWatch] = [:]
 
-    /// Whom a kernel tells that a switch has changed.
+    /// A watch on a kernel's radio switches.
     private struct RadioSwitchWatch {
         unowned let kernel: HostKernel
         let handler: LoopBound<() -> Void>
@@ -24,14 +24,14 @@ final class KernelWorld: World {
         return kernels.count - 1
     }
 
-    /// A controller's own address, or the next that is free.
+    /// A controller's own address, or the next free one.
     func address(for controller: SimulatedController) -> BluetoothAddress {
         if let address = controller.address { return address }
         let count = kernels.reduce(0) { $0 + $1.pluggedCount }
         return BluetoothAddress(0x00AA_0100_0001 + UInt64(count), kind: .public)
     }
 
-    // MARK: What programs have open
+    // MARK: Open sockets
 
     func add(_ socket: SocketState) {
         sockets[socket.identifier] = socket
@@ -55,7 +55,7 @@ final class KernelWorld: World {
         for listener in listeners.sorted(by: { $0.key < $1.key }) { listener.value.close() }
     }
 
-    /// What is open, for whoever wonders why nothing happens.
+    /// The open sockets and listeners, for the report of a stalled simulation.
     var openThings: [String] {
         var all: [String] = []
         for kernel in kernels {
@@ -71,7 +71,7 @@ final class KernelWorld: World {
 
     // MARK: Radio switches
 
-    /// Has `handler` told when a switch of `kernel` changes; returns the number of the watch.
+    /// Adds a watch on the switches of `kernel`; returns its number.
     func watchRadioSwitches(of kernel: HostKernel, _ handler: LoopBound<() -> Void>) -> Int {
         let identifier = makeIdentifier()
         radioSwitchWatches[identifier] = RadioSwitchWatch(kernel: kernel, handler: handler)
@@ -90,7 +90,7 @@ final class KernelWorld: World {
         for identifier in radioSwitchWatches.keys { endRadioSwitchWatch(identifier) }
     }
 
-    /// Tells everybody who follows a machine's switches, one or several changes at once.
+    /// Notifies the watches of a machine's switches; several changes may be reported as one.
     func radioSwitchesChanged(of kernel: HostKernel) {
         for (identifier, watch) in radioSwitchWatches.sorted(by: { $0.key < $1.key }) where watch.kernel === kernel {
             tell(.radioSwitches(identifier))

@@ -3,11 +3,11 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// What the kernel keeps of devices it was told about or has paired with.
+/// The kernel's keys and parameters of devices, loaded or from pairing.
 final class KeyStore {
     private(set) var longTermKeys: [LongTermKey] = []
     private(set) var identityResolvingKeys: [IdentityResolvingKey] = []
-    /// Whether pairing exchanges identities, which it does once Load Identity Resolving Keys or Set Privacy was sent.
+    /// Whether pairing exchanges identities, which it does after Load Identity Resolving Keys or Set Privacy.
     private(set) var exchangesIdentities = false
     private var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
 
@@ -16,7 +16,7 @@ final class KeyStore {
     func perform(_ command: ManagementCommand, for request: ManagementRequest) {
         switch command {
         case .loadLongTermKeys(let keys):
-            // One that cannot be refuses the whole list.
+            // One invalid key refuses the whole list.
             guard keys.allSatisfy({ $0.address.isIdentity && $0.encryptionSize <= 16 }) else {
                 return request.fail(.invalidParameters)
             }
@@ -33,7 +33,7 @@ final class KeyStore {
         request.complete()
     }
 
-    /// Pairing exchanges identities from now on.
+    /// Makes pairing exchange identities from now on.
     func exchangeIdentities() {
         exchangesIdentities = true
     }
@@ -50,7 +50,7 @@ final class KeyStore {
         longTermKeys += keys
     }
 
-    /// Forgets a device's keys; false when there are none.
+    /// Removes a device's keys; false when there are none.
     func forget(_ peer: BluetoothAddress) -> Bool {
         let hadKeys = longTermKeys.contains { $0.address == peer } || hasIdentityResolvingKey(of: peer)
         longTermKeys.removeAll { $0.address == peer }
@@ -58,7 +58,7 @@ final class KeyStore {
         return hadKeys
     }
 
-    /// What to connect to a device with.
+    /// The parameters for connecting to a device.
     func parameters(for peer: BluetoothAddress) -> LEConnectionParameters {
         guard let known = connectionParameters[peer] else {
             return LEConnectionParameters(
@@ -78,7 +78,7 @@ final class KeyStore {
         identityResolvingKeys.contains { $0.address == peer }
     }
 
-    /// Whose advertisement it is, where its address is private and its key is known.
+    /// The identity of an advertiser, if its address is private and its key is stored.
     func identity(of advertiser: Advertiser) -> BluetoothAddress? {
         guard advertiser.address.randomKind == .resolvablePrivate else { return nil }
         return identity(of: advertiser.node)
@@ -98,7 +98,7 @@ final class KeyStore {
 extension LongTermKey.Kind {
     var isSecureConnections: Bool { self == .unauthenticated || self == .authenticated || self == .debug }
 
-    /// What a link encrypted with such a key reaches.
+    /// The security level of a link encrypted with such a key.
     var level: SecurityLevel {
         switch self {
         case .authenticatedLegacy: return .high

@@ -2,13 +2,13 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// An L2CAP socket: one channel of one link, or the wish for one.
+/// An L2CAP socket: one channel of one link, or a request for one.
 final class L2CAPSocketState: SocketState {
     enum State {
         /// Waiting for the link, or for the peer's answer to a channel request.
         case connecting
         case connected
-        /// Connected, but waiting for the link to be encrypted: nothing is sent, what comes in is dropped.
+        /// Connected, but waiting for the link to be encrypted: nothing is sent, received packets are dropped.
         case configuring
         case ended
     }
@@ -20,15 +20,15 @@ final class L2CAPSocketState: SocketState {
     private(set) var state = State.connecting
     let receiveMTU: UInt16
     var sendMTU: UInt16
-    /// The level to raise the link to as soon as it is there.
+    /// The level to raise the link to as soon as it is up.
     private(set) var wantedSecurity: SecurityLevel?
-    /// What may be sent on a connection-oriented channel, and what the other side may send.
+    /// The credits of a connection-oriented channel, in both directions.
     private var credits: ChannelCredits
     private var outbox: Outbox
     private var connectTimer: ScheduledEvent?
     private var lastPeer: BluetoothAddress
 
-    /// What waits for the link.
+    /// The packets that wait for the link.
     private struct Outbox {
         var packets = RingBuffer<[UInt8]>()
         var cost = 0
@@ -36,11 +36,11 @@ final class L2CAPSocketState: SocketState {
     }
 
     private static let defaultMTU: UInt16 = 672
-    /// What fits into one of the controller's buffers of 251 bytes with the header.
+    /// The largest frame that fits into one of the controller's buffers of 251 bytes with the header.
     private static let largestFrame: UInt16 = 247
-    /// How long the kernel waits before it gives up a channel whose link was not encrypted (`L2CAP_DISC_TIMEOUT`).
+    /// The time after which the kernel gives up a channel whose link was not encrypted (`L2CAP_DISC_TIMEOUT`).
     private static let refusalDelay = Duration.seconds(2)
-    /// How long the kernel tries to connect unless told otherwise.
+    /// The kernel's default time limit of an attempt.
     private static let defaultConnectTimeout = Duration.seconds(40)
 
     init(
@@ -78,7 +78,7 @@ final class L2CAPSocketState: SocketState {
 
     // MARK: Connecting
 
-    /// Begins to connect: the kernel gives up after `timeout`.
+    /// Starts to connect: the kernel gives up after `timeout`.
     func startConnecting(timeout: Duration?) {
         connectTimer = world.schedule(after: timeout ?? Self.defaultConnectTimeout) { [weak self] in
             self?.refused()
@@ -93,16 +93,16 @@ final class L2CAPSocketState: SocketState {
         fail(KernelError("connect", .connectionRefused))
     }
 
-    /// The link is up.
+    /// Handles a link that is up.
     func linkReady(_ end: LinkEnd) {
         guard state == .connecting else { return }
         guard case .dynamic(let psm) = channel else { return becomeConnected(end) }
-        // A connection-oriented channel waits for the protection it wants before it asks.
+        // A connection-oriented channel waits for its required security before the request.
         if let wantedSecurity, wantedSecurity > end.link.security.level {
             connection?.security.raise(to: wantedSecurity)
             return
         }
-        // A channel of a service has to be asked for; the answer takes a round trip.
+        // A channel to a PSM needs a request; the answer takes a round trip.
         let (key, terms) = (key, credits.terms(room: room))
         end.send(
             .procedure { [weak self] in
@@ -120,7 +120,7 @@ final class L2CAPSocketState: SocketState {
             credits.open(with: terms)
             becomeConnected(end)
         case .needsSecurity where end.link.security.level <= .medium:
-            // The kernel tries the next level, and asks again when the link has it.
+            // The kernel tries the next level, and repeats the request when the link has it.
             wantedSecurity = end.link.security.level == .low ? .medium : .high
             linkReady(end)
         case .needsSecurity, .refused: refused()
@@ -136,7 +136,7 @@ final class L2CAPSocketState: SocketState {
         }
     }
 
-    /// It came about by a peer's wish for a connection-oriented channel; says what this side takes.
+    /// Accepts a peer's request for a connection-oriented channel; returns this side's parameters.
     func accept(_ terms: ChannelTerms, on end: LinkEnd) -> ChannelTerms {
         sendMTU = terms.mtu
         credits.open(with: terms)
@@ -144,7 +144,7 @@ final class L2CAPSocketState: SocketState {
         return credits.terms(room: room)
     }
 
-    /// It came about by a peer's connection.
+    /// Accepts a fixed channel of a peer's link.
     func acceptedOn(_ end: LinkEnd) {
         state = .connected
     }
@@ -153,19 +153,19 @@ final class L2CAPSocketState: SocketState {
 
     private func isTooFull(_ limit: Int) -> Bool { outbox.cost >= limit }
 
-    /// Whether the kernel takes nothing because the other side does not (`BT_SK_SUSPEND`).
+    /// Whether the kernel accepts no packets because the other side does not (`BT_SK_SUSPEND`).
     private var isSuspended: Bool {
         if case .dynamic = key { credits.toSend == 0 } else { false }
     }
 
-    /// The kernel says so when half of the buffer is free.
+    /// The kernel reports that when half of the buffer is free.
     override var isWritable: Bool { state == .connected && !isSuspended && !isTooFull(outbox.limit / 2) }
 
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
         guard state == .connected, let connection else { return .failed(KernelError("send", .notConnected)) }
         guard packet.count <= Int(sendMTU) else { return .failed(KernelError("send", .messageTooLong)) }
         guard !isSuspended, !isTooFull(outbox.limit) else { return .wouldBlock }
-        // On a connection-oriented channel the kernel makes no frame of an SDU of no bytes.
+        // On a connection-oriented channel the kernel makes no frame of an empty SDU.
         if case .dynamic = key, packet.isEmpty { return .sent }
         outbox.packets.append(packet)
         outbox.cost += SocketBuffer.cost(of: packet.count)
@@ -173,7 +173,7 @@ final class L2CAPSocketState: SocketState {
         return .sent
     }
 
-    /// Hands the first packet that waits to the controller.
+    /// Passes the first queued packet to the controller.
     func sendNext(over end: LinkEnd) -> Bool {
         guard state == .connected, let packet = outbox.packets.first else { return false }
         if case .dynamic = key {
@@ -190,8 +190,8 @@ final class L2CAPSocketState: SocketState {
         return true
     }
 
-    /// What is still sent of a socket that is being closed; on a connection-oriented channel that for which there are
-    /// credits.
+    /// The packet still sent of a socket that is being closed; on a connection-oriented channel only as far as there
+    /// are credits.
     func takeLast() -> LinkMessage? {
         guard let packet = outbox.packets.first else { return nil }
         if case .dynamic = key {
@@ -206,7 +206,7 @@ final class L2CAPSocketState: SocketState {
         return .data(key, packet)
     }
 
-    /// On connection-oriented channels the other side is told how much it may send.
+    /// On connection-oriented channels the other side is granted credits.
     override func roomMade() {
         grantCredits()
     }
@@ -224,12 +224,12 @@ final class L2CAPSocketState: SocketState {
         connection?.pump()
     }
 
-    /// A frame that is not the last of its SDU.
+    /// Handles a frame that is not the last of its SDU.
     func frameArrived() {
         takeFrame()
     }
 
-    /// Takes note of a frame; one without a credit ends the channel.
+    /// Records a frame; one without a credit ends the channel.
     @discardableResult
     private func takeFrame() -> Bool {
         guard state == .connected else { return false }
@@ -254,7 +254,7 @@ final class L2CAPSocketState: SocketState {
             world.statistics.packetsWithoutChannel += 1
             return
         }
-        // Credits hold back the sender of a connection-oriented channel; on fixed ones what does not fit is lost.
+        // Credits limit the sender of a connection-oriented channel; on fixed ones excess packets are lost.
         var hasCredits = false
         if case .dynamic = key {
             guard takeFrame() else { return }
@@ -296,7 +296,7 @@ final class L2CAPSocketState: SocketState {
         connection.security.raise(to: level)
     }
 
-    /// The link has been encrypted.
+    /// Handles the encryption of the link.
     func securityRaised() {
         if state == .connecting, case .dynamic = channel, wantedSecurity != nil, let end = connection?.end {
             return linkReady(end)
@@ -307,7 +307,7 @@ final class L2CAPSocketState: SocketState {
         connection?.pump()
     }
 
-    /// The peer has refused to encrypt the link. A channel that waited for it is given up after a while.
+    /// Handles the peer's refusal to encrypt the link. A channel that waited for it is given up after a delay.
     func securityFailed() {
         guard state == .connecting, case .dynamic = channel, wantedSecurity != nil else { return }
         world.schedule(after: Self.refusalDelay) { [weak self] in self?.refused() }

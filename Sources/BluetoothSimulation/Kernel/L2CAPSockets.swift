@@ -1,7 +1,7 @@
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// A kernel's L2CAP: connects sockets, and gives those that listen what peers open.
+/// A kernel's L2CAP: connects sockets, and gives listeners the channels that peers open.
 final class L2CAPSockets {
     private unowned let kernel: HostKernel
     /// Newest first.
@@ -11,7 +11,7 @@ final class L2CAPSockets {
         self.kernel = kernel
     }
 
-    /// What `bind` and `connect` do.
+    /// Implements `bind` and `connect`.
     func connect(
         to peer: BluetoothAddress, channel: L2CAPChannel, from source: BluetoothAddress, options: L2CAPOptions,
         _ handler: LoopBound<SocketHandler>
@@ -26,7 +26,7 @@ final class L2CAPSockets {
         if case .fixed = channel, existing?.channels.has(channel) == true {
             throw KernelError("connect", .busy)
         }
-        // An attempt that became directed advertising is in everybody's way.
+        // An attempt that became directed advertising blocks all others.
         if adapter.advertising.isSettingOn, adapter.connections.isInitiating {
             throw KernelError("connect", .busy)
         }
@@ -43,7 +43,7 @@ final class L2CAPSockets {
         return socket
     }
 
-    /// What `bind` and `listen` do.
+    /// Implements `bind` and `listen`.
     func listen(
         channel: L2CAPChannel, on source: BluetoothAddress, options: L2CAPOptions,
         _ accept: LoopBound<L2CAPAcceptHandler>
@@ -52,7 +52,7 @@ final class L2CAPSockets {
         var channel = channel
         if case .dynamic(let psm) = channel {
             if psm != 0, psm < 0x80, !kernel.conditions.hasNetBindService { throw KernelError("bind", .accessDenied) }
-            // The kernel picks a service number where none is given, and gives each to one listener.
+            // The kernel assigns a PSM if none is given, and each PSM to one listener.
             let taken = listeners.map(\.channel)
             if psm == 0 {
                 guard let free = (0x80...0xFF).first(where: { !taken.contains(.dynamic(psm: $0)) }) else {
@@ -69,12 +69,12 @@ final class L2CAPSockets {
         return listener
     }
 
-    /// A listener was closed.
+    /// Removes a closed listener.
     func remove(_ listener: ListenerState) {
         listeners.removeAll { $0 === listener }
     }
 
-    /// Those that links of an adapter are for, newest first.
+    /// The listeners for an adapter's links, newest first.
     func listeners(of adapter: Adapter) -> [ListenerState] {
         listeners.filter { $0.matches(adapter) }
     }
@@ -120,9 +120,9 @@ final class ListenerState {
         kernel.l2cap.remove(self)
     }
 
-    /// Whether a link of `adapter` is for it.
+    /// Whether it accepts the links of `adapter`.
     func matches(_ adapter: Adapter) -> Bool {
-        // Zero means any adapter, but its kind still has to be that of the adapter's own address.
+        // Zero means any adapter, but its type must still be that of the adapter's own address.
         source.isZero ? source.kind == adapter.identityAddress.kind : source == adapter.identityAddress
     }
 }

@@ -10,7 +10,7 @@ final class ManagementSocketState: SocketState {
     /// Whether its process had CAP_NET_ADMIN when it opened it.
     let isTrusted: Bool
 
-    /// How long the kernel takes to answer.
+    /// The latency of the kernel's reply.
     private static let latency = Duration.microseconds(200)
 
     init(kernel: HostKernel, handler: LoopBound<SocketHandler>) {
@@ -27,12 +27,12 @@ final class ManagementSocketState: SocketState {
     }
 
     override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
-        // The length in the packet has to be that of the packet.
+        // The length in the header has to be that of the packet.
         guard let header = try? ManagementPacket(decoding: packet.span.bytes),
             header.parameters.byteCount + ManagementPacket.headerByteCount == packet.count
         else { return .failed(KernelError("send", .invalidArgument)) }
         monitor(.controlCommand, header)
-        // What was sent is carried out, though nobody may be left to be answered.
+        // A sent command is executed even if its socket was closed.
         world.schedule(after: Self.latency) { [self] in
             perform(packet)
         }
@@ -53,7 +53,7 @@ final class ManagementSocketState: SocketState {
         }
         if case .unknown = command { return request.fail(.unknownCommand) }
         guard isTrusted || command.isForEverybody else { return request.fail(.permissionDenied) }
-        // A command that is not encoded as it came had values nobody knows, or bytes too many.
+        // A command that does not re-encode to its bytes had undefined values, or excess bytes.
         guard (try? command.packet(for: header.index)) == packet else { return request.fail(.invalidParameters) }
         if command.isAboutAdapter {
             guard let adapter = kernel.adapter(header.index) else { return request.fail(.invalidIndex) }
@@ -71,20 +71,20 @@ final class ManagementSocketState: SocketState {
     }
 }
 
-/// A command that waits for its answer.
+/// A command that waits for its reply.
 struct ManagementRequest {
     weak var socket: ManagementSocketState?
     let opcode: ManagementOpcode
     let index: UInt16
 
-    /// Command Complete.
+    /// Sends Command Complete.
     func complete(_ reply: ManagementReply = .none, status: ManagementStatus = .success) {
-        // Every answer fits.
+        // Every reply fits.
         guard let packet = try? reply.commandComplete(opcode, status: status, index: index) else { return }
         socket?.offer(packet)
     }
 
-    /// Command Status, by which the kernel refuses.
+    /// Sends Command Status, the kernel's refusal.
     func fail(_ status: ManagementStatus) {
         guard let packet = try? ManagementEvent.commandStatus(opcode, status).packet(for: index) else { return }
         socket?.offer(packet)

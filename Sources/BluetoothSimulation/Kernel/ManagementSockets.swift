@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// A kernel's management sockets, and what it does with their commands other than usual.
+/// A kernel's management sockets, and the faults injected into its replies.
 final class ManagementSockets {
     private(set) var sockets: [ManagementSocketState] = []
     /// Commands that are refused, as when another program is in the way.
@@ -31,9 +31,9 @@ final class ManagementSockets {
 
     func isSilent(_ opcode: ManagementOpcode) -> Bool { silentOpcodes.contains(opcode) }
 
-    /// Tells all management sockets, those without CAP_NET_ADMIN only what everybody may know.
+    /// Sends an event to all management sockets; to those without CAP_NET_ADMIN only the unprivileged ones.
     func send(_ event: borrowing ManagementEvent, index: UInt16, skipping skipped: ManagementSocketState? = nil) {
-        // Events made here fit.
+        // Events created here fit.
         guard let packet = try? event.packet(for: index) else { return }
         let isForEverybody = Self.publicEvents.contains(event.code)
         for socket in sockets where socket !== skipped && (socket.isTrusted || isForEverybody) {

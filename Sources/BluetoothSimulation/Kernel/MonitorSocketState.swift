@@ -4,15 +4,15 @@ import BluetoothCapture
 import BluetoothHCI
 import BluetoothManagement
 
-/// The monitor's socket: it is told everything and takes nothing.
+/// The monitor's socket: it receives everything and sends nothing.
 final class MonitorSocketState: SocketState {
     unowned let kernel: HostKernel
 
-    /// Tells first of the system, the adapters and the programs there are.
+    /// Reports the system, the adapters and the present programs first.
     init(kernel: HostKernel, handler: LoopBound<SocketHandler>) {
         self.kernel = kernel
         super.init(world: kernel.world, handler: handler)
-        // As large as the real socket asks for.
+        // As large as the real socket requests.
         inboxLimit = 4 << 20
         offer(.systemNote, MonitorPayload.systemNote("Linux version \(kernel.conditions.kernelRelease)"))
         offer(.systemNote, MonitorPayload.systemNote("Bluetooth subsystem version 2.22"))
@@ -48,18 +48,18 @@ extension Adapter {
             manufacturer: CompanyIdentifier(controller.configuration.version.companyIdentifier))
     }
 
-    /// A new adapter, whose address is not known before it is asked for.
+    /// Reports a new adapter, whose address is not known before it is read.
     func monitorPlugged() {
         kernel.monitor.tell(.newIndex, adapter: index, MonitorPayload.newIndex(address: .zero, name: name))
     }
 
-    /// The adapter is up; its transport may have been open before.
+    /// Reports that the adapter is up; its transport may have been open before.
     func monitorOpened(isOpen: Bool) {
         if !isOpen { kernel.monitor.tell(.openedIndex, adapter: index) }
         kernel.monitor.tell(.indexInformation, adapter: index, information)
     }
 
-    /// Tells a new monitor how the adapter is.
+    /// Reports the adapter's state to a new monitor.
     func replay(to socket: MonitorSocketState) {
         socket.offer(
             .newIndex, adapter: index, MonitorPayload.newIndex(address: controller.publicAddress, name: name))
@@ -68,7 +68,7 @@ extension Adapter {
         socket.offer(.indexInformation, adapter: index, information)
     }
 
-    /// Tells of a packet of a channel, as it travels between host and controller.
+    /// Reports a packet of a channel, as it travels between host and controller.
     func monitor(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd, isSent: Bool) {
         kernel.monitor.tell(isSent ? .aclSent : .aclReceived, adapter: index, Self.data(packet, channel, end, isSent))
     }
@@ -79,19 +79,19 @@ extension Adapter {
         var frame = packet
         var channel = UInt16(truncatingIfNeeded: key.number)
         if case .dynamic(let number) = key {
-            // One of the identifiers for such channels; the first frame begins with the length of what it carries.
+            // One of the identifiers for such channels; the first frame begins with the length of the SDU.
             channel = 0x0040 + UInt16(truncatingIfNeeded: number % 0x40)
             frame = [UInt8(truncatingIfNeeded: packet.count), UInt8(truncatingIfNeeded: packet.count >> 8)] + packet
         }
         var writer = ByteWriter(capacity: frame.count + 8)
-        // What is too long for one packet is left out; the simulated peers do not send it.
+        // A packet that is too long is omitted; the simulated peers do not send one.
         try? link.encode(frame.span.bytes, channel: channel, isSent: isSent, into: &writer)
         return writer.bytes
     }
 }
 
 extension ManagementSocketState {
-    /// Tells this socket from others.
+    /// The identifier of this socket in the monitor.
     var cookie: UInt32 { UInt32(truncatingIfNeeded: identifier) }
 
     var controlOpened: [UInt8] {
@@ -111,7 +111,7 @@ extension ManagementSocketState {
     }
 }
 
-/// A kernel's monitor: tells those who listen what passes between it, its controllers and programs.
+/// A kernel's monitor: reports the packets between it, its controllers and programs.
 final class Monitor {
     private var sockets: [MonitorSocketState] = []
 
@@ -125,7 +125,7 @@ final class Monitor {
         sockets.removeAll { $0 === socket }
     }
 
-    /// Tells all who listen, if there are any.
+    /// Reports to all sockets, if there are any.
     func tell(
         _ kind: CapturedPacketKind, adapter: UInt16 = CapturedPacket.noAdapter,
         _ payload: @autoclosure () -> some Sequence<UInt8>

@@ -1,17 +1,17 @@
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// How the kernel counts socket buffers.
+/// The kernel's accounting of socket buffers.
 enum SocketBuffer {
-    /// What SO_SNDBUF and SO_RCVBUF are when nobody sets them, and the most an unprivileged process can ask for.
+    /// The default of SO_SNDBUF and SO_RCVBUF, and the maximum for an unprivileged process.
     static let defaultBytes = 212_992
-    /// The least a socket's send buffer can be made.
+    /// The minimum of a socket's send buffer.
     static let minimumSendBytes = 4_608
-    /// The least a socket's receive buffer can be made.
+    /// The minimum of a socket's receive buffer.
     static let minimumReceiveBytes = 2_304
 
-    /// What a packet costs: its data with headers in a block of a power of two, 512 at least, and the kernel's
-    /// description of it.
+    /// The cost of a packet: its data with headers in a block of a power of two, 512 at least, and the kernel's
+    /// overhead.
     static func cost(of byteCount: Int) -> Int {
         let wanted = byteCount + 12 + 320
         var block = 512
@@ -19,7 +19,7 @@ enum SocketBuffer {
         return block + 256
     }
 
-    /// The kernel doubles what is asked for.
+    /// The kernel doubles the requested size.
     static func bytes(asked: Int?, minimum: Int, isForced: Bool) -> Int {
         guard let asked else { return defaultBytes }
         let bounded = min(max(0, asked), isForced ? Int(Int32.max / 2) : defaultBytes)
@@ -27,7 +27,7 @@ enum SocketBuffer {
     }
 }
 
-/// What the simulated kernel knows of a socket.
+/// The state of a socket in the simulated kernel.
 class SocketState {
     let identifier: Int
     unowned let world: KernelWorld
@@ -37,14 +37,14 @@ class SocketState {
     private var ending = Ending()
     private(set) var isClosed = false
 
-    /// What has come and was not received, and who is told of it.
+    /// The packets that were not received yet, and the handler of the events.
     private struct Inbox {
         var packets = RingBuffer<[UInt8]>()
         var cost = 0
         var limit = SocketBuffer.defaultBytes
         var isReading = true
         var isAnnounced = false
-        /// How often in a row its program was told of packets and took none.
+        /// The number of consecutive readable events after which the program received nothing.
         var ignoredCount = 0
         var reminder: ScheduledEvent?
     }
@@ -55,17 +55,17 @@ class SocketState {
     }
 
     private struct Ending {
-        /// Why the socket has ended.
+        /// The error with which the socket has ended.
         var error: KernelError?
-        /// Whether a call has taken the error, which happens once.
+        /// Whether a call has consumed the error, which happens once.
         var isErrorTaken = false
         var isTold = false
     }
 
-    /// Why the socket has ended.
+    /// The error with which the socket has ended.
     var endError: KernelError? { ending.error }
     var isEndTold: Bool { ending.isTold }
-    /// How much may wait to be received.
+    /// The size of the receive buffer.
     var inboxLimit: Int {
         get { inbox.limit }
         set { inbox.limit = newValue }
@@ -78,20 +78,20 @@ class SocketState {
         world.add(self)
     }
 
-    /// Whether the receive buffer takes another packet.
+    /// Whether the receive buffer has room for another packet.
     var hasRoomForPackets: Bool { inbox.cost < inbox.limit }
-    /// How many bytes of the receive buffer are free, by the kernel's count.
+    /// The free bytes of the receive buffer, by the kernel's count.
     var room: Int { max(0, inbox.limit - inbox.cost) }
 
-    // MARK: What the kinds of socket decide
+    // MARK: Overridden by the kinds of socket
 
-    /// The program has taken a packet out.
+    /// The program has received a packet.
     func roomMade() {}
 
-    /// Whether a packet can be sent, or enough of them that the kernel says so.
+    /// Whether a packet can be sent, or enough of them for the kernel to report it.
     var isWritable: Bool { true }
 
-    /// Takes a packet to be sent; only asked while the socket is open and has not ended.
+    /// Sends a packet; only called while the socket is open and has not ended.
     func takeOutgoing(_ packet: [UInt8]) -> SendOutcome { .failed(KernelError("send", .notConnected)) }
 
     /// The program has closed the socket.
@@ -109,10 +109,10 @@ class SocketState {
         return takeOutgoing(packet)
     }
 
-    /// Takes a packet out; nil when there is none, with the outcome to report.
+    /// Receives a packet; nil when there is none, with the result to report.
     func receive() -> (packet: [UInt8]?, outcome: ReceiveOutcome) {
         guard !isClosed else { return (nil, .failed(KernelError("recv", .notConnected))) }
-        // The error of the end comes before what is still queued.
+        // The error of the end comes before queued packets.
         if let error = endError, !ending.isErrorTaken, !isEndTold {
             ending.isErrorTaken = true
             return (nil, .failed(KernelError("recv", error.number)))
@@ -146,9 +146,9 @@ class SocketState {
         didClose()
     }
 
-    // MARK: What happens to it
+    // MARK: Events
 
-    /// Puts a packet into the receive buffer; says whether there was room.
+    /// Puts a packet into the receive buffer; returns whether there was room.
     @discardableResult
     func deliver(_ packet: [UInt8], hasCredits: Bool = false) -> Bool {
         guard !isClosed, endError == nil else { return false }
@@ -159,20 +159,20 @@ class SocketState {
         return true
     }
 
-    /// Ends the socket: it is told, and sends and receives nothing new.
+    /// Ends the socket: its handler is notified, and it sends and receives nothing new.
     func fail(_ error: KernelError) {
         guard !isClosed, endError == nil else { return }
         ending.error = error
         world.tell(.socket(identifier, .closed(error)))
     }
 
-    /// Asks for a writable event without having been asked to, as for a connection that came about.
+    /// Requests a writable event on behalf of the program, as for a new connection.
     func announceWritable() {
         writability.isWanted = true
         writabilityChanged()
     }
 
-    /// To be called whenever the socket may have become writable.
+    /// Must be called whenever the socket may have become writable.
     func writabilityChanged() {
         guard writability.isWanted, isWritable, !writability.isAnnounced, !isClosed, endError == nil else { return }
         writability.isAnnounced = true
@@ -186,10 +186,10 @@ class SocketState {
         world.tell(.socket(identifier, .readable))
     }
 
-    /// To be called when the program has been told of packets: as long as there are some, it is told again.
+    /// Must be called when the program was notified of packets: as long as there are some, it is notified again.
     ///
-    /// A program that takes none would keep the loop busy, and in virtual time that would stop the clock; it is told
-    /// less and less often.
+    /// A program that receives none would keep the loop busy, and in virtual time that would stop the clock; it is
+    /// notified less and less often.
     func toldReadable() {
         guard inbox.ignoredCount > 0, !inbox.packets.isEmpty else {
             inbox.ignoredCount = 1
@@ -200,9 +200,9 @@ class SocketState {
         inbox.reminder = world.schedule(after: delay) { [weak self] in self?.announceReadable() }
     }
 
-    // MARK: Telling
+    // MARK: Delivery
 
-    /// Takes over the handler of a socket that was accepted, and tells it what has happened so far.
+    /// Sets the handler of an accepted socket, and delivers the events so far.
     func install(_ handler: LoopBound<SocketHandler>) {
         guard !isClosed else {
             world.release(handler)
@@ -213,7 +213,7 @@ class SocketState {
         if let endError, !isEndTold { world.tell(.socket(identifier, .closed(endError))) }
     }
 
-    /// Whom to tell an event now that it is its turn; nil when it is no longer true.
+    /// The handler of a queued event; nil when the event no longer applies.
     func handler(for event: SocketEvent) -> LoopBound<SocketHandler>? {
         switch event {
         case .readable:

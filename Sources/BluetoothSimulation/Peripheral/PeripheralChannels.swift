@@ -2,20 +2,20 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothManagement
 
-/// What a peripheral offers connection-oriented channels for.
+/// A PSM that a peripheral accepts channels on.
 struct PeripheralService {
-    /// The largest SDU taken.
+    /// The largest SDU accepted.
     var receiveMTU: UInt16
-    /// How the link has to be protected.
+    /// The security level required of the link.
     var security: SecurityLevel
 }
 
-/// A peripheral's connection-oriented channels, and the services they may be opened to.
+/// A peripheral's connection-oriented channels, and the PSMs they may be opened to.
 final class PeripheralChannels {
     private unowned let node: RadioNode
     private var services: [UInt16: PeripheralService] = [:]
     private var channels: [ChannelKey: Channel] = [:]
-    /// Whether room is made at once for what has come in.
+    /// Whether credits are granted at once for received frames.
     private var isGrantingCredits = true
 
     private struct Channel {
@@ -30,29 +30,29 @@ final class PeripheralChannels {
         }
     }
 
-    /// How much a peripheral takes before its program has to have seen to it; its program takes everything at once.
+    /// The receive buffer of a channel; the peripheral's handler consumes everything at once.
     private static let room = 4096
 
     init(node: RadioNode) { self.node = node }
 
-    /// Offers a service, or with nil refuses it from now on.
+    /// Accepts channels on a PSM, or with nil refuses them from now on.
     func setService(_ psm: UInt16, _ service: PeripheralService?) { services[psm] = service }
 
-    /// Stops or resumes making room; what has come in meanwhile is made room for at once.
+    /// Pauses or resumes granting credits; those due are granted at once.
     func setGrantingCredits(_ isGranting: Bool) {
         isGrantingCredits = isGranting
         guard isGranting else { return }
         for end in node.world.links(of: node) { for (key, _) in channels(of: end) { grantCredits(key, on: end) } }
     }
 
-    /// Those of a link, oldest first.
+    /// The channels of a link, oldest first.
     private func channels(of end: LinkEnd) -> [(key: ChannelKey, value: Channel)] {
         channels.filter { $0.value.link === end.link }.sorted { $0.key.number < $1.key.number }
     }
 
     // MARK: Opening and closing
 
-    /// A central asks for a channel to a service.
+    /// Handles a central's request for a channel.
     func open(_ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd) -> ChannelAnswer {
         guard let service = services[psm] else { return .refused }
         guard service.security <= end.link.security.level else { return .needsSecurity }
@@ -63,7 +63,7 @@ final class PeripheralChannels {
         return answer
     }
 
-    /// Closes all channels of a service; the links stay.
+    /// Closes all channels of a PSM; the links stay.
     func close(_ psm: UInt16) {
         for end in node.world.links(of: node) {
             for (key, channel) in channels(of: end) where channel.psm == psm {
@@ -73,14 +73,14 @@ final class PeripheralChannels {
         }
     }
 
-    /// The central has closed a channel.
+    /// Handles a channel that the central has closed.
     func closed(_ key: ChannelKey) { channels[key] = nil }
 
     func linkEnded(_ end: LinkEnd) { channels = channels.filter { $0.value.link !== end.link } }
 
     // MARK: Receiving
 
-    /// Records a frame that has come in; says which service's it is.
+    /// Records a received frame; returns its PSM.
     func frameArrived(_ key: ChannelKey, on end: LinkEnd) -> UInt16? {
         guard channels[key]?.credits.frameArrived() == true else { return nil }
         grantCredits(key, on: end)
@@ -94,7 +94,7 @@ final class PeripheralChannels {
 
     // MARK: Sending
 
-    /// The channel to a service; the oldest, where a central has opened several.
+    /// The channel to a PSM; the oldest, if a central has opened several.
     func key(of psm: UInt16, on end: LinkEnd) -> ChannelKey? { channels(of: end).first { $0.value.psm == psm }?.key }
 
     func creditsGranted(_ count: Int, _ key: ChannelKey) { channels[key]?.credits.received(count) }

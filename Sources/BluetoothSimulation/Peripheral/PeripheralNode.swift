@@ -3,16 +3,16 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// A simulated peripheral's place in the world.
+/// A simulated peripheral's device on the radio.
 final class PeripheralNode: RadioNode {
     let identifier: Int
     let address: BluetoothAddress
     let makeHandler: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)?
     private var isAdvertising = true
     private var connectionLimit = 1
-    /// Why every link is dropped as soon as it is up; nil accepts.
+    /// The reason for which every link is dropped as soon as it is up; nil accepts links.
     var refusal: HCIStatus?
-    /// Whether it hears nothing that is said on its links.
+    /// Whether it ignores all packets on its links.
     var isMute = false
     private(set) lazy var security = PeripheralSecurity(node: self)
     private(set) lazy var channels = PeripheralChannels(node: self)
@@ -31,13 +31,13 @@ final class PeripheralNode: RadioNode {
 
     // MARK: On the air
 
-    /// Comes on the air.
+    /// Starts to advertise.
     func add() {
         world.peripherals.add(self, identifier: identifier)
         world.add(self)
     }
 
-    /// Goes off the air for good, as if its battery were taken out.
+    /// Removes it from the air, as if its battery were removed.
     override func remove() {
         guard world.peripherals.remove(identifier) else { return }
         for end in world.links(of: self) {
@@ -65,7 +65,7 @@ final class PeripheralNode: RadioNode {
         updateAdvertisers()
     }
 
-    /// Nothing connectable is advertised while there are as many links as there may be.
+    /// Connectable advertising pauses while the maximum number of links is reached.
     private func updateAdvertisers() {
         let isFull = world.links(of: self).count >= connectionLimit
         for advertiser in advertisers {

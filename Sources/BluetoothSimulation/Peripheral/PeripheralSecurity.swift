@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// How a peripheral pairs, and the keys it has from it.
+/// A peripheral's side of pairings, and its keys.
 final class PeripheralSecurity: PairingParty {
     private unowned let node: PeripheralNode
     private var settings = SimulatedSecurity()
@@ -20,7 +20,7 @@ final class PeripheralSecurity: PairingParty {
         if settings.identity == nil { node.identityResolvingKey = nil }
     }
 
-    /// Loses all keys.
+    /// Removes all keys.
     func forgetBonds() { bonds = [:] }
 
     // MARK: Pairing
@@ -51,7 +51,7 @@ final class PeripheralSecurity: PairingParty {
         switch (question, settings.user) {
         case (.showPasskey, _): pairing.answer(.yes, from: end)
         case (_, .isAbsent): break
-        // Whoever does not agree has to look first.
+        // A user who rejects needs time to read first.
         case (_, .refuses): world.schedule(after: .seconds(1)) { pairing.answer(.no, from: end) }
         case (.confirm, _): pairing.answer(.yes, from: end)
         case (.enterPasskey, .mistypes):

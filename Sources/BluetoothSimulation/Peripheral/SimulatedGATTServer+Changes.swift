@@ -2,14 +2,14 @@ import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
 
-// A database that changes while clients are connected, such as that of a device whose program is replaced.
+// Changes of the database while clients are connected, as of a device whose firmware is replaced.
 extension SimulatedGATTServer {
-    /// Removes the services in `removed`, adds others, and indicates Service Changed to those who have subscribed to it.
+    /// Removes the services in `removed`, adds others, and indicates Service Changed to its subscribers.
     ///
-    /// Clients with robust caching are refused what relies on the old database until they know
-    /// (Core Vol 3 Part G §2.5.2.1).
-    /// - Parameter isTold: whether clients are told at all, as they should be.
-    /// - Returns: the handles of what was added; nil for nothing.
+    /// Clients with robust caching are refused requests that rely on the old database until they are change-aware (Core
+    /// Vol 3 Part G §2.5.2.1).
+    /// - Parameter isTold: whether clients are notified at all, as they should be.
+    /// - Returns: the handles of the added services; nil for none.
     @discardableResult
     public func change(
         removing removed: AttributeHandleRange? = nil, adding services: [GATTService] = [], isTold: Bool = true

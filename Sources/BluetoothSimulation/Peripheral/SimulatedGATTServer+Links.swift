@@ -5,7 +5,7 @@ import BluetoothGATT
 import BluetoothHCI
 import Synchronization
 
-// The server's links: packets in, what the program says to them, and what goes out again.
+// The server's links: received packets, the program's answers, and sent packets.
 extension SimulatedGATTServer {
     func open(_ link: SimulatedLink) {
         let peer = link.peer
@@ -33,7 +33,7 @@ extension SimulatedGATTServer {
         serve(link) { $0.receive(packet.span.bytes, database: &$1) }
     }
 
-    /// Has the core of a link do something, sends what comes of it, and asks the program.
+    /// Feeds the core of a link, sends its output, and asks the program.
     private func serve(
         _ link: SimulatedLink,
         _ body: @Sendable (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
@@ -66,7 +66,7 @@ extension SimulatedGATTServer {
         }
     }
 
-    /// Carries out the steps of a link's core, as far as there is room.
+    /// Performs the actions of a link's core, as far as there is room.
     func flush(_ link: SimulatedLink) {
         for ended in state.withLock({ $0.flush(link.identifier) }) { ended.resume() }
     }
@@ -92,8 +92,8 @@ extension SimulatedGATTServer.State {
 
     /// Returns the indications that have ended.
     ///
-    /// All is sent inside the lock: the core has to know that a response is on its way before the client's next request
-    /// arrives, and packets of two threads may not overtake each other.
+    /// All packets are sent inside the lock: the core has to know that a response is on its way before the client's
+    /// next request arrives, and packets of two threads must not overtake each other.
     fileprivate mutating func flush(_ identifier: Int) -> [EndedIndication] {
         guard let index = sessions.index(forKey: identifier) else { return [] }
         var indications: [EndedIndication] = []
@@ -105,7 +105,7 @@ extension SimulatedGATTServer.State {
                     sessions.values[index].send(writer.bytes)
                 }
             case .end(let ended): if let ended = EndedIndication(ended) { indications.append(ended) }
-            // A simulated device is patient, and its links do not wait for it.
+            // A simulated device has no time limits and no back-pressure.
             case .clientChanged, .setTimer, .setReading, .quiet, .close: break
             }
         }
@@ -123,7 +123,7 @@ extension SimulatedGATTServer.State {
     }
 }
 
-/// An indication that has ended, for its caller to be resumed outside the lock.
+/// An indication that has ended, whose caller is resumed outside the lock.
 private struct EndedIndication: Sendable {
     private let continuation: CheckedContinuation<Bool, Never>
     private let isConfirmed: Bool
@@ -137,11 +137,11 @@ private struct EndedIndication: Sendable {
     func resume() { continuation.resume(returning: isConfirmed) }
 }
 
-// What connects a link to the server.
+// Connects a link to the server.
 private final class GATTLinkHandler: SimulatedLinkHandler {
     private let server: SimulatedGATTServer
     private let peer: BluetoothAddress
-    /// Takes what does not belong to attributes.
+    /// The handler of packets of other channels.
     private let other: (any SimulatedLinkHandler)?
 
     init(_ server: SimulatedGATTServer, _ link: SimulatedLink, _ other: (any SimulatedLinkHandler)?) {
@@ -173,9 +173,9 @@ private final class GATTLinkHandler: SimulatedLinkHandler {
 }
 
 extension SimulatedPeripheral {
-    /// Puts a peripheral on the air that serves these attributes to whoever connects.
+    /// Creates a peripheral that advertises and serves these attributes.
     ///
-    /// `channels` makes the program for what comes in on other channels of a link than the attributes'.
+    /// `channels` creates the handler of a link's other channels.
     @discardableResult
     public convenience init(
         on radio: SimulatedRadio, address: BluetoothAddress? = nil,

@@ -5,10 +5,10 @@ import BluetoothGATT
 import BluetoothHCI
 import Synchronization
 
-/// The attributes of a simulated peripheral, and what its program does when clients read and write them.
+/// The GATT server of a simulated peripheral, with the handlers of its program.
 ///
-/// The protocol is that of the bearer's core in `GATT`, which real bearers of this package use as well; here is only the
-/// program that it asks. Values the database keeps need no program at all.
+/// The protocol is that of the bearer core in `GATT`, which real bearers of this package use as well; this type adds
+/// only the program's answers. Values stored in the database need no program at all.
 ///
 /// ```swift
 /// let server = try SimulatedGATTServer([GATTService("180F", characteristics: […])])
@@ -17,25 +17,25 @@ import Synchronization
 /// try await server.notify([77], of: level)
 /// ```
 ///
-/// All callbacks run on the radio's loop; all methods may be called from anywhere.
+/// All handlers run on the radio's loop; all methods may be called from any thread.
 public final class SimulatedGATTServer: Sendable {
-    /// What to say to a client that reads.
+    /// The answer to a read request.
     public enum ReadAnswer: Hashable, Sendable {
         /// The whole value.
         case value([UInt8])
         /// An error.
         case refuse(ATTErrorCode)
-        /// Nothing, ever: the client's 30 seconds run out.
+        /// No response: the client's transaction times out after 30 s.
         case silence
     }
 
-    /// What to say to a client that writes.
+    /// The answer to a write request.
     public enum WriteAnswer: Hashable, Sendable {
-        /// Done.
+        /// Success.
         case accept
         /// An error.
         case refuse(ATTErrorCode)
-        /// Nothing, ever: the client's 30 seconds run out.
+        /// No response: the client's transaction times out after 30 s.
         case silence
     }
 
@@ -48,10 +48,10 @@ public final class SimulatedGATTServer: Sendable {
     struct Session {
         let link: SimulatedLink
         var core: ATTBearerCore
-        /// Those that wait for room.
+        /// The callers that wait for room.
         var roomWaiters: [CheckedContinuation<Void, Never>] = []
 
-        /// Sends what the core has written.
+        /// Sends a PDU of the core.
         mutating func send(_ pdu: [UInt8]) {
             if link.send(pdu) == .sent {
                 core.didSend()
@@ -61,12 +61,12 @@ public final class SimulatedGATTServer: Sendable {
             }
         }
 
-        /// Sends one notification of the first of `values`; says how many of them are in it.
+        /// Sends one notification of the first of `values`; returns how many of them it contains.
         mutating func notify(
             _ values: ArraySlice<(characteristic: AttributeHandle, value: [UInt8])>,
             _ database: borrowing AttributeDatabase, _ writer: inout ByteWriter
         ) -> (outcome: SendOutcome, taken: Int) {
-            // What waits goes first.
+            // Queued PDUs go first.
             guard core.isIdle else { return (.wouldBlock, 0) }
             do throws(GATTServerError) {
                 let taken = try core.server.encodeNotification(of: values, database: database, into: &writer)
@@ -81,7 +81,7 @@ public final class SimulatedGATTServer: Sendable {
         var database: AttributeDatabase
         var writer = ByteWriter(capacity: 517)
         var sessions: [Int: Session] = [:]
-        /// What bonded clients have subscribed to, kept from link to link.
+        /// The subscriptions of bonded clients, stored from link to link.
         var configurations: [BluetoothAddress: [AttributeHandle: ClientCharacteristicConfiguration]] = [:]
         var program = Program()
     }
@@ -89,9 +89,9 @@ public final class SimulatedGATTServer: Sendable {
     let state: Mutex<State>
     let limits: GATTServer.Limits
 
-    /// A server of these services.
+    /// Creates a server of these services.
     ///
-    /// Throws when they cannot be put into a database.
+    /// Throws when they are not a valid database.
     public init(
         _ services: [GATTService], limits: GATTServer.Limits = GATTServer.Limits()
     ) throws(AttributeDatabaseError) {
@@ -99,9 +99,9 @@ public final class SimulatedGATTServer: Sendable {
         state = Mutex(State(database: try AttributeDatabase(services)))
     }
 
-    // MARK: The program
+    // MARK: Handlers
 
-    /// Chooses what answers reads of dynamic values; without it they are refused as Read Not Permitted.
+    /// Sets the handler of reads of dynamic values; without it they are refused with Read Not Permitted.
     public func onRead(_ body: @escaping @Sendable (AttributeHandle, SimulatedLink) -> ReadAnswer) {
         let previous = state.withLock { state in
             defer { state.program.read = body }
@@ -110,9 +110,9 @@ public final class SimulatedGATTServer: Sendable {
         withExtendedLifetime(previous) {}
     }
 
-    /// Chooses what takes writes of dynamic values; without it they are accepted and forgotten.
+    /// Sets the handler of writes of dynamic values; without it they are accepted and discarded.
     ///
-    /// Commands, which nobody answers, come here too.
+    /// Write Commands, which have no response, are passed to it too.
     public func onWrite(_ body: @escaping @Sendable ([AttributeWrite], SimulatedLink) -> WriteAnswer) {
         let previous = state.withLock { state in
             defer { state.program.write = body }
@@ -121,7 +121,7 @@ public final class SimulatedGATTServer: Sendable {
         withExtendedLifetime(previous) {}
     }
 
-    /// Chooses who is told when a client subscribes or unsubscribes, with the handle of the value.
+    /// Sets the handler of subscriptions, called with the handle of the value.
     public func onSubscription(
         _ body: @escaping @Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void
     ) {
@@ -134,7 +134,7 @@ public final class SimulatedGATTServer: Sendable {
 
     // MARK: Values
 
-    /// The attributes as they are now.
+    /// The current attributes.
     public var database: AttributeDatabase { state.withLock { $0.database } }
 
     /// The handle of a characteristic's value.
@@ -142,12 +142,12 @@ public final class SimulatedGATTServer: Sendable {
         state.withLock { $0.database.valueHandle(of: characteristic, in: service) }
     }
 
-    /// The value the database keeps; nil for dynamic ones.
+    /// A value stored in the database; nil for dynamic ones.
     public func value(of handle: AttributeHandle) -> [UInt8]? {
         state.withLock { $0.database.attribute(at: handle)?.storedValue }
     }
 
-    /// Changes a value the database keeps, without telling clients.
+    /// Changes a value stored in the database, without notifying clients.
     public func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(AttributeDatabaseError) {
         try state.withLock { state throws(AttributeDatabaseError) in try state.database.setValue(value, of: handle) }
     }
@@ -162,19 +162,19 @@ public final class SimulatedGATTServer: Sendable {
         }
     }
 
-    // MARK: Telling clients
+    // MARK: Notifications and indications
 
-    /// Notifies all clients that have subscribed, as far as their links have room now.
+    /// Notifies all subscribed clients, as far as their links have room now.
     ///
-    /// - Returns: how many took it.
+    /// - Returns: the number of clients notified.
     @discardableResult
     public func notifyAtOnce(_ value: [UInt8], of handle: AttributeHandle) -> Int {
         subscribers(of: handle).count { send(value, of: handle, to: $0) == .sent }
     }
 
-    /// Notifies all clients that have subscribed, and waits for room on each link.
+    /// Notifies all subscribed clients, waiting for room on each link.
     ///
-    /// - Returns: how many there were.
+    /// - Returns: the number of clients.
     @discardableResult
     public func notify(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
         var count = 0
@@ -190,9 +190,9 @@ public final class SimulatedGATTServer: Sendable {
     }
 
     /// Notifies all clients of those of several values that they have subscribed to, in as few packets as each client
-    /// understands, and waits for room on each link.
+    /// supports, waiting for room on each link.
     ///
-    /// - Returns: how many packets there were.
+    /// - Returns: the number of packets.
     @discardableResult
     public func notify(_ values: [(characteristic: AttributeHandle, value: [UInt8])]) async -> Int {
         var count = 0
@@ -213,9 +213,9 @@ public final class SimulatedGATTServer: Sendable {
         return count
     }
 
-    /// Indicates to all clients that have subscribed, one after the other, and waits for their confirmations.
+    /// Indicates a value to all subscribed clients, one after the other, and waits for their confirmations.
     ///
-    /// - Returns: how many confirmed.
+    /// - Returns: the number of confirmations.
     @discardableResult
     public func indicate(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
         var count = 0
@@ -236,7 +236,7 @@ public final class SimulatedGATTServer: Sendable {
             ?? (.failed(KernelError("send", .notConnected)), 0)
     }
 
-    /// Waits until the link has room, or is gone.
+    /// Waits until the link has room, or has ended.
     private func room(on link: SimulatedLink) async {
         await withCheckedContinuation { continuation in
             let isWaiting = state.withLock { state in
@@ -259,7 +259,7 @@ public final class SimulatedGATTServer: Sendable {
     }
 }
 
-/// An indication with its caller, who waits for the confirmation.
+/// An indication whose caller waits for the confirmation.
 final class SimulatedIndication: ValueUpdate {
     let characteristic: AttributeHandle
     let value: [UInt8]

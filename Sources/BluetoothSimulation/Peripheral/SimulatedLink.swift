@@ -4,7 +4,7 @@ import BluetoothHCI
 
 /// A simulated peripheral's end of a link.
 public struct SimulatedLink: Sendable {
-    /// The band it is on.
+    /// The radio of the link.
     public let radio: SimulatedRadio
     let identifier: Int
 
@@ -15,14 +15,14 @@ public struct SimulatedLink: Sendable {
     /// The central's address; zero after the end.
     public var peer: BluetoothAddress { withEnd { $0.peerAddress } ?? .zero }
 
-    /// How the link is protected.
+    /// The security of the link.
     public var security: LinkSecurity { withEnd { $0.link.security } ?? LinkSecurity(level: .low, keySize: 0) }
 
     /// Sends a packet, by default to the Attribute Protocol's channel.
     ///
-    /// The controller takes a dozen packets; after that the call answers ``SendOutcome/wouldBlock`` until some were sent.
-    /// So it does on a connection-oriented channel while the other side has given no credits for the whole packet, unless
-    /// `ignoresCredits`, which breaks the protocol.
+    /// The controller buffers a dozen packets; after that the call returns ``SendOutcome/wouldBlock`` until some were
+    /// sent. It also does on a connection-oriented channel while the other side has not granted credits for the whole
+    /// packet, unless `ignoresCredits`, which violates the protocol.
     @discardableResult
     public func send(
         _ packet: [UInt8], on channel: L2CAPChannel = .attribute, ignoresCredits: Bool = false
@@ -35,7 +35,7 @@ public struct SimulatedLink: Sendable {
         } ?? .failed(KernelError("send", .notConnected))
     }
 
-    /// Asks for one ``SimulatedLinkHandler/writable(_:)`` as soon as a packet can be sent.
+    /// Requests one ``SimulatedLinkHandler/writable(_:)`` as soon as a packet can be sent.
     public func notifyWhenWritable() {
         _ = withEnd { end in
             end.side.wantsRoom = true
@@ -50,7 +50,7 @@ public struct SimulatedLink: Sendable {
 }
 
 extension LinkEnd {
-    /// The key of a channel that a peripheral knows by its name.
+    /// The key of a peripheral's channel.
     fileprivate func key(of channel: L2CAPChannel) -> ChannelKey? {
         switch channel {
         case .fixed(let identifier): return .fixed(identifier)
@@ -58,7 +58,7 @@ extension LinkEnd {
         }
     }
 
-    /// Hands a packet of a peripheral to its controller, if the other side takes it.
+    /// Passes a peripheral's packet to its controller, if the other side has granted credits.
     fileprivate func send(_ packet: [UInt8], on key: ChannelKey, ignoresCredits: Bool) -> SendOutcome {
         if case .dynamic = key, !ignoresCredits, let node = side.node as? PeripheralNode {
             guard node.channels.sendFrames(ofSDU: packet.count, key, on: self) else {
@@ -72,7 +72,7 @@ extension LinkEnd {
 }
 
 extension SimulatedRadio {
-    /// Tells the program of a peripheral what has happened on one of its links.
+    /// Delivers an event of a link to the peripheral's handler.
     func deliver(_ event: PeripheralEvent, toPeripheralAt identifier: Int) {
         let link = SimulatedLink(radio: self, identifier: identifier)
         if case .connected = event {
@@ -100,27 +100,27 @@ extension SimulatedRadio {
     }
 }
 
-/// What a link knows its peripheral's program by.
+/// The handler of a link, as the link refers to it.
 private final class LinkProgram: Sendable {
     let handler: any SimulatedLinkHandler
 
     init(_ handler: any SimulatedLinkHandler) { self.handler = handler }
 }
 
-/// The program of a simulated peripheral, on one link: bytes in, bytes out.
+/// The handler of a simulated peripheral's link: packets in, packets out.
 ///
 /// All methods are called on the radio's loop, never from within a call to the link.
 public protocol SimulatedLinkHandler: AnyObject, Sendable {
-    /// A packet came in. It is borrowed for the call.
+    /// Receives a packet, borrowed for the call.
     func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink)
 
-    /// The link takes packets again after ``SimulatedLink/notifyWhenWritable()``.
+    /// The link accepts packets again after ``SimulatedLink/notifyWhenWritable()``.
     func writable(_ link: SimulatedLink)
 
-    /// The link has been encrypted, or encrypted anew at a higher level.
+    /// The link was encrypted, or its security level was raised.
     func securityChanged(_ security: LinkSecurity, of link: SimulatedLink)
 
-    /// The link is down. Nothing else will be told about it.
+    /// The link has ended. The last call.
     func disconnected(_ link: SimulatedLink, reason: HCIStatus)
 }
 

@@ -3,17 +3,16 @@ import BluetoothHCI
 import BluetoothManagement
 
 extension SimulatedPeripheral {
-    /// Chooses how it behaves when it is asked to pair.
+    /// Sets the peripheral's behaviour in pairing.
     public func setSecurity(_ security: SimulatedSecurity) { withNode { $0.security.set(security) } }
 
-    /// What it tells in pairing to those who are to resolve its private addresses; nil without an
-    /// ``SimulatedSecurity/identity``.
+    /// The identity resolving key that pairing distributes; nil without a ``SimulatedSecurity/identity``.
     public var identityResolvingKey: SecurityKey? {
         radio.withWorld { [identifier] world in world.peripherals.node(identifier)?.identityResolvingKey?.value }
     }
 
-    /// Makes a private address that those resolve to whom it has told its identity in pairing
-    /// (Core Vol 3 Part H §2.2.2); nil without an ``SimulatedSecurity/identity``.
+    /// Generates a private address that devices resolve to which pairing has distributed the identity (Core Vol 3 Part
+    /// H §2.2.2); nil without a ``SimulatedSecurity/identity``.
     public func makePrivateAddress() -> BluetoothAddress? {
         radio.withWorld { [identifier] world -> BluetoothAddress? in
             guard let key = world.peripherals.node(identifier)?.identityResolvingKey else { return nil }
@@ -21,10 +20,10 @@ extension SimulatedPeripheral {
         }
     }
 
-    /// Loses all keys: links with those who still have theirs cannot be encrypted any more.
+    /// Removes all keys: links with devices that still have theirs cannot be encrypted any more.
     public func forgetBonds() { withNode { $0.security.forgetBonds() } }
 
-    /// Asks the centrals it is connected with for protected links (Security Request).
+    /// Sends a Security Request to the connected centrals.
     public func requestSecurity(_ level: SecurityLevel = .medium) {
         withNode { node in
             for end in node.world.links(of: node) {

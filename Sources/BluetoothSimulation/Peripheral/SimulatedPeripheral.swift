@@ -2,24 +2,24 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// A device on a radio that has no kernel of its own: it advertises, and a program of the test answers its links.
+/// A device on a simulated radio without a kernel: it advertises, and a handler of the test answers on its links.
 ///
-/// It stays on the air until ``remove()``, whether or not the program keeps the object.
+/// It stays on the air until ``remove()``, whether or not the object is retained.
 public final class SimulatedPeripheral: Sendable {
-    /// The band it is on.
+    /// The radio it is on.
     public let radio: SimulatedRadio
-    /// Its address.
+    /// The device's address.
     public let address: BluetoothAddress
     let identifier: Int
 
-    /// Puts a peripheral on the air.
+    /// Creates a peripheral and starts to advertise.
     ///
     /// - Parameters:
-    ///   - radio: the band.
-    ///   - address: its address; nil makes up a static random one.
-    ///   - advertisements: what it advertises; as long as it has as many links as it takes, none of the connectable.
-    ///   - signalStrength: how strong others receive it, in dBm.
-    ///   - handler: makes the program for each link that comes about; nil answers nothing.
+    ///   - radio: the radio.
+    ///   - address: the address; nil for a random static one.
+    ///   - advertisements: the advertisements; connectable ones pause while it has the maximum number of links.
+    ///   - signalStrength: the RSSI at which others receive it, in dBm.
+    ///   - handler: creates the handler of each link; nil answers nothing.
     @discardableResult
     public init(
         on radio: SimulatedRadio, address: BluetoothAddress? = nil,
@@ -43,22 +43,22 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    /// Advertises these instead.
+    /// Replaces the advertisements.
     public func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
         withNode { $0.setAdvertisements(advertisements) }
     }
 
-    /// Stops or resumes advertising; links stay.
+    /// Pauses or resumes advertising; links stay.
     public func setAdvertising(_ isOn: Bool) {
         withNode { $0.setAdvertising(isOn) }
     }
 
-    /// How strong others receive it, in dBm.
+    /// Sets the RSSI at which others receive it, in dBm.
     public func setSignalStrength(_ strength: Int8) {
         withNode { $0.signalStrength = strength }
     }
 
-    /// Takes it out of everybody's range: its links end by supervision time-out, unless it comes back before.
+    /// Takes it out of range of all others: its links end by supervision time-out, unless it comes back before.
     public func setHidden(_ isHidden: Bool) {
         withNode { node in
             node.isHidden = isHidden
@@ -66,22 +66,22 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    /// How many centrals may be connected at the same time; 1 at first.
+    /// Sets the maximum number of connected centrals; 1 by default.
     public func setConnectionLimit(_ limit: Int) {
         withNode { $0.setConnectionLimit(limit) }
     }
 
-    /// Drops every link as soon as it is up for `reason`, such as 0x3E (failed to be established); nil accepts.
+    /// Drops every link as soon as it is up for `reason`, such as 0x3E (failed to be established); nil accepts links.
     public func setRefusal(_ reason: HCIStatus?) {
         withNode { $0.refusal = reason }
     }
 
-    /// Keeps links but hears nothing that is said on them, like a device whose program hangs.
+    /// Keeps links but ignores all packets, like a device whose firmware hangs.
     public func setMute(_ isMute: Bool) {
         withNode { $0.isMute = isMute }
     }
 
-    /// Stops or resumes what the peripheral's controller sends over its links: a full queue at will.
+    /// Pauses or resumes the packets that the peripheral's controller sends over its links, to fill its queue.
     public func setSending(_ isSending: Bool) {
         withNode { node in
             for end in node.world.links(of: node) {
@@ -91,7 +91,7 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    /// Stops or resumes what comes in over its links: the centrals' controllers cannot deliver.
+    /// Pauses or resumes the reception of packets over its links: the centrals' controllers cannot deliver.
     public func setReceiving(_ isReceiving: Bool) {
         withNode { node in
             for end in node.world.links(of: node) {
@@ -101,7 +101,7 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    /// Asks its centrals for other connection parameters (Core Vol 3 Part A §4.20).
+    /// Requests other connection parameters of its centrals (Core Vol 3 Part A §4.20).
     public func requestConnectionParameters(_ parameters: LEConnectionParameters) {
         withNode { node in
             for end in node.world.links(of: node) {
@@ -110,35 +110,36 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    /// How it answers a central that wants other connection parameters, such as Unsupported Remote Feature; nil takes them.
+    /// Sets the status that refuses a central's other connection parameters, such as Unsupported Remote Feature; nil
+    /// accepts them.
     public func setParameterRefusal(_ status: HCIStatus?) {
         withNode { $0.parameterRefusal = status }
     }
 
-    /// The PHYs its radio has; LE 1M and LE 2M at first.
+    /// Sets the PHYs that its radio supports; LE 1M and LE 2M by default.
     public func setSupportedPHYs(_ phys: LEPHYSet) {
         withNode { $0.supportedPHYs = phys }
     }
 
-    /// Offers a service by connection-oriented channels.
+    /// Accepts connection-oriented channels on a PSM.
     ///
     /// - Parameters:
-    ///   - psm: the service's number.
-    ///   - receiveMTU: the largest SDU it takes, or nil to refuse from now on.
-    ///   - security: how the link has to be protected.
+    ///   - psm: the PSM.
+    ///   - receiveMTU: the largest SDU it accepts, or nil to refuse channels from now on.
+    ///   - security: the security level required of the link.
     public func setService(_ psm: UInt16, receiveMTU: UInt16?, security: SecurityLevel = .low) {
         withNode { node in
             node.channels.setService(psm, receiveMTU.map { PeripheralService(receiveMTU: $0, security: security) })
         }
     }
 
-    /// Stops or resumes making room on connection-oriented channels for what has come in: with no credits left, the
+    /// Pauses or resumes granting credits for received frames of connection-oriented channels: without credits the
     /// other side has to wait.
     public func setGrantingCredits(_ isGranting: Bool) {
         withNode { $0.channels.setGrantingCredits(isGranting) }
     }
 
-    /// Closes all connection-oriented channels of a service; the links stay.
+    /// Closes all connection-oriented channels of a PSM; the links stay.
     public func closeChannels(_ psm: UInt16) {
         withNode { $0.channels.close(psm) }
     }
@@ -150,21 +151,21 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
-    /// Breaks all its links at once, without a word on the air, for `reason` on both sides.
+    /// Breaks all its links at once, without a packet on the air, for `reason` on both sides.
     public func breakLinks(reason: HCIStatus = .connectionTimeout) {
         withNode { node in
             for end in node.world.links(of: node) { end.link.end(reason: reason) }
         }
     }
 
-    /// The links it has.
+    /// The peripheral's links.
     public var links: [SimulatedLink] {
         radio.withWorld { [identifier] world in
             world.peripherals.node(identifier).map { world.links(of: $0).map(\.side.identifier) } ?? []
         }.map { SimulatedLink(radio: radio, identifier: $0) }
     }
 
-    /// Takes it off the air for good, as if its battery were taken out.
+    /// Removes it from the air, as if its battery were removed.
     public func remove() {
         withNode { $0.remove() }
     }

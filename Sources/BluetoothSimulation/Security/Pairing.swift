@@ -3,53 +3,53 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// What one side brings to a pairing (Core Vol 3 Part H §3.5.1).
+/// The pairing features of one side (Core Vol 3 Part H §3.5.1).
 struct PairingFeatures {
     var ioCapability = IOCapability.noInputNoOutput
-    /// Asks for protection against an attacker in the middle.
+    /// Whether it requires MITM protection.
     var requiresProtection = false
     var hasSecureConnections = true
-    /// Refuses to pair without Secure Connections.
+    /// Whether it refuses to pair without Secure Connections.
     var needsSecureConnections = false
     var bonds = true
 }
 
-/// What a side answers to a pairing request.
+/// A side's response to a pairing request.
 enum PairingResponse {
     case accept(PairingFeatures)
     case refuse
-    /// Nothing, ever.
+    /// No response.
     case silence
 }
 
-/// What is asked of a side's user.
+/// A question to a side's user.
 enum PairingQuestion: Equatable {
     /// Whether to pair; with a number, whether the other side shows the same.
     case confirm(UInt32, isSimple: Bool)
-    /// The number the other side shows.
+    /// Enter the passkey that the other side shows.
     case enterPasskey
-    /// To be shown, for the other side to enter.
+    /// Show the passkey, which the other side enters.
     case showPasskey(UInt32)
 }
 
-/// What a side answers to a question.
+/// The answer to a question.
 enum PairingAnswer: Equatable {
     case yes
     case no
     case passkey(UInt32)
 }
 
-/// How a pairing ended.
+/// The result of a pairing.
 enum PairingOutcome {
-    /// With a key; what the peer is known by from now on, where it told.
+    /// Succeeded, with the keys and the peer's identity if it was distributed.
     case paired(PairingKeys)
-    /// This side ended it; the link goes with it.
+    /// This side ended it; the link ends with it.
     case failedHere
     /// The other side refused; the link stays.
     case failedThere
 }
 
-/// What a pairing makes.
+/// The keys of a pairing.
 struct PairingKeys {
     var isBonded: Bool
     var kind: LongTermKey.Kind
@@ -58,30 +58,30 @@ struct PairingKeys {
     var randomNumber: UInt64
 }
 
-/// Somebody who can pair: a kernel or a simulated peripheral.
+/// A side that can pair: a kernel or a simulated peripheral.
 protocol PairingParty: AnyObject {
-    /// The passkey that this side always shows; nil where each pairing has one made up.
+    /// A fixed passkey of this side; nil if each pairing generates one.
     var ownPasskey: UInt32? { get }
-    /// Whether it gives the key of its signatures.
+    /// Whether it distributes a signature resolving key.
     var signs: Bool { get }
-    /// What this side brings to a pairing that it begins.
+    /// The features of this side in a pairing that it initiates.
     func pairingFeatures(for level: SecurityLevel) -> PairingFeatures
-    /// The other side asks for a pairing.
+    /// Handles the other side's pairing request.
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse
-    /// Something is asked of this side's user; the answer goes to ``Pairing/answer(_:from:)``.
+    /// Asks this side's user; the answer is passed to ``Pairing/answer(_:from:)``.
     func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd)
-    /// It is over.
+    /// Handles the end of the pairing.
     func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd)
-    /// The key this side has for links with the one at the other end.
+    /// The stored key for links with the device at the other end.
     func key(on end: LinkEnd) -> LongTermKey?
-    /// The other side, a peripheral, would like a protected link.
+    /// Handles a Security Request of the other side, a peripheral.
     func securityRequested(_ level: SecurityLevel, on end: LinkEnd)
 }
 
-/// One pairing over one link, from the request to the keys (Core Vol 3 Part H §2.1).
+/// A pairing over one link, from the request to the keys (Core Vol 3 Part H §2.1).
 ///
-/// Nothing is really encrypted: what matters above the seam is who asks what when, what comes of it, and how long it
-/// takes. Every message takes a connection event, as on the air.
+/// Nothing is really encrypted: above the kernel seam only the order of questions, the result and the duration matter.
+/// Every message takes a connection event, as on the air.
 final class Pairing {
     private enum State { case requesting, asking, finishing, over }
 
@@ -94,7 +94,7 @@ final class Pairing {
     private var passkeyShown: UInt32?
     private var timer: ScheduledEvent?
 
-    /// After how long without progress a side gives up (Core Vol 3 Part H §3.4).
+    /// The time limit without progress (Core Vol 3 Part H §3.4).
     private static let timeout = Duration.seconds(30)
 
     init(on end: LinkEnd, level: SecurityLevel) {
@@ -117,7 +117,7 @@ final class Pairing {
             })
     }
 
-    /// Whatever is sent gives the other side another thirty seconds.
+    /// Restarts the time limit: every message does.
     private func restartTimer() {
         timer?.cancel()
         timer = world.schedule(after: Self.timeout) { [weak self] in self?.fail(by: self?.initiator) }
@@ -147,7 +147,7 @@ final class Pairing {
         case bothEnter
     }
 
-    /// How to make sure who is there, by what the two sides have (Core Vol 3 Part H §2.3.5.1, table 2.8).
+    /// The pairing method for the features of the two sides (Core Vol 3 Part H §2.3.5.1, table 2.8).
     private func method(_ ours: PairingFeatures, _ theirs: PairingFeatures) -> Method {
         guard ours.requiresProtection || theirs.requiresProtection else { return .justWorks }
         let (one, other) = (ours.ioCapability, theirs.ioCapability)
@@ -199,7 +199,7 @@ final class Pairing {
     /// The passkey that a side shows, for a simulated user who reads it there.
     var shownPasskey: UInt32? { passkeyShown }
 
-    /// A side's user has answered.
+    /// Records the answer of a side's user.
     func answer(_ answer: PairingAnswer, from end: LinkEnd) {
         guard state == .asking else { return }
         if end.isCentral == initiator.isCentral { answers.initiator = answer } else { answers.responder = answer }
@@ -231,7 +231,7 @@ final class Pairing {
             value: .random(using: &world.generator),
             encryptedDiversifier: isSecure ? 0 : UInt16.random(in: .min ... .max, using: &world.generator),
             randomNumber: isSecure ? 0 : world.generator.next())
-        // The last confirmation, the start of encryption and the keys take a few exchanges more.
+        // The last confirmation, the start of encryption and the keys take a few more exchanges.
         exchange(count: 3) { [self] in
             guard state == .finishing else { return }
             state = .over
@@ -256,7 +256,7 @@ final class Pairing {
             })
     }
 
-    /// One side breaks off, and tells the other.
+    /// Fails the pairing at one side, and informs the other.
     private func fail(by end: LinkEnd?) {
         guard let end, state != .over else { return }
         state = .over
@@ -277,7 +277,7 @@ extension PairingParty {
 }
 
 extension LinkEnd {
-    /// Who pairs at this end.
+    /// The pairing party at this end.
     var party: (any PairingParty)? { side.node.user as? any PairingParty }
 }
 

@@ -5,9 +5,9 @@ import BluetoothGATT
 import BluetoothHCI
 import BluetoothManagement
 
-/// How a simulated peripheral behaves when it is asked to pair.
+/// The behaviour of a simulated peripheral in pairing.
 public struct SimulatedSecurity: Hashable, Sendable {
-    /// What it does when a central asks.
+    /// The response to a pairing request.
     public enum Response: Hashable, Sendable {
         /// Pairs.
         case accept
@@ -17,38 +17,38 @@ public struct SimulatedSecurity: Hashable, Sendable {
         case silence
     }
 
-    /// What its user does when something is asked.
+    /// The behaviour of its user.
     public enum User: Hashable, Sendable {
-        /// Says yes, and enters what the other side shows.
+        /// Confirms, and enters the number that the other side shows.
         case agrees
-        /// Says no.
+        /// Rejects.
         case refuses
-        /// Says yes, and enters another number than the other side shows.
+        /// Confirms, and enters a number that differs from the one shown.
         case mistypes
-        /// Does nothing.
+        /// Does not answer.
         case isAbsent
     }
 
-    /// What it does when a central asks.
+    /// The response to a pairing request.
     public var response: Response
-    /// What its user does when something is asked.
+    /// The behaviour of its user.
     public var user = User.agrees
-    /// What its user can see and enter.
+    /// The input and output capabilities.
     public var ioCapability: IOCapability
-    /// Whether it asks for protection against an attacker in the middle.
+    /// Whether it requires MITM protection.
     public var requiresProtection: Bool
-    /// Whether it has LE Secure Connections, or legacy pairing only.
+    /// Whether it supports LE Secure Connections, or only legacy pairing.
     public var hasSecureConnections: Bool
-    /// Whether it keeps the keys.
+    /// Whether it bonds, storing the keys.
     public var keepsKeys: Bool
-    /// What it shows, where it shows a passkey.
+    /// The passkey that it shows, if it shows one.
     public var passkey: UInt32
-    /// Whether pairing exchanges keys of signed writes.
+    /// Whether pairing distributes signature resolving keys.
     public var signs = false
-    /// Who it really is, told in pairing to those who exchange identities; nil tells nobody.
+    /// The identity address, distributed in pairing to devices that exchange identities; nil for none.
     public var identity: BluetoothAddress?
 
-    /// A peripheral without display and buttons that pairs with everybody.
+    /// Creates the behaviour of a peripheral without display and buttons that pairs with every central.
     public init(
         response: Response = .accept, ioCapability: IOCapability = .noInputNoOutput, requiresProtection: Bool = false,
         hasSecureConnections: Bool = true, keepsKeys: Bool = true, passkey: UInt32 = 123_456,
@@ -65,7 +65,7 @@ public struct SimulatedSecurity: Hashable, Sendable {
 }
 
 extension SecurityKey {
-    /// A resolvable private address made with the key (Core Vol 3 Part H §2.2.2, Vol 6 Part B §1.3.2.2).
+    /// Generates a resolvable private address with the key (Core Vol 3 Part H §2.2.2, Vol 6 Part B §1.3.2.2).
     func makePrivateAddress(using generator: inout some RandomNumberGenerator) -> BluetoothAddress {
         let random = UInt64.random(in: 1..<0x3F_FFFF, using: &generator) | 1 << 22
         return BluetoothAddress(FourResolvingKeys(FourBlocks(first: number)).address(of: random), kind: .random)
@@ -73,7 +73,7 @@ extension SecurityKey {
 }
 
 extension LinkEnd {
-    /// Who is at the other end, for whom it has told so: its identity where it hides behind a private address.
+    /// The identity of the device at the other end, if it was distributed; otherwise its address.
     var peerIdentity: BluetoothAddress {
         guard peerAddress.randomKind == .resolvablePrivate else { return peerAddress }
         return other.side.node.identityResolvingKey?.address ?? peerAddress

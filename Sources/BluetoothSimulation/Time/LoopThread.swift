@@ -5,7 +5,7 @@
 #endif
 import Synchronization
 
-/// The one thread of a loop: started once, detached, known by its identity.
+/// The thread of a loop: started once, detached, recognised by its identity.
 final class LoopThread: Sendable {
     private final class Start: Sendable {
         let body: @Sendable () -> Void
@@ -38,16 +38,16 @@ final class LoopThread: Sendable {
                 Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().body()
                 return nil
             }, Unmanaged.passRetained(start).toOpaque())
-        // A process that cannot have one more thread cannot simulate anything; there is no caller to tell.
+        // A process that cannot create another thread cannot simulate anything; there is no caller to throw to.
         precondition(result == 0, "pthread_create failed with \(result)")
         pthread_detach(thread)
     }
 }
 
-/// A flag that one thread waits for, until it is raised or a moment has come.
+/// A flag that one thread waits for, until it is raised or a deadline has passed.
 ///
-/// Unchecked because of the two pointers: they never change, what they point to is only given to the pthread calls,
-/// which synchronise themselves, and `isRaised` is read and written between lock and unlock of `mutex` alone.
+/// Unchecked because of the two pointers: they never change, their targets are only passed to the pthread calls, which
+/// synchronise themselves, and `isRaised` is accessed between lock and unlock of `mutex` alone.
 final class WakeSignal: @unchecked Sendable {
     private let mutex: UnsafeMutablePointer<pthread_mutex_t>
     private let condition: UnsafeMutablePointer<pthread_cond_t>
@@ -81,7 +81,7 @@ final class WakeSignal: @unchecked Sendable {
         pthread_mutex_unlock(mutex)
     }
 
-    /// Lowers the flag and says whether it was raised, without waiting.
+    /// Lowers the flag and returns whether it was raised, without waiting.
     func take() -> Bool {
         pthread_mutex_lock(mutex)
         defer { pthread_mutex_unlock(mutex) }
@@ -89,7 +89,8 @@ final class WakeSignal: @unchecked Sendable {
         return isRaised
     }
 
-    /// Waits for the flag, lowers it, and returns true; false when `deadline` (nil: never) on the monotonic clock came.
+    /// Waits for the flag, lowers it, and returns true; false when `deadline` (nil: never) on the monotonic clock has
+    /// passed.
     @discardableResult
     func wait(untilNanoseconds deadline: Int64?) -> Bool {
         pthread_mutex_lock(mutex)

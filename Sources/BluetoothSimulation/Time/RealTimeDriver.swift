@@ -1,13 +1,13 @@
 import BluetoothSockets
 
-/// Runs a loop on a thread of its own in real time, for a simulation that a person looks at.
+/// An event loop driver with a thread of its own in real time, for demonstrations.
 ///
-/// There are no descriptors to wait for: everything simulated happens by the loop's timers and queue.
+/// It waits for no descriptors: all simulated events are the loop's timers and tasks.
 public final class RealTimeDriver: EventLoopDriver {
     private let thread = LoopThread()
     private let signal = WakeSignal()
 
-    /// A driver whose thread is not running yet.
+    /// Creates a driver whose thread is not running yet.
     public init() {}
 
     /// The monotonic clock.
@@ -21,7 +21,7 @@ public final class RealTimeDriver: EventLoopDriver {
         thread.start(body)
     }
 
-    /// Sleeps until the moment has come or somebody wakes it.
+    /// Sleeps until the deadline or until it is woken.
     public func wait(until deadline: KernelInstant?) {
         if let deadline, deadline <= now {
             _ = signal.take()

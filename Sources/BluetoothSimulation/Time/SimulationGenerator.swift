@@ -1,8 +1,8 @@
-/// The generator of a simulation's chance: the same seed, the same story (xoshiro256**, seeded by SplitMix64).
+/// The random number generator of a simulation: the same seed, the same numbers (xoshiro256**, seeded by SplitMix64).
 public struct SimulationGenerator: RandomNumberGenerator, Sendable {
     private var state: (UInt64, UInt64, UInt64, UInt64)
 
-    /// A generator that repeats itself for equal seeds.
+    /// Creates a generator; equal seeds generate equal numbers.
     public init(seed: UInt64) {
         var mixer = seed
         func next() -> UInt64 {

@@ -1,22 +1,23 @@
 import BluetoothSockets
 import Synchronization
 
-/// Runs a loop in a time of its own: when nothing is ready, it is the next deadline at once.
+/// An event loop driver in virtual time: when nothing is ready, the clock jumps to the next deadline.
 ///
-/// An hour passes in the time its events take. Time moves only while somebody lets it (``resumeTime()``), so that a
-/// simulation whose devices advertise for ever stands still between two tests. With nothing ready and no deadline the
-/// thread sleeps until it is woken; if that is not expected to happen, ``onStall(after:limit:_:_:)`` tells.
+/// An hour passes in the time that its events take. Time passes only between ``resumeTime()`` and ``pauseTime()``, so
+/// that a simulation whose devices advertise for ever is paused between two tests. With nothing ready and no deadline
+/// the thread sleeps until it is woken; ``onStall(after:limit:_:_:)`` reports when that is not expected to happen.
 public final class VirtualTimeDriver: EventLoopDriver {
     private struct State {
         var now = KernelInstant(nanoseconds: 0)
-        /// How many there are that let time pass; below zero while one has ended before it was counted.
+        /// The number of ``resumeTime()`` calls without ``pauseTime()``; below zero while one has ended before it was
+        /// counted.
         var permits = 0
-        /// Whether the loop has not looked for work since time was let go.
+        /// Whether the loop has not looked for work since time was resumed.
         var isFresh = false
         var watchers: [Watcher] = []
     }
 
-    /// Somebody who wants to know when a simulation will not come to an end.
+    /// A handler of stalls.
     private struct Watcher {
         var identifier: ObjectIdentifier
         var grace: Duration
@@ -35,7 +36,7 @@ public final class VirtualTimeDriver: EventLoopDriver {
     private let thread = LoopThread()
     private let signal = WakeSignal()
 
-    /// A driver whose clock stands at zero.
+    /// Creates a driver whose clock is at zero.
     public init() {}
 
     /// The virtual moment.
@@ -49,7 +50,7 @@ public final class VirtualTimeDriver: EventLoopDriver {
         thread.start(body)
     }
 
-    /// Lets time pass until ``pauseTime()`` has been called as often.
+    /// Lets time pass until ``pauseTime()`` was called as often.
     public func resumeTime() {
         state.withLock {
             $0.permits += 1
@@ -58,15 +59,15 @@ public final class VirtualTimeDriver: EventLoopDriver {
         signal.raise()
     }
 
-    /// Takes back one ``resumeTime()``.
+    /// Balances one ``resumeTime()``.
     public func pauseTime() {
         state.withLock { $0.permits -= 1 }
     }
 
-    /// Has `handler` called, on the loop's thread, when what is waited for will never happen: time may pass but nothing
-    /// is ready, nothing has a deadline, and nobody woke the loop for `grace` of real time.
+    /// Calls `handler`, on the loop's thread, when nothing more can happen: time may pass but nothing is ready, nothing
+    /// has a deadline, and the loop was not woken for `grace` of real time.
     ///
-    /// It is called as well when time would pass `limit`. In both cases it may be called again, after the same time, if
+    /// It is also called when time would pass `limit`. In both cases it may be called again, after the same time, if
     /// nothing has changed.
     public func onStall(
         after grace: Duration, limit: Duration, _ identifier: ObjectIdentifier,
@@ -80,7 +81,7 @@ public final class VirtualTimeDriver: EventLoopDriver {
         signal.raise()
     }
 
-    /// Takes back ``onStall(after:limit:_:_:)``.
+    /// Removes a handler of ``onStall(after:limit:_:_:)``.
     public func removeStallHandler(_ identifier: ObjectIdentifier) {
         let removed = state.withLock { state in
             let removed = state.watchers.filter { $0.identifier == identifier }
@@ -91,15 +92,15 @@ public final class VirtualTimeDriver: EventLoopDriver {
         withExtendedLifetime(removed) {}
     }
 
-    /// Makes it `deadline`, or sleeps when there is none or time does not pass.
+    /// Advances the clock to `deadline`, or sleeps when there is none or time is paused.
     public func wait(until deadline: KernelInstant?) {
-        // Work that came from elsewhere is done before time moves.
+        // Work from other threads is done before time advances.
         if signal.take() { return }
         let step = state.withLock { state -> Step in
             if let deadline, deadline <= state.now { return .return }
             guard state.permits > 0 else { return .sleep }
-            // A thread that held time may have queued work after the loop has found none and before it let go, and its
-            // signal may have been taken already, or be raised by another thread yet: the loop looks once more.
+            // A thread that had paused time may have queued work after the loop has found none and before it resumed
+            // time, and its signal may have been consumed already, or not be raised yet: the loop looks once more.
             guard !state.isFresh else {
                 state.isFresh = false
                 return .return
@@ -111,7 +112,7 @@ public final class VirtualTimeDriver: EventLoopDriver {
                 return .return
             }
             state.now = max(state.now, limit)
-            // Who only ends when told so gets a minute for it.
+            // A task that ends only when it is cancelled gets a minute for it.
             for index in state.watchers.indices where state.watchers[index].limit <= limit {
                 state.watchers[index].limit = state.now.advanced(by: .seconds(60))
             }
@@ -124,8 +125,8 @@ public final class VirtualTimeDriver: EventLoopDriver {
             let grace = watchers.map(\.grace).max() ?? .zero
             let limit = KernelInstant(nanoseconds: monotonicNanoseconds()).advanced(by: grace)
             if signal.wait(untilNanoseconds: limit.nanoseconds) { return }
-            // What the handlers add to the loop does not wake it, as the loop's thread is what runs here: the caller
-            // looks for it when this returns.
+            // Work that the handlers add to the loop does not wake it, as this is the loop's thread: the caller looks
+            // for it when this returns.
             for watcher in watchers { watcher.handler(.nothingScheduled) }
         case .limitReached(let watchers): for watcher in watchers { watcher.handler(.limitReached) }
         }
