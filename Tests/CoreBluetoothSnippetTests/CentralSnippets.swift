@@ -3,15 +3,15 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-// What the guides to the central role show, in our words, call by call and with their types. The ids are those of the
-// checklist of what the documents show: B for the Swift ones, C for those that were written in Objective-C.
+// The code of the guides to the central role, in our words, call by call and with their types. The ids are those of the
+// checklist of documented calls: B for the Swift ones, C for those that were written in Objective-C.
 
-/// Stands for what a screen of an app is made of.
+/// A stand-in for an app's screen.
 open class UIViewController: NSObject {
     open func viewDidLoad() {}
 }
 
-/// B1: a screen with a manager that is made when it appears.
+/// B1: a screen with a manager that is created when it appears.
 private class Screen: UIViewController {
     let journal = Journal<String>()
     let queue: DispatchQueue
@@ -73,7 +73,7 @@ private class Screen: UIViewController {
     }
 }
 
-// B2, B3, B4 to B6: what the manager tells, in an extension of the class.
+// B2, B3, B4 to B6: the manager's delegate, in an extension of the class.
 extension Screen: CBCentralManagerDelegate {
     func centralManagerDidUpdateState(_ central: CBCentralManager) {
         switch central.state {
@@ -137,7 +137,7 @@ extension Screen: CBPeripheralDelegate {
     }
 
     func peripheral(_ peripheral: CBPeripheral, didUpdateValueFor descriptor: CBDescriptor, error: Error?) {
-        // The characteristic of a descriptor, as code has it that is older than its being optional.
+        // The characteristic of a descriptor, in code from before it was optional.
         if descriptor.uuid.uuidString == CBUUIDCharacteristicFormatString {
             journal.add(
                 "format of \(descriptor.characteristic.uuid.uuidString): \((descriptor.value as? Data)?.count ?? 0)")
@@ -172,7 +172,7 @@ extension Screen: CBPeripheralDelegate {
     func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {}
 }
 
-/// C1 to C13: the tasks of a central, with everything printed.
+/// C1 to C13: the tasks of a central, printing every result.
 private final class Central: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
     let journal = Journal<String>()
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
@@ -240,7 +240,7 @@ private final class Central: NSObject, CBCentralManagerDelegate, CBPeripheralDel
         _ peripheral: CBPeripheral, didUpdateNotificationStateFor characteristic: CBCharacteristic, error: Error?
     ) {
         if let error = error { journal.add("Error changing notification state: \(error.localizedDescription)") }
-        // C13: a write that the characteristic does not take.
+        // C13: a write that the characteristic does not allow.
         peripheral.writeValue(Data([1]), for: characteristic, type: .withResponse)
     }
 

@@ -1,7 +1,7 @@
 import CoreBluetooth
 import Testing
 
-// What apps write around the API: seams for their tests, extensions, subclasses, conversions. Most of it has only to
+// Code that apps write around the API: seams for their tests, extensions, subclasses, conversions. Most of it must only
 // compile.
 
 // MARK: Seams

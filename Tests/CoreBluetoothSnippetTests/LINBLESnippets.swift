@@ -4,10 +4,10 @@ import LINBLESimulation
 import TestSupport
 import Testing
 
-// What the vendor of LINBLE shows, in our words: the identifiers, the look-ups, one write, and the writes one after the
-// other. The ids are those of the checklist of what the documents show.
+// The code of LINBLE's vendor, in our words: the identifiers, the look-ups, one write, and consecutive writes. The ids
+// are those of the checklist of documented calls.
 
-/// A1: the identifiers, kept by a class.
+/// A1: the identifiers, stored in a class.
 private class Identifiers {
     static let service = CBUUID(string: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8")
     static let incoming = CBUUID(string: "27ADC9CB-35EB-465A-9154-B8FF9076F3E8")
@@ -46,7 +46,7 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
         _ central: CBCentralManager, didDiscover peripheral: CBPeripheral, advertisementData: [String: Any],
         rssi RSSI: NSNumber
     ) {
-        // By the name in this advertisement: that of the peripheral may be an older one.
+        // By the name in this advertisement: the peripheral's may be an older one.
         guard advertisementData[CBAdvertisementDataLocalNameKey] as? String == "LINBLE-Z1", device == nil else {
             return
         }
@@ -110,7 +110,7 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
 
     private func nextChunk() -> Data? { chunks.isEmpty ? nil : chunks.removeFirst() }
 
-    // A6: on with the chunk that waits.
+    // A6: continues with the pending chunk.
     func peripheralIsReady(toSendWriteWithoutResponse peripheral: CBPeripheral) {
         if !peripheral.canSendWriteWithoutResponse { journal.add("ready, but not so") }
         if let waiting { write(waiting) }
@@ -128,7 +128,7 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
         try await Fixture.run { fixture in
             let linble = SimulatedLINBLE(on: fixture.radio, .init(attached: .loopback))
             let bytes = Data((0..<6000).map { UInt8(truncatingIfNeeded: $0) })
-            // Slices, as they come when data is cut.
+            // Slices, as chunks often are.
             let chunks = stride(from: 0, to: bytes.count, by: 20).map { bytes[$0..<min($0 + 20, bytes.count)] }
             let terminal = Terminal(chunks, queue: fixture.queue)
             await fixture.wait(for: "received 6000", in: terminal.journal)

@@ -3,7 +3,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-// D1: what the guide to the peripheral role lists, each member once, in our words.
+// D1: the calls in the guide to the peripheral role, each member once, in our words.
 
 private final class Offerer: NSObject, CBPeripheralManagerDelegate {
     let journal = Journal<String>()

@@ -1,7 +1,7 @@
 import CoreBluetooth
 import TestSupport
 
-/// A program that sends everything it has to a LINBLE, each chunk from within the one before.
+/// A program that sends all its bytes to a LINBLE, each chunk from within the write of the one before.
 package final class ChunkSender: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
     private enum UART {
         static let service = CBUUID(string: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8")
@@ -9,7 +9,7 @@ package final class ChunkSender: NSObject, CBCentralManagerDelegate, CBPeriphera
         static let toDevice = CBUUID(string: "27ADC9CC-35EB-465A-9154-B8FF9076F3E8")
     }
 
-    /// What has happened: `online true`, `all sent` and `all received`.
+    /// The journal: `online true`, `all sent` and `all received`.
     package let journal = Journal<String>()
     private let byteCount: Int
     private var rest: ArraySlice<UInt8>
@@ -19,20 +19,20 @@ package final class ChunkSender: NSObject, CBCentralManagerDelegate, CBPeriphera
     private var peripheral: CBPeripheral?
     private var target: CBCharacteristic?
     private var saved: Data?
-    /// What has come back.
+    /// The received bytes.
     package private(set) var received: [UInt8] = []
     private var depth = 0
-    /// How many writes were made from within each other.
+    /// The greatest depth of nested writes.
     package private(set) var greatestDepth = 0
-    /// How often it had to wait for the ready callback.
+    /// The number of waits for the ready callback.
     package private(set) var pauses = 0
 
-    /// Begins to scan for a LINBLE, and sends as soon as it is online.
+    /// Scans for a LINBLE, and sends as soon as it is online.
     /// - Parameters:
-    ///   - bytes: what to send.
-    ///   - chunkLength: how much at a time; nil for as much as a write without response takes.
-    ///   - name: which one; nil for the first.
-    ///   - queue: where it is called back.
+    ///   - bytes: the bytes to send.
+    ///   - chunkLength: the length of a chunk; nil for the maximum of a write without response.
+    ///   - name: the LINBLE's name; nil for the first found.
+    ///   - queue: the queue of the callbacks.
     package init(_ bytes: [UInt8], chunkLength: Int?, named name: String? = nil, queue: DispatchQueue) {
         byteCount = bytes.count
         rest = bytes[...]
@@ -94,7 +94,7 @@ package final class ChunkSender: NSObject, CBCentralManagerDelegate, CBPeriphera
         if let saved { send(saved) }
     }
 
-    /// Lets everything go.
+    /// Releases the manager and the peripheral.
     package func end() {
         (central, peripheral, target) = (nil, nil, nil)
     }

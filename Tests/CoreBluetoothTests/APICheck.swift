@@ -1,8 +1,8 @@
 import CoreBluetooth
 import Testing
 
-// Every declaration of Core Bluetooth, used as programs for Apple's systems use it. What is missing here does not
-// compile; what has another value fails.
+// Every declaration of Core Bluetooth, used as programs for Apple's systems use it. A missing one does not compile; one
+// with another value fails.
 
 /// Implements every method of the three delegates with Apple's signatures.
 private final class Everything: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, CBPeripheralManagerDelegate {
@@ -77,13 +77,13 @@ private final class Everything: NSObject, CBCentralManagerDelegate, CBPeripheral
     func peripheralManager(_ peripheral: CBPeripheralManager, didOpen channel: CBL2CAPChannel?, error: (any Error)?) {}
 }
 
-/// Has only what has to be there.
+/// Implements only the required methods.
 private final class Required: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, CBPeripheralManagerDelegate {
     func centralManagerDidUpdateState(_ central: CBCentralManager) {}
     func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {}
 }
 
-/// As views and view models have it.
+/// A delegate on the main actor, like views and view models.
 @MainActor private final class OnMainActor: NSObject, @preconcurrency CBCentralManagerDelegate {
     var state = CBManagerState.unknown
     func centralManagerDidUpdateState(_ central: CBCentralManager) { state = central.state }
@@ -99,7 +99,7 @@ private final class Required: NSObject, CBCentralManagerDelegate, CBPeripheralDe
     }
 }
 
-/// Classes are open.
+/// The classes are open.
 private final class OwnManager: CBCentralManager {
     var count = 0
     override func stopScan() {
@@ -180,7 +180,7 @@ private func peripheral(
     let _: CBCharacteristic? = descriptor.characteristic
     guard let owner = descriptor.characteristic else { return }
     _ = owner.uuid.uuidString == descriptor.uuid.uuidString
-    // As code of before the back references were optional has it.
+    // Code from before the back references were optional.
     let _: CBUUID = descriptor.characteristic.uuid
     let _: Any? = descriptor.value
 }

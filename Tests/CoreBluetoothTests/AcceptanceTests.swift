@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What programs for Apple's systems rely on and no other story is about.
+/// Behaviour that programs for Apple's systems rely on and that no other suite covers.
 @Suite struct AcceptanceTests {
     @Test func whatIsAskedTwiceIsDoneOnce() async throws {
         try await Fixture.run { fixture in
@@ -32,7 +32,7 @@ import Testing
             }
             await program.wait(for: "disconnected")
             try await fixture.radio.sleep(for: .seconds(5))
-            // A connection that is up is reported for each time that it is asked for.
+            // An existing connection is reported for each call of connect.
             #expect(
                 program.take().filter { !$0.hasPrefix("name") } == [
                     "state 5", "connected", "connected", "disconnected",
@@ -50,7 +50,7 @@ import Testing
                 let found = manager.retrievePeripherals(withIdentifiers: [known[1], UUID(), known[0], known[1]])
                 #expect(found.map(\.identifier) == [known[1], known[0], known[1]])
                 #expect(found[0] === found[2])
-                // As keys.
+                // As dictionary keys.
                 #expect(Set(found).count == 2)
                 #expect([found[0]: 1, found[1]: 2][found[2]] == 1)
                 #expect(found[0].name == nil && found[0].services == nil && found[0].rssi == nil)
@@ -66,7 +66,7 @@ import Testing
         }
     }
 
-    /// Values for some of those who have subscribed, and values that are too long.
+    /// Values for some of the subscribers, and values that are too long.
     @Test func valuesForSomeSubscribers() async throws {
         try await Fixture.run { fixture in
             let (server, first) = await Server.visited(fixture, subscribing: true)
@@ -101,7 +101,7 @@ import Testing
             await second.wait(for: long)
             #expect(first.take() == ["value \(name) = 1", long])
             #expect(second.take() == ["value \(name) = 2", long])
-            // One leaves, the other stays.
+            // One disconnects, the other stays.
             await first.disconnect()
             await fixture.wait(for: "unsubscribed false 1", in: server.journal)
             await fixture.onQueue {
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    /// A delegate that has no method for requests, and none at all.
+    /// A delegate without a method for requests, and no delegate at all.
     @Test(arguments: [true, false]) func requestsThatNobodyTakes(_ hasDelegate: Bool) async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture)
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    /// A class with the newer method is told by that alone.
+    /// In a class with the newer method only that one is called.
     @Test func theNewerWayToTellOfADisconnection() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    /// A channel for encrypted links alone: whoever opens it pairs.
+    /// A channel that requires encryption: a central that opens it pairs.
     @Test(arguments: [true, false]) func anEncryptedChannel(_ mayPair: Bool) async throws {
         try await Fixture.run(agent: mayPair ? JustWorksPairingAgent() : nil) { fixture in
             let (server, client) = await Server.visited(fixture)
@@ -170,12 +170,12 @@ import Testing
     }
 }
 
-/// Has only what has to be there.
+/// Implements only the required methods.
 private final class SilentDelegate: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     func peripheralManagerDidUpdateState(_ peripheral: CBPeripheralManager) {}
 }
 
-/// Implements both ways to be told of a disconnection.
+/// Implements both methods for a disconnection.
 private final class Timekeeper: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
     let journal = Journal<String>()
     private(set) var time: CFAbsoluteTime?

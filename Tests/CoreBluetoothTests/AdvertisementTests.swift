@@ -59,13 +59,13 @@ import Testing
                 found = try await count(nil, [CBCentralManagerScanOptionAllowDuplicatesKey: option])
                 #expect(found.values.allSatisfy { $0 >= 30 })
             }
-            // One object each, however often it was heard.
+            // One object each, however many advertisements were received.
             #expect(program.peripherals.count == 2)
             withExtendedLifetime(device) {}
         }
     }
 
-    /// The name of most devices is in their scan response: the first report waits for that, and not for ever.
+    /// The name of most devices is in their scan response: the first report waits for that, with a time limit.
     @Test func theFirstReportHasTheName() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -78,13 +78,13 @@ import Testing
             try await fixture.radio.sleep(for: .seconds(5))
             #expect(program.take() == ["discovered Pulse"])
             #expect(program.advertisements.last?.1[CBAdvertisementDataLocalNameKey] as? String == "Pulse")
-            // Nobody answers: it is discovered without a name, and once more when the answer comes.
+            // No scan response arrives: the device is reported without a name, and once more when the response arrives.
             fixture.radio.conditions.scanResponseLoss = 1
             await program.perform { manager, program in
                 manager.stopScan()
                 (program.peripherals, program.advertisements) = ([], [])
             }
-            // A scan that follows another at once knows what that has heard.
+            // A scan that follows another at once uses its results.
             try await fixture.radio.sleep(for: .seconds(1))
             await program.perform(scan)
             try await fixture.radio.sleep(for: .seconds(5))

@@ -5,9 +5,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What apps do with managers, delegates and queues.
+/// Managers, delegates and queues as apps use them.
 @Suite struct AppTests {
-    /// Everything that cannot be done now is logged, and nothing comes of it.
+    /// Every call at the wrong time is logged, and has no effect.
     @Test func callsAtTheWrongTime() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -41,7 +41,7 @@ import Testing
                 peripheral.openL2CAPChannel(0x80)
             }
             await program.perform(with: everything)
-            // What belongs to the connection before is of no use in the next, and every call is answered.
+            // The objects of the earlier connection are invalid in the next, and every call is answered.
             await program.perform { manager, program in manager.connect(program.peripherals[0]) }
             await program.wait(for: "connected", count: 2)
             await program.perform(with: { peripheral in
@@ -88,7 +88,7 @@ import Testing
         }
     }
 
-    /// The order holds on a queue that runs several blocks at once, and on one that others share.
+    /// The order holds on a concurrent queue, and on a shared one.
     @Test(arguments: [true, false]) func queuesOfTheProgram(isConcurrent: Bool) async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -115,7 +115,7 @@ import Testing
         }
     }
 
-    /// Managers and peripherals that go from within a callback, and delegates that are others afterwards.
+    /// Managers and peripherals that are released in a callback, and delegates that are replaced.
     @Test func goingInACallback() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -135,7 +135,7 @@ import Testing
             #expect(manager == nil)
             try await fixture.radio.sleep(for: .seconds(10))
             #expect(program.take() == ["state 5", "connected"])
-            // One more, whose peripheral alone goes.
+            // Another one, of which only the peripheral is released.
             let other = await Recorder.start(fixture)
             let second = Recorder(fixture)
             other.then["connected"] = { program, _ in
@@ -158,7 +158,7 @@ import Testing
         }
     }
 
-    /// A link with a channel ends when it is cancelled, though the program keeps the channel.
+    /// A link with a channel ends when it is cancelled, although the program retains the channel.
     @Test func cancellingEndsChannelsToo() async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture, subscribing: true)
@@ -176,7 +176,7 @@ import Testing
         }
     }
 
-    /// A central that only reads has the length its link takes.
+    /// A central that only reads has the maximum length of its link.
     @Test func theLengthOfACentralThatReads() async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture)
@@ -192,7 +192,7 @@ import Testing
     }
 }
 
-/// Reads the same value many times and writes down in which order it is told.
+/// Reads the same value many times and records the order of the callbacks.
 private final class Counter: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
     let order = Mutex<[Int]>([])
     let overlapped = Mutex(false)
@@ -252,7 +252,7 @@ private final class Counter: NSObject, CBCentralManagerDelegate, CBPeripheralDel
     }
 }
 
-/// Has a manager on the main queue.
+/// A program with a manager on the main queue.
 private final class MainProgram: NSObject, CBCentralManagerDelegate, @unchecked Sendable {
     let isOn = Mutex<Bool?>(nil)
     private let key: DispatchSpecificKey<Bool>

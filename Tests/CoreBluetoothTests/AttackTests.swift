@@ -6,14 +6,14 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// What can go wrong at any packet.
+/// A fault that can be injected at any packet.
 enum Blow: CaseIterable, Sendable {
     case cut, endedByPeer, cancelled, unplugged, poweredOff, dropped, changed
 }
 
-/// What goes wrong at any moment, and what goes on for long.
+/// Faults at any moment, and long runs.
 @Suite struct AttackTests {
-    /// Everything a program does with a device, one thing after the other, up to the answer of the last.
+    /// A program's complete use of a device, one request after the other, up to the answer of the last.
     private static func work(_ program: Recorder) {
         program.then = [
             "connected": { $1.peripheral?.discoverServices(nil) },
@@ -41,7 +41,7 @@ enum Blow: CaseIterable, Sendable {
         ]
     }
 
-    /// Runs the work with a blow at a packet; returns how many packets there were.
+    /// Runs the work with a fault at a packet; returns the number of packets.
     private static func run(_ blow: Blow?, at index: Int?) async throws -> Int {
         let count = Mutex(0)
         try await Fixture.run(.fresh) { fixture in
@@ -62,7 +62,7 @@ enum Blow: CaseIterable, Sendable {
         let address = try #require(fixture.kernel.adapters().first?.address)
         work(program)
         let hasStruck = Mutex(false)
-        // Whether the device is to tell of changes.
+        // Whether the program has subscribed to the device's changes.
         let isFollowed = Mutex(false)
         kernel.arm(at: index) {
             hasStruck.withLock { $0 = true }
@@ -113,7 +113,7 @@ enum Blow: CaseIterable, Sendable {
             #expect(ends.isEmpty, comment)
             #expect(program.peripherals.first?.state == .connected, comment)
             if !isFollowed.withLock({ $0 }) {
-                // Nobody has told the program, so what it has discovered counts for this connection.
+                // The program was not notified, so the services it has discovered apply to this connection.
                 #expect(!entries.contains { $0.hasPrefix("modified") }, comment)
                 await program.disconnect()
                 await program.wait(for: "disconnected")
@@ -129,7 +129,7 @@ enum Blow: CaseIterable, Sendable {
             #expect(ends.count == 1, "\(comment): \(entries)")
             #expect(program.peripherals.first?.state == .disconnected, comment)
             #expect(program.peripherals.first?.services == nil, comment)
-            // Nothing is told of the device after its end.
+            // No event of the device follows its end.
             if let end = ends.first {
                 #expect(entries[(end + 1)...].allSatisfy { $0.hasPrefix("state") }, "\(comment): \(entries)")
             }
@@ -137,12 +137,12 @@ enum Blow: CaseIterable, Sendable {
         try await again(fixture, blow, program, address, comment)
     }
 
-    /// Once it is discovered anew a changed device is what it is now: the service that went is not there, the others are,
-    /// with their objects, and can be used; and every request was answered.
+    /// A changed device that is discovered anew has its current services: the removed one is absent, the others are
+    /// present, with their objects, and usable; and every request was answered.
     private static func rediscover(_ fixture: Fixture, _ program: Recorder, _ comment: Comment) async throws {
         let battery = CBUUID(string: "180F")
         let entries = program.journal.entries
-        // Nothing was left unanswered: the work came to its end, or had never begun without what it is about.
+        // No request was left unanswered: the work was completed, or its prerequisite was missing from the beginning.
         if entries.contains("characteristics 180F"), entries.contains("descriptors \(Device.uuid(1))") {
             #expect(entries.contains("rssi -55"), "\(comment): \(entries)")
         }
@@ -257,7 +257,7 @@ enum Blow: CaseIterable, Sendable {
         }
     }
 
-    /// Nothing of a connection is kept after its end, however many there were.
+    /// No object of a connection remains after its end, however many there were.
     @Test func nothingGrowsWithConnections() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -284,7 +284,7 @@ enum Blow: CaseIterable, Sendable {
         }
     }
 
-    /// A thousand links come and go, and nothing is left of any.
+    /// A thousand connections leave no objects behind.
     @Test func aThousandConnections() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -305,13 +305,13 @@ enum Blow: CaseIterable, Sendable {
                 let radio = peripheral.handle.radio
                 await radio.keepLinks(in: gone)
                 if round.isMultiple(of: 10) { gone.keep(peripheral) }
-                // The one side and the other.
+                // Ended by either side.
                 if round.isMultiple(of: 2) { device.peripheral.disconnect() } else { await program.disconnect() }
                 _ = await program.journal.wait(on: fixture.radio.loop, limit: .seconds(60)) {
                     $0.count >= 2 * round + 1
                 }
             }
-            // Which rounds ended otherwise, and how, rather than how many.
+            // The rounds that ended otherwise, with their reasons, are more useful than their number.
             let rounds = program.journal.entries.drop { $0 != "connected" }
             #expect(rounds.count == 2000)
             let surprises = rounds.enumerated().compactMap { position, entry -> String? in
@@ -328,7 +328,7 @@ enum Blow: CaseIterable, Sendable {
         }
     }
 
-    /// A program that is slow on its queue loses nothing and does not hold up another on the same queue.
+    /// A program that blocks its queue loses no callback and does not delay others on the same queue.
     @Test func callbacksThatBlock() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -343,13 +343,13 @@ enum Blow: CaseIterable, Sendable {
             let turn = await fixture.onQueue { program.journal.entries.count }
             await program.wait(for: "value 2A19 = 199")
             #expect(program.take() == (0..<200).map { "value 2A19 = \($0)" })
-            // Others had their turn in between.
+            // Other blocks had their turn in between.
             #expect(turn < program.journal.entries.count)
         }
     }
 }
 
-/// Knows which objects still live.
+/// Observes which objects still exist.
 private final class Gone: Sendable {
     private struct Weak: @unchecked Sendable {
         weak let object: AnyObject?
@@ -373,12 +373,12 @@ extension Radio {
 }
 
 extension Optional where Wrapped == Any {
-    /// What a callback was about, if that is a peripheral.
+    /// The peripheral of a callback, if there is one.
     fileprivate var peripheral: CBPeripheral? { self as? CBPeripheral }
 }
 
 extension Recorder {
-    /// Connects to the device anew and discovers everything.
+    /// Connects to the device again and discovers everything.
     fileprivate func reachDevice(_ round: Int) async -> CBPeripheral? {
         await perform { manager, recorder in
             guard let identifier = UUID(uuidString: Device.identifier) else { return }

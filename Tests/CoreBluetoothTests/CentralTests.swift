@@ -94,7 +94,7 @@ import Testing
                 if let peripheral = program.peripherals.first { manager.cancelPeripheralConnection(peripheral) }
             }
             await program.wait(for: "disconnected")
-            // It keeps it, whatever it advertises.
+            // The name is kept, whatever the device advertises.
             await program.perform(scan)
             await program.wait(for: "discovered Pulse of Ada", count: 3)
             #expect(Set(program.take()) == ["disconnected", "discovered Pulse of Ada"])

@@ -5,12 +5,12 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A program that does everything with its streams on a run loop, as apps do on the main one.
+/// A program that uses its streams on a run loop, as apps do on the main one.
 private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
     let outgoing: [UInt8]
     let input: InputStream?
     let output: OutputStream?
-    /// The most it reads at once, once for each event.
+    /// The maximum length of a read; one read per event.
     let readLength: Int
     var received: [UInt8] = []
     var events: [String] = []
@@ -27,7 +27,7 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
         self.readLength = readLength
     }
 
-    /// To be called on the thread whose run loop it uses.
+    /// Must be called on the thread of its run loop.
     func begin() {
         thread = .current
         for stream in [input, output] as [Stream?] {
@@ -45,7 +45,7 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
     }
 
     func stream(_ aStream: Stream, handle eventCode: Stream.Event) {
-        if Thread.current !== thread { Issue.record("an event was told elsewhere than on the run loop") }
+        if Thread.current !== thread { Issue.record("an event was delivered off the run loop") }
         let name = aStream === input ? "in" : "out"
         switch eventCode {
         case .openCompleted: events.append("\(name) open")
@@ -68,7 +68,7 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
 }
 
 @Suite struct ChannelStreamTests {
-    /// A story with a channel that a central has opened to a program.
+    /// Runs a test with a channel that a central has opened to a program.
     private func run(
         _ story:
             @escaping @Sendable (Fixture, Server, Recorder, _ mine: CBL2CAPChannel, _ theirs: CBL2CAPChannel)
@@ -95,7 +95,7 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
             let sender = Streamer(input: mine.inputStream, output: mine.outputStream, sending: bytes)
             let receiver = Streamer(input: theirs.inputStream, output: theirs.outputStream)
             let isDone = await onRunLoop(fixture, [sender, receiver]) {
-                // Both of its streams have to be closed for the channel to be.
+                // The channel closes when both of its streams are closed.
                 if receiver.received.count == bytes.count { sender.end() }
                 return receiver.isInputOver
             }
@@ -152,7 +152,7 @@ private final class Streamer: NSObject, StreamDelegate, @unchecked Sendable {
     ) async -> Bool {
         await withCheckedContinuation { done in
             Thread.detachNewThread {
-                // Something for the run loop to wait for, so that it does not return at once.
+                // A timer, so that the run loop does not return at once.
                 let pulse = Timer(timeInterval: 0.02, repeats: true) { _ in }
                 RunLoop.current.add(pulse, forMode: .default)
                 for streamer in streamers { streamer.begin() }

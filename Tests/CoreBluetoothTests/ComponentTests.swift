@@ -5,9 +5,9 @@ import Testing
 
 @testable import CoreBluetooth
 
-// Components count themselves in debug builds alone.
+// Components are counted only in debug builds.
 #if DEBUG
-    /// What a radio has for a program's objects goes with the last of them.
+    /// A radio's components are released with the last of the program's objects.
     @Suite struct ComponentTests {
         @Test func aCentralManagerThatScans() async throws {
             try await Fixture.run { fixture in
@@ -23,7 +23,7 @@ import Testing
             }
         }
 
-        /// A peripheral that is connected, one that is being connected to, and one that has been connected.
+        /// A connected peripheral, a connecting one, and one that was connected.
         @Test(arguments: [Use.connected, .connecting, .ended]) func aPeripheral(_ use: Use) async throws {
             try await Fixture.run { fixture in
                 let device = try Device(on: fixture.radio)
@@ -55,7 +55,7 @@ import Testing
 
         enum Use { case connected, connecting, ended }
 
-        /// The manager goes first: what is left of a peripheral is its handle, and what that needs.
+        /// The manager is released first: only the peripheral's handle and its dependencies remain.
         @Test func aPeripheralWithoutItsManager() async throws {
             try await Fixture.run { fixture in
                 let device = try Device(on: fixture.radio)
@@ -85,7 +85,7 @@ import Testing
             }
         }
 
-        /// With a service, a central that has subscribed, an advertisement and a channel.
+        /// With a service, a subscribed central, an advertising set and a channel.
         @Test func aPeripheralManager() async throws {
             try await Fixture.run { fixture in
                 let (server, client) = await Server.visited(fixture, subscribing: true)
@@ -107,7 +107,7 @@ import Testing
             await fixture.onQueue { self.manager?.handle?.radio.components }
         }
 
-        /// Drops the manager and all peripherals.
+        /// Releases the manager and all peripherals.
         fileprivate func letGo() async {
             await fixture.onQueue {
                 self.advertisements = []

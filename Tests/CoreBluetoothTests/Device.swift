@@ -5,11 +5,11 @@ import CoreBluetooth
 import Synchronization
 import Testing
 
-/// A heart rate sensor with a battery, and a service of its own that has one of everything.
+/// A heart rate sensor with a battery, and a service with one characteristic of every kind.
 struct Device: Sendable {
     static let name = "Pulse"
     static let address = BluetoothAddress(0xC098_E512_3458, kind: .random)
-    /// What a program stores as its identifier.
+    /// The device's identifier, as programs store it.
     static let identifier = "C098E512-3458-8001-8043-424C696E7578"
     static let own = "5E010000-1234-5678-9ABC-DEF012345678"
 
@@ -17,7 +17,7 @@ struct Device: Sendable {
 
     let server: SimulatedGATTServer
     let peripheral: SimulatedPeripheral
-    /// What was written to the characteristics that the program of the device takes, in order.
+    /// The writes to the device's dynamic characteristics, in order.
     let written: Written
 
     final class Written: Sendable {
@@ -104,7 +104,7 @@ struct Device: Sendable {
 }
 
 extension CBPeripheral {
-    /// A characteristic that was discovered.
+    /// A discovered characteristic.
     func characteristic(_ uuid: String, in service: String) -> CBCharacteristic? {
         services?.first { $0.uuid == CBUUID(string: service) }?.characteristics?
             .first { $0.uuid == CBUUID(string: uuid) }
@@ -131,7 +131,7 @@ extension Recorder {
             for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
         }
         await wait(for: "characteristics \(Device.own.uppercased())")
-        // Nothing was heard of it before.
+        // No advertisement was received before.
         await wait(for: "name \(name)")
         _ = take()
         return peripherals.first

@@ -7,13 +7,13 @@ import Testing
 
 /// A machine on a radio in virtual time, for programs written to Core Bluetooth.
 ///
-/// Time stands still while callbacks are on their way to the program's queue, so what programs do takes none.
+/// Time is paused while callbacks are queued for the program, so programs take no virtual time.
 struct Fixture: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
-    /// What was logged of peripherals that programs let go of.
+    /// The log of released peripherals in use.
     let misuse = Journal<String>()
-    /// Where the programs of the story are called back.
+    /// The queue of the programs' callbacks.
     let queue: DispatchQueue
 
     static func run(
@@ -47,7 +47,7 @@ struct Fixture: Sendable {
     /// Whether the caller runs on the programs' queue.
     var isOnQueue: Bool { DispatchQueue.getSpecific(key: Self.onQueue) == ObjectIdentifier(radio) }
 
-    /// Calls `body` on the programs' queue, as programs do, and lets no time pass until it has returned.
+    /// Calls `body` on the programs' queue, as programs do; time is paused until it has returned.
     func onQueue<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
         let hold = TimeHold(radio: radio)
         hold.begin()
@@ -87,7 +87,7 @@ struct Fixture: Sendable {
         if found == nil {
             Issue.record("“\(entry)” did not come; there is \(journal.entries)", sourceLocation: sourceLocation)
         }
-        // The callback that wrote it down has returned.
+        // The callback that recorded it has returned.
         await onQueue {}
     }
 }
@@ -100,14 +100,14 @@ struct TimeHold: SimulationHold {
     func end() { radio.resumeTime() }
 }
 
-/// A program that writes down everything it is told, and can be given more to do.
+/// A program that records every callback, and runs further actions on them.
 final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
     let journal = Journal<String>()
     let fixture: Fixture
-    /// Kept, as programs have to.
+    /// Retained, as programs must.
     var peripherals: [CBPeripheral] = []
     var advertisements: [(CBPeripheral, [String: Any], NSNumber)] = []
-    /// Done after a callback was written down.
+    /// The actions to run after a recorded callback.
     var then: [String: (Recorder, Any?) -> Void] = [:]
     var manager: CBCentralManager?
 
@@ -118,13 +118,13 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
     /// A program with its manager, powered on.
     static func start(_ fixture: Fixture) async -> Recorder {
         let recorder = Recorder(fixture)
-        // Here and not on the queue, which does not know of this story's kernel.
+        // Here and not on the queue, where the fixture's kernel is not in effect.
         recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
         await fixture.wait(for: "state 5", in: recorder.journal)
         return recorder
     }
 
-    /// The one peripheral of most stories.
+    /// Calls `body` with the program's one peripheral, on the queue.
     func perform(with body: @escaping @Sendable (CBPeripheral) -> Void) async {
         await perform { _, program in
             guard let peripheral = program.peripherals.first else { return }
@@ -132,7 +132,7 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
         }
     }
 
-    /// Does something with the manager on the queue.
+    /// Calls `body` with the manager, on the queue.
     func perform(_ body: @escaping @Sendable (CBCentralManager, Recorder) -> Void) async {
         await fixture.onQueue {
             guard let manager = self.manager else { return }
@@ -144,7 +144,7 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
         await fixture.wait(for: entry, in: journal, count: count, sourceLocation: sourceLocation)
     }
 
-    /// What has been told since it was asked last.
+    /// The callbacks recorded since the last call.
     func take() -> [String] {
         defer { seen = journal.entries.count }
         return Array(journal.entries.dropFirst(seen))
@@ -153,7 +153,7 @@ final class Recorder: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, 
     private var seen = 0
 
     private func note(_ entry: String, _ subject: Any? = nil) {
-        if !fixture.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        if !fixture.isOnQueue { Issue.record("“\(entry)” was called back off the queue") }
         journal.add(entry)
         then[entry]?(self, subject)
     }

@@ -3,14 +3,14 @@ import CoreBluetooth
 import BluetoothSimulation
 import Testing
 
-/// Generic Access and Generic Attribute, which Core Bluetooth uses and does not show.
+/// Generic Access and Generic Attribute, which Core Bluetooth uses and hides.
 @Suite struct HiddenServiceTests {
     private static let generic = [CBUUID(string: "1800"), CBUUID(string: "1801")]
 
     @Test func genericServicesAreHidden() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
-            // One that includes the two, as it should not.
+            // A service that includes the two, as it should not.
             let including = SimulatedPeripheral(
                 on: fixture.radio, address: BluetoothAddress(0xC000_0000_0077, kind: .random),
                 gatt: try SimulatedGATTServer(

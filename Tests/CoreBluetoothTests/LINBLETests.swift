@@ -9,7 +9,7 @@ import TestSupport
 import Testing
 
 @Suite struct LINBLETests {
-    /// The bytes come back from the LINBLE's UART, or are counted, so that what arrives can be compared.
+    /// The bytes come back from the LINBLE's UART, or are counted, so that they can be compared.
     @Test(
         arguments: [(64, nil, nil), (64, nil, 4608), (1, nil, 4608), (64, 20, nil), (1, nil, nil)]
             as [(Int, Int?, Int?)])

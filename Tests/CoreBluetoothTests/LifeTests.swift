@@ -4,7 +4,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-/// Adapters, links and objects that come and go.
+/// Adapters, links and objects that appear and disappear.
 @Suite struct LifeTests {
     @Test func powerOffAndOn() async throws {
         try await Fixture.run { fixture in
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    /// The last manager goes while the adapter is being opened for it, and another comes.
+    /// The last manager is released while the adapter is being opened for it, and another is created.
     @Test func aManagerThatComesWhileTheAdapterIsOpenedForAnother() async throws {
         for step in 0..<60 {
             try await Fixture.run(SimulatedController()) { fixture in
@@ -80,13 +80,13 @@ import Testing
                 let address = try #require(kernel.adapters().first?.address)
                 kernel.unplug(0)
                 await recorder.wait(for: "state 1")
-                // It is known by its address when it is back; while it is away for long, there is none.
+                // The adapter is recognised by its address when it is back; after a long absence there is none.
                 try await radio.sleep(for: .seconds(11))
                 var same = SimulatedController.fresh
                 same.address = address
                 kernel.plug(same)
                 await recorder.wait(for: "state 5", count: 2)
-                // It comes back switched off, and is switched on before it is used again.
+                // It comes back powered off, and is powered on before it is used again.
                 #expect(recorder.take() == ["state 1", "state 2", "state 5"])
             }
         }
@@ -127,7 +127,7 @@ import Testing
             fixture.kernel.setPowered(false, adapter: 0)
             await program.wait(for: "failed CBError 3")
             #expect(program.take() == ["state 4", "failed CBError 3"])
-            // Who wants it still asks as soon as it is on.
+            // A program that still needs the connection requests it as soon as the adapter is on.
             program.then["state 5"] = { program, _ in program.manager?.connect(program.peripherals[0]) }
             fixture.kernel.setPowered(true, adapter: 0)
             device.peripheral.setHidden(false)
@@ -212,7 +212,7 @@ import Testing
             await program.wait(for: "disconnected")
             #expect(program.take() == ["disconnected"])
             await program.perform { manager, program in
-                // Harmless.
+                // Without effect.
                 manager.cancelPeripheralConnection(program.peripherals[0])
                 manager.connect(program.peripherals[0])
                 manager.cancelPeripheralConnection(program.peripherals[0])
@@ -233,7 +233,7 @@ import Testing
                 guard let peripheral = program.peripherals.first,
                     let level = peripheral.characteristic("2A19", in: "180F")
                 else { return }
-                // As long as this block is on the queue, nothing else is.
+                // As long as this block is on the queue, no other runs.
                 let count = program.journal.entries.count
                 manager.scanForPeripherals(withServices: nil)
                 peripheral.setNotifyValue(false, for: level)
@@ -302,7 +302,7 @@ import Testing
         }
     }
 
-    /// The end is told once, also when the program cancels while the link's own end is on its way to it.
+    /// The end is reported once, also when the program cancels while the link's own end is being reported.
     @Test(arguments: [false, true]) func cancelledWhileALostLinkIsReported(isBegunAnew: Bool) async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -332,7 +332,7 @@ import Testing
             _ = await posts.wait(on: fixture.radio.loop, limit: .seconds(120)) { $0.count > count }
             manager.cancelPeripheralConnection(peripheral)
             if isBegunAnew { manager.connect(peripheral) }
-            // The loop has taken the cancel in before the program is told.
+            // The loop has processed the cancellation before the program is called back.
             await withCheckedContinuation { continuation in
                 fixture.radio.loop.execute { fixture.radio.loop.execute { continuation.resume() } }
             }
@@ -377,7 +377,7 @@ import Testing
             let device = try Device(on: fixture.radio)
             let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice())
-            // That it is to tell of changes has to have reached the device.
+            // The subscription to Service Changed has to have reached the device.
             try await fixture.radio.sleep(for: .seconds(2))
             let before = peripheral.services ?? []
             nonisolated(unsafe) let battery = try #require(before.first { $0.uuid == CBUUID(string: "180F") })
@@ -403,7 +403,7 @@ import Testing
                 program.take() == [
                     "modified 180F", "value 2A19 CBError 2", "characteristics 180F CBError 2", "services",
                 ])
-            // What has not changed is what it was.
+            // Unchanged services keep their objects.
             for service in peripheral.services ?? [] where service.uuid != CBUUID(string: "180D") {
                 #expect(before.contains { $0 === service })
             }
@@ -412,7 +412,7 @@ import Testing
 }
 
 extension Recorder {
-    /// Connects once more to the peripheral it knows.
+    /// Connects once more to the known peripheral.
     func reachAgain() async -> CBPeripheral? {
         let count = journal.entries.count { $0 == "connected" }
         await perform { manager, program in
@@ -423,7 +423,7 @@ extension Recorder {
     }
 }
 
-/// Writes down that callbacks are on their way.
+/// Records that callbacks are queued.
 private struct JournalHold: SimulationHold {
     let hold: TimeHold
     let posts: Journal<String>

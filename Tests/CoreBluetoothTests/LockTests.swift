@@ -6,7 +6,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A characteristic of the program's whose end runs the program's code.
+/// A characteristic of the program whose deinitialiser runs the program's code.
 private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Sendable {
     private let onEnd: @Sendable () -> Void
 
@@ -20,8 +20,8 @@ private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Senda
     deinit { onEnd() }
 }
 
-/// What the program's objects do at their end is done while no lock is held: they may come back for the same lock, and wait
-/// for ever.
+/// The program's objects are released while no lock is held: their deinitialisers may need the same lock, and would
+/// wait for ever.
 @Suite struct LockTests {
     @Test func characteristicsThatAreReplacedMayAskTheirService() {
         let ends = Journal<Bool>()
@@ -64,7 +64,7 @@ private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Senda
             }
             await fixture.wait(for: "added true 0", in: server.journal)
             await fixture.onQueue {
-                // From here on it is the manager that keeps it.
+                // From here on only the manager retains it.
                 server.offer.characteristics = []
                 server.manager?.remove(server.offer)
             }

@@ -4,7 +4,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-/// A device with a declaration that cannot be true, seen through Core Bluetooth.
+/// A device with an impossible declaration, seen through Core Bluetooth.
 @Suite struct MalformedDeviceTests {
     @Test func whatIsSoundCanBeUsed() async throws {
         try await Fixture.run { fixture in

@@ -5,9 +5,9 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What programs should not do, and do.
+/// Misuse of the API by programs.
 @Suite struct MisuseTests {
-    /// What belongs to another peripheral, or to nobody's, is not mistaken for this one's, whatever handle it has.
+    /// An attribute of another peripheral, or of none, is not mistaken for one of this one's with the same handle.
     @Test func attributesOfAnother() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    /// A peripheral of one manager that is given to another.
+    /// A peripheral of one manager that is passed to another.
     @Test func peripheralsOfAnother() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -87,7 +87,7 @@ import Testing
                 else { return }
                 peripheral.writeValue(Data(count: 513), for: note, type: .withResponse)
                 peripheral.writeValue(Data(count: 100_000), for: note, type: .withResponse)
-                // One byte, says the device.
+                // An invalid length, according to the device.
                 peripheral.writeValue(Data(), for: heart, type: .withResponse)
                 peripheral.writeValue(Data(count: 2), for: heart, type: .withResponse)
                 peripheral.writeValue(Data(count: 100_000), for: commands, type: .withoutResponse)
@@ -106,7 +106,7 @@ import Testing
         }
     }
 
-    /// Services that cannot be offered, and answers that make no sense.
+    /// Services that cannot be published, and invalid answers.
     @Test func whatAPeripheralManagerIsGiven() async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture)
@@ -142,7 +142,7 @@ import Testing
             let told = server.journal.entries.filter { $0.hasPrefix("added false") }
             #expect(told.count == 6, "\(told)")
             #expect(told.count { $0 == "added false 1" } == 4, "\(told)")
-            // What it offers goes on.
+            // The published service remains.
             let dynamic = Server.dynamic.uuidString
             await client.perform(with: { peripheral in
                 if let subject = peripheral.characteristic(dynamic, in: Server.service.uuidString) {
@@ -154,7 +154,7 @@ import Testing
         }
     }
 
-    /// Answers with more than there is room for, with codes that are none, twice, and from other threads.
+    /// Answers that are too long, have invalid codes, are given twice, or from other threads.
     @Test func answersThatMakeNoSense() async throws {
         for (result, length, expected) in [
             (-1, 1, "CBATTError 14"), (256, 1, "CBATTError 14"), (0x80, 1, "CBATTError 128"), (0, 600, ""),
@@ -175,7 +175,7 @@ import Testing
                 let told = client.take()
                 #expect(told.count == 2)
                 if expected.isEmpty {
-                    // As much as a value can have, or an error, but an answer.
+                    // A value of the maximum length, or an error, but one answer.
                     #expect(told.first?.hasPrefix("value \(dynamic)") == true)
                 } else {
                     #expect(told.first == "value \(dynamic) \(expected)")
@@ -184,7 +184,7 @@ import Testing
         }
     }
 
-    /// Everything at once from several threads, while the link comes and goes.
+    /// All calls at once from several threads, while the link is established and lost.
     @Test func fromSeveralThreadsAtOnce() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -221,7 +221,7 @@ import Testing
                 if round.isMultiple(of: 2) { device.peripheral.breakLinks() }
                 try await fixture.radio.sleep(for: .seconds(1))
             }
-            // What was asked last holds.
+            // The last call takes effect.
             await program.perform { manager, program in
                 manager.stopScan()
                 manager.cancelPeripheralConnection(program.peripherals[0])
@@ -236,7 +236,7 @@ import Testing
         }
     }
 
-    /// The same for a program that offers services, with a central that reads all the time.
+    /// The same for a program that publishes services, with a central that reads continuously.
     @Test func offeringFromSeveralThreadsAtOnce() async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture, subscribing: true)
@@ -273,7 +273,7 @@ import Testing
                 server.manager?.stopAdvertising()
             }
             try await fixture.radio.sleep(for: .seconds(20))
-            // Its central was told that everything is another now, looks again and subscribes again.
+            // Its central is notified that everything has changed, and discovers and subscribes again.
             let stream = Server.stream.uuidString
             let (services, notifying) = (
                 client.journal.entries.count { $0 == "services" },
@@ -300,7 +300,7 @@ import Testing
         }
     }
 
-    /// Programs that begin and end things from within what they are told of them.
+    /// Programs that call the API from within callbacks.
     @Test func fromWithinCallbacks() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -311,7 +311,7 @@ import Testing
                     peripheral.discoverServices(nil)
                     peripheral.readRSSI()
                 },
-                // Ended before the next answer is told, which then is not.
+                // Ended before the next answer is reported, which then is not.
                 "services": { program, _ in program.manager?.cancelPeripheralConnection(program.peripherals[0]) },
                 "disconnected": { program, _ in
                     guard program.journal.entries.count(where: { $0 == "disconnected" }) < 20 else { return }
@@ -332,7 +332,7 @@ import Testing
         }
     }
 
-    /// A delegate that is taken away is told nothing more, and what was asked goes on.
+    /// A removed delegate receives no more calls, and pending requests continue.
     @Test func aDelegateThatIsTakenAway() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -364,7 +364,7 @@ import Testing
     }
 }
 
-/// Calls `body` on several threads at the same time, and lets no time pass until all have returned.
+/// Calls `body` on several threads at the same time, with time paused until all have returned.
 private func concurrently(_ fixture: Fixture, _ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
     let hold = TimeHold(radio: fixture.radio)
     hold.begin()
@@ -382,7 +382,7 @@ private struct Handed<Object>: @unchecked Sendable {
     init(_ object: Object) { self.object = object }
 }
 
-/// Answers with whatever it was told to, twice.
+/// Answers every request with a given value and code, twice.
 private final class Answerer: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     private let result: Int
     private let length: Int

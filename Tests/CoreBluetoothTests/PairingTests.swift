@@ -5,14 +5,14 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// A device that wants links protected.
+/// A device that requires encrypted links.
 struct SecureDevice: Sendable {
     static let service = CBUUID(string: "FFF0")
-    /// Encrypted, whoever it is.
+    /// Requires encryption, without authentication.
     static let encrypted = "FFF1"
-    /// Encrypted after numbers were in play.
+    /// Requires encryption with authentication.
     static let authenticated = "FFF2"
-    /// With a longer key than there is.
+    /// Requires a longer key than the protocol allows.
     static let keyed = "FFF3"
 
     let server: SimulatedGATTServer
@@ -47,12 +47,12 @@ struct SecureDevice: Sendable {
         peripheral.setSecurity(security)
     }
 
-    /// How well the link to the one central is protected.
+    /// The security level of the link to the one central.
     var level: SecurityLevel? { peripheral.links.first?.security.level }
 }
 
 extension Recorder {
-    /// Connects to the peripheral once more, and discovers what it has.
+    /// Connects to the peripheral once more, and discovers its services.
     func reachOnceMore() async {
         func count(_ entry: String) -> Int { journal.entries.count { $0 == entry } + 1 }
         let (connected, services) = (count("connected"), count("services"))
@@ -70,7 +70,7 @@ extension Recorder {
         _ = take()
     }
 
-    /// Does something with a characteristic that was discovered.
+    /// Calls `body` with a discovered characteristic, on the queue.
     func perform(with uuid: String, _ body: @escaping @Sendable (CBPeripheral, CBCharacteristic) -> Void) async {
         await perform(with: { peripheral in
             guard let characteristic = peripheral.characteristic(uuid, in: "FFF0") else { return }
@@ -79,7 +79,7 @@ extension Recorder {
     }
 }
 
-/// What is protected is paired for, as on Apple's systems, where nobody but the system is asked.
+/// Protected attributes cause pairing, as on Apple's systems, where only the system asks the user.
 @Suite struct PairingTests {
     enum Access: CaseIterable, Sendable {
         case read, write, longWrite, subscribe, descriptor
@@ -94,7 +94,7 @@ extension Recorder {
             }
         }
 
-        /// What the program is told when it succeeded.
+        /// The program's callback on success.
         var answer: String {
             switch self {
             case .read: "value FFF1 = 7"
@@ -105,7 +105,7 @@ extension Recorder {
         }
     }
 
-    /// A program that has discovered a device which wants its links protected.
+    /// Runs a test with a program that has discovered a device which requires encrypted links.
     private static func run(
         _ security: SimulatedSecurity = SimulatedSecurity(), agent: (any PairingAgent)? = nil,
         _ story: @escaping @Sendable (Fixture, SecureDevice, Recorder) async throws -> Void
@@ -133,7 +133,7 @@ extension Recorder {
             await program.wait(for: access.answer)
             #expect(program.take().filter { $0 != "descriptors FFF1" } == [access.answer])
             #expect(device.level == .medium)
-            // What follows needs no pairing.
+            // The following requests need no pairing.
             device.peripheral.setSecurity(SimulatedSecurity(response: .refuse))
             await program.perform(with: "FFF1") { $0.setNotifyValue(true, for: $1) }
             await program.wait(for: "notifying FFF1 true")
@@ -163,13 +163,13 @@ extension Recorder {
             await program.wait(for: "value FFF2 = 8")
             #expect(device.level == .fips)
         }
-        // The wrong one: the device's refusal is told, and then the end of the link, which the pairing has cost.
+        // A wrong passkey: the device's refusal is reported, and then the end of the link, which the pairing has cost.
         try await Self.run(security, agent: FixedPasskeyAgent(try #require(Passkey(1)))) { _, _, program in
             await program.perform(with: "FFF2") { $0.readValue(for: $1) }
             await program.wait(for: "disconnected CBError 15")
             #expect(program.take() == ["value FFF2 CBATTError 5", "disconnected CBError 15"])
         }
-        // Without an agent the link is encrypted, which is not enough; it goes on.
+        // Without an agent the link is encrypted but not authenticated; it stays up.
         try await Self.run(SimulatedSecurity(ioCapability: .displayOnly)) { _, device, program in
             await program.perform(with: "FFF2") { peripheral, characteristic in
                 peripheral.readValue(for: characteristic)
@@ -202,11 +202,11 @@ extension Recorder {
                 peripheral.readValue(for: characteristic)
             }
             await program.wait(for: "disconnected CBError 15")
-            // The second was never answered by anybody.
+            // The second request was never answered.
             #expect(program.take() == ["value FFF1 CBATTError 5", "disconnected CBError 15"])
             #expect(start.duration(to: fixture.radio.now) < .seconds(response == .refuse ? 10 : 45))
             #expect(program.peripherals.first?.state == .disconnected)
-            // Nothing is left of it.
+            // No state remains.
             device.peripheral.setSecurity(SimulatedSecurity())
             await fixture.settle { device.peripheral.links.isEmpty }
             await program.reachOnceMore()
@@ -249,7 +249,7 @@ extension Recorder {
         }
     }
 
-    /// A device that wants the link encrypted as soon as it is up.
+    /// A device that requests encryption as soon as the link is up.
     @Test func aDeviceThatBeginsThePairing() async throws {
         try await Self.run { fixture, device, program in
             device.peripheral.requestSecurity()
@@ -284,7 +284,7 @@ extension Recorder {
         }
     }
 
-    /// One that has told who it is has one identifier, whatever address it uses.
+    /// A device whose identity address is known has one identifier, whatever private address it uses.
     @Test func aBondedDeviceThatHidesIsKnown() async throws {
         let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
         try await Self.run(SimulatedSecurity(identity: identity)) { fixture, device, program in

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Several peripheral managers, and adapters that come and go under them.
+/// Several peripheral managers, and their adapters' power and presence.
 @Suite struct PeripheralLifeTests {
     private static let second = CBUUID(string: "5E220000-1234-5678-9ABC-DEF012345678")
 
@@ -13,9 +13,9 @@ import Testing
         try await Fixture.run { fixture in
             let (first, client) = await Server.visited(fixture, subscribing: true)
 
-            // That it is to tell of changes has to have reached the server.
+            // The subscription to Service Changed has to have reached the server.
             try await fixture.radio.sleep(for: .seconds(2))
-            // One that comes while the central is connected already.
+            // A second program that starts while the central is connected already.
             let second = Server(fixture, Self.second)
             await fixture.wait(for: "advertising true 0", in: second.journal)
             await client.wait(for: "modified ")
@@ -43,7 +43,7 @@ import Testing
             #expect(first.journal.entries.suffix(2) == ["subscribed true 1", "wrote 0+3"])
             #expect(second.journal.entries.suffix(2) == ["subscribed true 1", "wrote 0+7"])
 
-            // Both send more than is taken at once, and both are told to go on.
+            // Both send more than is accepted at once, and both are notified to continue.
             await fixture.onQueue {
                 first.left = 200
                 second.left = 200
@@ -55,10 +55,10 @@ import Testing
             #expect(first.left == 0 && second.left == 0)
             #expect(client.journal.entries.count { $0.hasPrefix("value \(Server.stream)") } == 400)
 
-            // One that goes takes its services along, and nothing else.
+            // A released manager removes its services, and no others.
             await fixture.onQueue { second.manager = nil }
             await client.wait(for: "modified \(Self.second)")
-            // Before the server knows that it was heard, it is not to send anything else.
+            // Until Service Changed is confirmed, the server must not send another indication.
             try await fixture.radio.sleep(for: .seconds(1))
             await fixture.onQueue {
                 first.left = 1
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    /// What is begun in place of what has gone on by itself, and does not come about.
+    /// Advertising that replaces one that has resumed automatically, and that fails.
     @Test func advertisingThatIsRefusedIsNotOn() async throws {
         try await Fixture.run { fixture in
             let server = Server(fixture, isEager: false)
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    /// A central opens channels while the program's queue stands still: as many wait as the listener holds.
+    /// A central opens channels while the program's queue is blocked: as many are queued as the listener holds.
     @Test func channelsThatTheProgramDoesNotTakeAreClosed() async throws {
         let radio = SimulatedRadio(time: .virtual)
         let kernel = radio.makeKernel(adapters: [.fresh])
@@ -160,7 +160,7 @@ import Testing
                 fixture.queue.suspend()
                 for _ in 0..<40 { await (try? link.openChannel(psm: psm))?.close() }
                 fixture.queue.resume()
-                // Each is told when the program has the one before it.
+                // Each is reported when the program has processed the one before it.
                 for _ in 0..<200 {
                     await fixture.onQueue {}
                     await radio.loop.run {}
@@ -189,14 +189,14 @@ import Testing
             await fixture.wait(for: "unsubscribed true 0", in: server.journal)
             await fixture.onQueue {
                 #expect(server.manager?.isAdvertising == false)
-                // Not now.
+                // Not accepted now.
                 #expect(server.manager?.updateValue(Data([1]), for: server.stream, onSubscribedCentrals: nil) == false)
                 #expect(server.stream.subscribedCentrals?.isEmpty == true)
             }
             fixture.kernel.setPowered(true, adapter: 0)
             await fixture.wait(for: "state 5", in: server.journal, count: 2)
             await fixture.onQueue { #expect(server.manager?.isAdvertising == true) }
-            // It is as it was, without another word of the program.
+            // The program's services are restored without a call.
             _ = try #require(await client.reachAgain())
             await client.perform(with: { $0.discoverServices([Server.service]) })
             await client.wait(for: "services", count: 2)
@@ -207,7 +207,7 @@ import Testing
             fixture.kernel.unplug(0)
             await fixture.wait(for: "state 1", in: server.journal)
             await fixture.onQueue { #expect(server.manager?.isAdvertising == false) }
-            // After a while whatever is there is used, which has none of the services.
+            // After a while any present adapter is used, without the services.
             fixture.kernel.plug()
             await fixture.wait(for: "state 5", in: server.journal, count: 3)
             await fixture.onQueue {
@@ -240,12 +240,12 @@ import Testing
     @Test func aServiceThatIsRemovedHasNoSubscribers() async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture, subscribing: true)
-            // That it is to tell of changes has to have reached the server.
+            // The subscription to Service Changed has to have reached the server.
             try await fixture.radio.sleep(for: .seconds(2))
             await fixture.onQueue {
                 server.manager?.remove(server.offer)
                 #expect(server.stream.subscribedCentrals?.isEmpty == true)
-                // Added and taken back in one go, nothing is left of it.
+                // Added and removed at once, no service remains.
                 server.manager?.add(server.offer)
                 server.manager?.removeAllServices()
             }
@@ -259,14 +259,14 @@ import Testing
     }
 }
 
-/// Holds virtual time until it is let go of.
+/// Holds virtual time until it is released.
 private final class EndingHold: SimulationHold {
     private let base: TimeHold
     private let isOver = Atomic(false)
 
     init(_ base: TimeHold) { self.base = base }
 
-    /// Holds time no more; called while nothing is on its way to the program.
+    /// Stops holding time; must be called while no callback is queued for the program.
     func letGo() { isOver.store(true, ordering: .releasing) }
 
     func begin() { if !isOver.load(ordering: .acquiring) { base.begin() } }

@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct PeripheralRoleTests {
-    /// Runs a story with a program that offers a service, on one machine, and one that uses it, on another.
+    /// Runs a test with a program that publishes a service, on one machine, and one that uses it, on another.
     private func run(
         _ story: @escaping @Sendable (Fixture, Server, Recorder) async throws -> Void
     ) async throws {
@@ -83,7 +83,7 @@ import Testing
             })
             let writes = server.journal.entries.filter { $0.hasPrefix("wrote") }
             #expect(writes.prefix(2) == ["wrote 0+3", "wrote 0+1"])
-            // All parts of a long write come together.
+            // All parts of a long write are delivered together.
             #expect(writes.count == 3)
         }
     }
@@ -102,7 +102,7 @@ import Testing
             await fixture.onQueue {
                 server.left = 300
                 server.sendRest()
-                // More than are taken at once.
+                // More than are accepted at once.
                 #expect(server.left > 0)
             }
             await client.wait(for: "value \(name) = 1 0")
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    /// A central that takes indications and never says so holds up nobody else.
+    /// A central that does not confirm indications delays no other.
     @Test func aCentralThatDoesNotConfirm() async throws {
         try await run { fixture, server, client in
             let indicated = CBMutableCharacteristic(
@@ -139,7 +139,7 @@ import Testing
             let wanted = try #require(try await link.discover().characteristic("2A1C", in: "1809"))
             let values = try await link.subscribe(to: wanted)
             await fixture.wait(for: "subscribed false 0", in: server.journal)
-            // It gets what it is sent, and says nothing.
+            // It receives packets but sends none.
             far.setSending(false, adapter: 0)
             let name = Server.stream.uuidString
             await client.setNotify(true, name, in: Server.service.uuidString)
@@ -160,7 +160,7 @@ import Testing
             await client.wait(for: "value \(name) = 1 0")
             #expect(start.duration(to: fixture.radio.now) < .seconds(5))
             #expect(client.take() == (1...200).reversed().map { "value \(name) = \($0 & 0xFF) \($0 >> 8)" })
-            // What was taken for it before is not lost, once it has come to.
+            // Values accepted for it before are not lost, once it has recovered.
             far.setSending(true, adapter: 0)
             var iterator = values.makeAsyncIterator()
             for number in 0..<5 as Range<UInt8> {
@@ -197,7 +197,7 @@ import Testing
             let receiver = Handed(theirs.inputStream)
             sender.object?.open()
             receiver.object?.open()
-            // Blocking, as streams are that nobody has scheduled; threads of their own, since time has to pass.
+            // Blocking, as streams that are not scheduled are; on threads of their own, since time has to pass.
             let sending = onThread(fixture) {
                 var sent = 0
                 while sent < bytes.count {
@@ -225,7 +225,7 @@ import Testing
     }
 }
 
-/// Does something that blocks on a thread of its own, and not on one of Swift's few, which other tests may keep busy.
+/// Runs a blocking call on a thread of its own, and not on one of Swift's few, which other tests may keep busy.
 private func onThread<Result: Sendable>(
     _ fixture: Fixture, _ body: @escaping @Sendable () -> Result
 ) -> Task<Result, Never> {

@@ -3,9 +3,10 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-/// Peripherals that a program lets go of, and those that it connects to twice.
+/// Peripherals that a program releases, and those that it connects to twice.
 @Suite struct ReleaseTests {
-    /// The end of what was cancelled is reported with the program's own object, though the program has none any more.
+    /// The end of a cancelled connection is reported with the program's own object, although the program has released
+    /// it.
     @Test(arguments: [true, false]) func aCancelledPeripheralNeedNotBeKept(isConnected: Bool) async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -21,13 +22,13 @@ import Testing
             await program.wait(for: "disconnected")
             #expect(program.take() == ["disconnected"])
             #expect(watch.ends.entries == [watch.identity])
-            // Nothing else keeps it, nor the link.
+            // Nothing else retains it or the link.
             await fixture.settle { watch.peripheral == nil && device.peripheral.links.isEmpty }
             #expect(fixture.misuse.entries == [])
         }
     }
 
-    /// The same where the program begins anew before the end of the first attempt: that is a misuse when it lets go.
+    /// The same if the program connects again before the end of the first attempt: a release is misuse then.
     @Test func cancelledAndBegunAnew() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -50,7 +51,7 @@ import Testing
         }
     }
 
-    /// A manager that goes reports nothing more, and nothing stays of what it was to end.
+    /// A released manager reports nothing more, and its cancelled peripherals are released.
     @Test func cancelledAndTheManagerDropped() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -68,7 +69,8 @@ import Testing
         }
     }
 
-    /// What is let go of without a cancel is cancelled as on Apple's systems: with a line in the log, and no report.
+    /// A peripheral released without cancelling is cancelled as on Apple's systems: with a line in the log, and no
+    /// callback.
     @Test(arguments: [true, false]) func aDroppedPeripheralIsLogged(isConnected: Bool) async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -89,7 +91,7 @@ import Testing
         }
     }
 
-    /// No misuse: what is not connected, and what goes after its manager.
+    /// No misuse: a peripheral that is not connected, and one released after its manager.
     @Test func whatIsDroppedWithoutALine() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -107,7 +109,7 @@ import Testing
         }
     }
 
-    /// Libraries connect to whatever they are given, and wait for the report.
+    /// Libraries connect to any peripheral they are given, and wait for the callback.
     @Test func connectingToWhatIsConnected() async throws {
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
@@ -123,7 +125,7 @@ import Testing
             await program.wait(for: "connected", count: 2)
             #expect(program.take() == ["connected"])
             #expect(device.peripheral.links.count == 1)
-            // Not what is about to end, nor more often than there is room for.
+            // Not one that is about to end, and not more often than there is room for.
             await program.perform { manager, program in
                 manager.connect(program.peripherals[0])
                 manager.cancelPeripheralConnection(program.peripherals[0])
@@ -141,12 +143,12 @@ import Testing
     }
 }
 
-/// What has become of a peripheral that its program may have let go of.
+/// Observes a peripheral that its program may have released.
 private final class Watch: @unchecked Sendable {
-    /// Nil when nobody keeps it.
+    /// Nil when it was released.
     weak let peripheral: CBPeripheral?
     let identity: ObjectIdentifier
-    /// With which objects ends were reported.
+    /// The objects with which ends were reported.
     let ends = Journal<ObjectIdentifier>()
 
     init(_ peripheral: CBPeripheral) {
@@ -156,7 +158,7 @@ private final class Watch: @unchecked Sendable {
 }
 
 extension Recorder {
-    /// Connects to the device, or begins to while it is out of reach.
+    /// Connects to the device, or starts to while it is out of range.
     fileprivate func begin(_ fixture: Fixture, _ device: Device, isConnected: Bool = true) async throws -> Watch {
         device.peripheral.setHidden(!isConnected)
         let found = Journal<Watch>()

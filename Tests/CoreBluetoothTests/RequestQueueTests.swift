@@ -2,7 +2,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// The requests of a program that wait for their peripheral, by every input in every state.
+/// The queue of a program's requests, with every input in every state.
 @Suite struct RequestQueueTests {
     private enum Input: CaseIterable { case append, next, finish }
 
@@ -30,7 +30,7 @@ import Testing
                     #expect(await queue.next() == waiting.removeFirst(), "\(path)")
                 case .next where isFinished: #expect(await queue.next() == nil, "\(path)")
                 case .next:
-                    // Nobody else can append while this waits, so it is given what comes, or the end.
+                    // No other task can append while this waits, so it is given a request, or the end.
                     count += 1
                     let expected = count
                     async let next = queue.next()

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A program that offers a service with one of everything, and writes down what it is told.
+/// A program that publishes a service with one characteristic of every kind, and records its callbacks.
 final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     static let service = CBUUID(string: "5E110000-1234-5678-9ABC-DEF012345678")
     static let dynamic = CBUUID(string: "CA110001-1234-5678-9ABC-DEF012345678")
@@ -28,7 +28,7 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     var value = Data((0..<300).map { UInt8(truncatingIfNeeded: $0) })
     var central: CBCentral?
     var left = 0
-    /// How much the central takes that read last.
+    /// The maximum length of the central that read last.
     let reader = Mutex<Int?>(nil)
 
     init(_ fixture: Fixture, _ service: CBUUID = Server.service, isEager: Bool = true) {
@@ -44,7 +44,7 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     }
 
     private func note(_ entry: String) {
-        if !fixture.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        if !fixture.isOnQueue { Issue.record("“\(entry)” was called back off the queue") }
         journal.add(entry)
     }
 
@@ -106,7 +106,7 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
         sendRest()
     }
 
-    /// Sends as long as there is room.
+    /// Sends the remaining values as long as there is room.
     func sendRest() {
         while left > 0 {
             let value = Data([UInt8(truncatingIfNeeded: left), UInt8(truncatingIfNeeded: left >> 8)])
@@ -132,9 +132,9 @@ final class Server: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
 }
 
 extension Server {
-    /// A program that advertises, and one on another machine that has discovered its service.
+    /// Starts a program that advertises, and one on another machine that has discovered its service.
     ///
-    /// - Parameter subscribing: whether it has subscribed to the stream as well.
+    /// - Parameter subscribing: whether the latter has subscribed to the stream as well.
     static func visited(_ fixture: Fixture, subscribing: Bool = false) async -> (Server, Recorder) {
         let server = Server(fixture)
         await fixture.wait(for: "advertising true 0", in: server.journal)

@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What can happen to a program that offers services, at any packet of a central's.
+/// A fault in a program that publishes services, injected at any packet of a central's.
 enum ServerBlow: CaseIterable, Sendable {
     case cut, endedByCentral, unplugged, poweredOff, dropped, removed
 }
@@ -55,7 +55,7 @@ enum ServerBlow: CaseIterable, Sendable {
                 return
             }
             await fixture.settle { hasStruck.withLock { $0 } }
-            // No longer than an adapter may be away.
+            // Not longer than an adapter may be absent.
             try await fixture.radio.sleep(for: .seconds(8))
             await fixture.onQueue {}
             let entries = server.journal.entries
@@ -74,7 +74,7 @@ enum ServerBlow: CaseIterable, Sendable {
         return count.withLock { $0 }
     }
 
-    /// What the program at the other end does, one thing after the other.
+    /// The complete work of the program at the other end, one request after the other.
     private static func work(_ client: Recorder) {
         let connect: (Recorder, Any?) -> Void = { client, peripheral in
             guard let peripheral = peripheral as? CBPeripheral else { return }
@@ -82,7 +82,7 @@ enum ServerBlow: CaseIterable, Sendable {
             client.manager?.connect(peripheral)
         }
         client.then = [
-            // By the name that its attribute has, once that was read.
+            // By the name in its attribute, once that was read.
             "discovered Server": connect, "discovered simulated": connect,
             "connected": { ($1 as? CBPeripheral)?.discoverServices([Server.service]) },
             "services": { _, peripheral in

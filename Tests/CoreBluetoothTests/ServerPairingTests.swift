@@ -5,7 +5,7 @@ import Testing
 
 import CoreBluetooth
 
-/// A program that offers what is protected, and writes down what it is told.
+/// A program that publishes protected characteristics, and records its callbacks.
 private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     let journal = Journal<String>()
     let fixture: Fixture
@@ -33,7 +33,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
     }
 
     private func note(_ entry: String) {
-        if !fixture.isOnQueue { Issue.record("“\(entry)” was told elsewhere than on the queue") }
+        if !fixture.isOnQueue { Issue.record("“\(entry)” was called back off the queue") }
         journal.add(entry)
     }
 
@@ -63,9 +63,9 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
     }
 }
 
-/// Centrals that have to pair for what a program offers.
+/// Centrals that have to pair for a program's characteristics.
 @Suite struct ServerPairingTests {
-    /// A program that offers what is protected, with an agent, and one on another machine that has discovered it.
+    /// Runs a test with such a program and an agent, and one on another machine that has discovered it.
     private static func run(
         agent: (any PairingAgent)?, _ story: @escaping @Sendable (Fixture, Vault, Recorder) async throws -> Void
     ) async throws {
@@ -81,14 +81,14 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
     @Test func aCentralPairsAndThenReadsWritesAndSubscribes() async throws {
         try await Self.run(agent: JustWorksPairingAgent()) { fixture, vault, client in
             await client.perform(with: { peripheral in
-                // What is asked for by the program is not what is told on the air.
+                // The properties of the program differ from those on the air.
                 let first = peripheral.characteristic("FFF1", in: "FFF0")
                 #expect(first?.properties == [.read, .write, .notify])
                 #expect(peripheral.characteristic("FFF2", in: "FFF0")?.properties == .indicate)
                 if let first { peripheral.readValue(for: first) }
             })
             await client.wait(for: "value FFF1 = 7")
-            // It was asked once: what came before the pairing was refused without it.
+            // It was asked once: requests before the pairing were refused without it.
             #expect(vault.journal.entries == ["advertising", "read"])
             await client.perform(with: { peripheral in
                 guard let dynamic = peripheral.characteristic("FFF1", in: "FFF0"),
@@ -162,7 +162,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
         }
     }
 
-    /// Strangers are not paired with unless the program, or the environment, says so.
+    /// Unknown centrals are not paired with unless the program or the environment allows it.
     @Test func withoutAnAgentCentralsAreRefused() async throws {
         try await Self.run(agent: nil) { fixture, vault, client in
             await client.perform(with: "FFF1") { $0.readValue(for: $1) }

@@ -4,9 +4,9 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-/// Several managers of one program, and one device.
+/// Several managers of one program with one device.
 @Suite struct SharedLinkTests {
-    /// Two programs that are connected to the device, each by a manager of its own.
+    /// Runs a test with two programs that are connected to the device, each through a manager of its own.
     private func run(
         _ story: @escaping @Sendable (Fixture, Device, Recorder, Recorder) async throws -> Void
     ) async throws {
@@ -36,7 +36,7 @@ import Testing
                 if let level = peripheral.characteristic("2A19", in: "180F") { peripheral.readValue(for: level) }
             })
             await second.wait(for: "value 2A19 = 97")
-            // It is there at once for who comes back.
+            // A link that is still up is reported at once.
             _ = try #require(await first.reachAgain())
             await second.disconnect()
             await second.wait(for: "disconnected")
@@ -69,7 +69,7 @@ import Testing
             await notify(2)
             await first.wait(for: "value 2A19 = 2")
             await second.wait(for: "value 2A19 = 2")
-            // Who stops does not stop the other, and who leaves does not either.
+            // Unsubscribing or disconnecting one manager does not affect the other.
             await first.setNotify(false, "2A19", in: "180F")
             await first.wait(for: "notifying 2A19 false")
             await notify(3)
@@ -87,7 +87,7 @@ import Testing
                     "notifying 2A19 true", "value 2A19 = 4",
                 ])
             #expect(second.take() == ["notifying 2A19 true", "value 2A19 = 2", "value 2A19 = 3", "disconnected"])
-            // What only the one wanted who has gone, the device is told to keep.
+            // Values that only the disconnected manager subscribed to are unsubscribed at the device.
             _ = try #require(await second.reachAgain())
             await first.disconnect()
             await first.wait(for: "disconnected")
@@ -142,7 +142,7 @@ import Testing
                 await back.wait(for: "services")
                 await back.disconnect()
                 await back.wait(for: "disconnected")
-                // It was the central that made the link, so it stays.
+                // The central created the link, so it stays.
                 try await fixture.radio.sleep(for: .seconds(10))
                 #expect(client.peripherals.first?.state == .connected)
                 #expect(!server.journal.entries.contains { $0.hasPrefix("unsubscribed") })
@@ -152,7 +152,7 @@ import Testing
 }
 
 extension Recorder {
-    /// Ends the connection to the one peripheral of most stories.
+    /// Ends the connection to the program's one peripheral.
     func disconnect() async {
         await perform { manager, program in
             if let peripheral = program.peripherals.first { manager.cancelPeripheralConnection(peripheral) }
@@ -166,7 +166,7 @@ extension Recorder {
         })
     }
 
-    /// Finds a device by what it advertises, connects to it and discovers that service.
+    /// Discovers a device by its advertised service, connects to it and discovers that service.
     func reach(_ service: CBUUID, named name: String) async {
         let id = service.uuidString
         await perform { manager, _ in manager.scanForPeripherals(withServices: [CBUUID(string: id)]) }

@@ -4,7 +4,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
-/// Centrals that want values and take none.
+/// Subscribed centrals that accept no values.
 @Suite struct StalledSubscriberTests {
     /// A central with a kernel of its own.
     private struct Central {
@@ -17,7 +17,7 @@ import Testing
     private static let service = CBUUID(string: "1809")
     private static let indicated = CBUUID(string: "2A1C")
 
-    /// A program that has something indicated as well.
+    /// A program with an additional indicated value.
     private static func makeServer(_ fixture: Fixture) async -> (Server, Offered) {
         let server = Server(fixture)
         await fixture.wait(for: "advertising true 0", in: server.journal)
@@ -27,7 +27,7 @@ import Testing
         return (server, offered)
     }
 
-    /// What is indicated.
+    /// The indicated value.
     private final class Offered: @unchecked Sendable {
         let value = CBMutableCharacteristic(
             type: StalledSubscriberTests.indicated, properties: .indicate, value: nil, permissions: [])
@@ -35,7 +35,7 @@ import Testing
 
         init() { service.characteristics = [value] }
 
-        /// Whether a value is taken.
+        /// Sends a value; returns whether it was accepted.
         func send(_ number: Int, _ server: Server) -> Bool {
             server.manager?.updateValue(
                 Data([UInt8(truncatingIfNeeded: number)]), for: value, onSubscribedCentrals: nil) ?? false
@@ -52,20 +52,20 @@ import Testing
             kernel: kernel, adapter: adapter, link: link, values: try await link.subscribe(to: wanted))
     }
 
-    /// When nobody takes anything the program is held up, and told when somebody does, or is gone.
+    /// When no central accepts values the program has to wait, and is notified when one does, or has disconnected.
     @Test(arguments: [false, true]) func nobodyTakesAnything(_ endsInTheEnd: Bool) async throws {
         try await Fixture.run { fixture in
             let (server, offered) = await Self.makeServer(fixture)
             let first = try await Self.makeCentral(fixture)
             let second = try await Self.makeCentral(fixture)
             await fixture.wait(for: "subscribed false 0", in: server.journal, count: 2)
-            // They get what they are sent, and say nothing.
+            // They receive packets but send none.
             first.kernel.setSending(false, adapter: 0)
             second.kernel.setSending(false, adapter: 0)
             await fixture.onQueue {
                 for number in 0..<5 { #expect(offered.send(number, server)) }
             }
-            // Longer than anybody is waited for while there are others.
+            // Longer than a stalled central is waited for while there are others.
             try await fixture.radio.sleep(for: .seconds(5))
             let count = await fixture.onQueue { () -> Int in
                 var count = 5
@@ -83,7 +83,7 @@ import Testing
                 await fixture.wait(for: "ready", in: server.journal)
                 let isTaken = await fixture.onQueue { offered.send(count, server) }
                 #expect(isTaken)
-                // Nothing that was taken for it is lost.
+                // No accepted value is lost.
                 var iterator = first.values.makeAsyncIterator()
                 for number in 0...count {
                     let value = try await iterator.next()
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    /// A value that only one wants who takes nothing now is not taken, and others go on.
+    /// A value whose only subscriber is stalled is not accepted, and others continue.
     @Test func whatOnlyAStalledCentralWantsIsNotTaken() async throws {
         try await Fixture.run { fixture in
             let (server, offered) = await Self.makeServer(fixture)

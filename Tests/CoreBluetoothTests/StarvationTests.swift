@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Holds time while callbacks are on their way, except while a program's queue is kept busy by something else.
+/// Holds time while callbacks are queued, except while the program's queue is kept busy by other work.
 private final class StarvingHold: SimulationHold {
     private struct State {
         var count = 0
@@ -35,9 +35,9 @@ private final class StarvingHold: SimulationHold {
     }
 }
 
-/// Programs whose queue is kept busy by something else, for as long as it takes.
+/// Programs whose queue is kept busy by other work.
 @Suite struct StarvationTests {
-    /// A program that has reached the device, and whose queue time does not wait for.
+    /// Runs a test with a program that has discovered the device, and whose queue time does not wait for.
     private static func run(
         _ story: @escaping @Sendable (Fixture, Device, Recorder, StarvingHold) async throws -> Void
     ) async throws {
@@ -59,7 +59,7 @@ private final class StarvingHold: SimulationHold {
         try await Self.run { fixture, device, program, hold in
             let handle = device.handle("2A19", in: "180F")
             let note = Device.uuid(1)
-            // Asked before, answered while nobody can be told.
+            // Requested before, answered while the queue is blocked.
             await program.perform(with: { peripheral in
                 guard let note = peripheral.characteristic(note, in: Device.own) else { return }
                 for number in 0..<50 as Range<UInt8> {
@@ -89,7 +89,7 @@ private final class StarvingHold: SimulationHold {
         }
     }
 
-    /// A program that takes nothing for ever costs no more than so much memory, and is told so.
+    /// A program that never processes values costs a bounded amount of memory, and is notified of that.
     @Test func whatIsTooMuchIsToldAndEnds() async throws {
         try await Self.run { fixture, device, program, hold in
             let handle = device.handle("2A19", in: "180F")
@@ -101,7 +101,7 @@ private final class StarvingHold: SimulationHold {
                 await device.server.notify([UInt8(truncatingIfNeeded: number), UInt8(number >> 8)], of: handle)
             }
             try await fixture.radio.sleep(for: .seconds(5))
-            // The device is asked for nothing more.
+            // The device was unsubscribed from.
             let subscribers = await device.server.notify([1], of: handle)
             #expect(subscribers == 0)
             hold.setStarving(false)
@@ -110,7 +110,7 @@ private final class StarvingHold: SimulationHold {
             #expect(
                 program.take()
                     == (0..<8192).map { "value 2A19 = \($0 & 0xFF) \($0 >> 8)" } + ["notifying 2A19 false CBError 4"])
-            // It can ask anew.
+            // The program can subscribe again.
             await program.setNotify(true, "2A19", in: "180F")
             await program.wait(for: "notifying 2A19 true", count: 2)
             await device.server.notify([3], of: handle)
@@ -118,7 +118,7 @@ private final class StarvingHold: SimulationHold {
         }
     }
 
-    /// A scan goes on without piling up what it hears.
+    /// A scan continues without accumulating reports.
     @Test func aScanWaits() async throws {
         try await Self.run { fixture, device, program, hold in
             await program.disconnect()
@@ -145,7 +145,7 @@ private final class StarvingHold: SimulationHold {
         }
     }
 
-    /// A device that changes all the time: the program is told, and of no more than it can be told of.
+    /// A device that changes continuously: the program is notified, with a bounded number of reports.
     @Test func aDeviceThatChangesAllTheTime() async throws {
         try await Self.run { fixture, device, program, hold in
             await program.perform(with: { _ in
@@ -165,14 +165,14 @@ private final class StarvingHold: SimulationHold {
             let told = program.take()
             #expect(told.count >= 64 && told.count < 700, "\(told.count)")
             #expect(told.allSatisfy { $0.hasPrefix("modified") })
-            // In the end the program finds what there is.
+            // In the end the program discovers the present services.
             await program.perform(with: { $0.discoverServices(nil) })
             await program.wait(for: "services", count: 2)
             #expect(program.peripherals.first?.services?.contains { $0.uuid == CBUUID(string: "1815") } == true)
         }
     }
 
-    /// A central that subscribes and unsubscribes all the time: the program knows in the end whether it has.
+    /// A central that subscribes and unsubscribes continuously: in the end the program knows its state.
     @Test func aCentralThatChangesItsMind() async throws {
         try await Fixture.run { fixture in
             let (hold, server, far) = try await Self.serve(in: fixture)
@@ -201,7 +201,7 @@ private final class StarvingHold: SimulationHold {
         }
     }
 
-    /// A program that serves, the hold on its queue, and another machine.
+    /// Runs a test with a program that publishes, the hold on its queue, and another machine.
     private static func serve(
         in fixture: Fixture
     ) async throws -> (hold: StarvingHold, server: Server, far: Adapter) {
@@ -215,7 +215,7 @@ private final class StarvingHold: SimulationHold {
         try #require(fixture.kernel.adapters().first?.address)
     }
 
-    /// A link to the program, and where the other machine says what it wants to be sent.
+    /// Creates a link to the program, with the other machine's client characteristic configuration.
     private static func connect(
         _ far: Adapter, in fixture: Fixture
     ) async throws -> (link: Connection, configuration: RemoteDescriptor) {
@@ -225,7 +225,7 @@ private final class StarvingHold: SimulationHold {
         return (link, try #require(stream.descriptor(.clientCharacteristicConfiguration)))
     }
 
-    /// The program's queue stands still from now on.
+    /// Blocks the program's queue from now on.
     private static func starve(_ hold: StarvingHold, in fixture: Fixture) async {
         await fixture.onQueue {
             fixture.queue.suspend()
@@ -233,13 +233,13 @@ private final class StarvingHold: SimulationHold {
         }
     }
 
-    /// What a central wanted on a link that has ended is not what it wants on its next.
+    /// The subscription of a central on an ended link does not apply to its next link.
     @Test func aCentralThatConnectsAnew() async throws {
         try await Fixture.run { fixture in
             let (hold, server, far) = try await Self.serve(in: fixture)
             let (link, configuration) = try await Self.connect(far, in: fixture)
             await Self.starve(hold, in: fixture)
-            // More than the program is told of at once, and no more than wait.
+            // More than are reported to the program at once, and not more than can be queued.
             for _ in 0..<100 {
                 try await link.write([1, 0], to: configuration)
                 try await link.write([0, 0], to: configuration)
@@ -266,6 +266,6 @@ private final class StarvingHold: SimulationHold {
 }
 
 extension CBUUID {
-    /// As the library beneath has it.
+    /// The UUID in the library's type.
     fileprivate var bluetoothUUID: BluetoothUUID { BluetoothUUID(uuidString) ?? 0 }
 }

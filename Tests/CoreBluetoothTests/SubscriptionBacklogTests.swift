@@ -2,11 +2,11 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// What of a central's changes of mind waits for the program.
+/// The queue of a central's subscription changes for the program.
 @Suite struct SubscriptionBacklogTests {
     private typealias Backlog = PeripheralManagerHandle.Backlog
 
-    /// What a backlog says to so many changes, and to so many that were told.
+    /// The results of adding `count` changes.
     private func begin(_ count: Int, _ backlog: inout Backlog) -> [Bool] { (0..<count).map { _ in backlog.begin() } }
     private func end(_ count: Int, _ backlog: inout Backlog) -> [Bool] { (0..<count).map { _ in backlog.end() } }
 
@@ -22,7 +22,7 @@ import Testing
         var backlog = Backlog()
         #expect(!begin(Backlog.limit, &backlog).contains(false))
         #expect(!begin(5, &backlog).contains(true))
-        // There is room again, and what comes now is told before what was missed.
+        // There is room again, and a new change is reported before the missed ones.
         #expect(end(1, &backlog) == [false] && begin(1, &backlog) == [true])
         #expect(!end(Backlog.limit - 1, &backlog).contains(true))
         #expect(end(1, &backlog) == [true])

@@ -4,7 +4,7 @@ import Testing
 
 @testable import CoreBluetooth
 
-/// Who answers what pairing asks, as the environment has it.
+/// The pairing agent that the environment selects.
 @Suite struct TerminalTests {
     private static let request = PairingRequest(
         peer: BluetoothAddress(0xC098_E512_3458, kind: .random), adapter: "hci0", isInitiatedHere: false)
@@ -24,7 +24,7 @@ import Testing
         #expect(wrong.pairingProblem?.code == .invalidArgument)
         #expect(wrong.pairingProblem.map { "\($0)".contains("1234") } == false)
         #expect(throws: BluetoothError.self) { try wrong.makeKernel() }
-        // It counts where the environment has the last word about who answers, and only there.
+        // It applies only if the environment selects the agent.
         let chosen = CBLinux.Configuration()
         let withBase = CBLinux.Configuration(base: chosen, agent: nil, environment: wrong)
         #expect(withBase.pairingProblem?.code == .invalidArgument)
@@ -55,7 +55,7 @@ import Testing
             user.write(Data("no number\n".utf8))
             let none = try await agent.enterPasskey(Self.request)
             #expect(none == nil)
-            // A line that never ends is none.
+            // A line that never ends is no answer.
             user.write(Data(String(repeating: "y", count: 2000).utf8) + Data("\n".utf8))
             let endless = try await agent.confirmPairing(Self.request)
             #expect(!endless)
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    /// At a terminal, and unlike in a pipe, what was typed before there was a question is no answer to it.
+    /// At a terminal, unlike in a pipe, input typed before the question is no answer to it.
     @Test func whatWasTypedBeforeIsNoAnswer() async throws {
         var (keyboard, input): (Int32, Int32) = (-1, -1)
         try #require(openpty(&keyboard, &input, nil, nil, nil) == 0)
@@ -81,7 +81,7 @@ import Testing
         var typed = pollfd(fd: ends.input, events: Int16(POLLIN), revents: 0)
         let isThere = poll(&typed, 1, 10_000)
         #expect(isThere == 1)
-        // The user answers when the question is there.
+        // The user answers when the question is open.
         Thread.detachNewThread {
             var block = [UInt8](repeating: 0, count: 64)
             if read(shown, &block, block.count) > 0 { _ = write(ends.keyboard, "n\n", 2) }
@@ -103,7 +103,7 @@ import Testing
             user.write(Data("y\n".utf8))
             let isConfirmed = try await agent.confirmPairing(Self.request)
             #expect(isConfirmed)
-            // What comes at once answers one question after the other.
+            // Lines that arrive at once answer one question after the other.
             user.write(Data("y\nn\ny\n".utf8))
             for answer in [true, false, true] {
                 let isConfirmed = try await agent.confirmPairing(Self.request)

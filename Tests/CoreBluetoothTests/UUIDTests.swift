@@ -50,7 +50,7 @@ import Testing
 }
 
 @Suite struct ErrorTests {
-    /// What a program prints says what went wrong, as on Apple's systems.
+    /// A printed error has a description, as on Apple's systems.
     @Test func whatIsPrinted() {
         func prints(_ error: (any Error)?, _ domain: String, _ code: Int, _ sentence: String) throws {
             let error = try #require(error)
@@ -59,7 +59,7 @@ import Testing
             #expect("\(error)" == text)
             #expect(String(describing: error) == text)
             #expect(String(reflecting: error) == text)
-            // Foundation makes an error of its own, and prints that.
+            // Foundation creates an error of its own, and prints that.
             #expect("\(error as NSError)".contains(sentence))
             #expect("\(String(describing: Optional(error)))" == "Optional(\(text))")
             #expect(error.localizedDescription == sentence)

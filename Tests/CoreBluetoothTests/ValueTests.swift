@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 @Suite struct ValueTests {
-    /// Runs a story with a program that is connected to the device and has discovered everything.
+    /// Runs a test with a program that is connected to the device and has discovered everything.
     private func run(
         writeCredits: Int = 64, receiveMTU: UInt16 = 517,
         _ story: @escaping @Sendable (Fixture, Device, Recorder) async throws -> Void
@@ -74,13 +74,13 @@ import Testing
                     let commands = peripheral.characteristic(commands, in: Device.own),
                     let note = peripheral.characteristic(Device.uuid(1), in: Device.own)
                 else { return }
-                // Too long, refused by permission, with a code of the service's own, and without the property.
+                // Too long, refused by permission, with an application error, and without the property.
                 peripheral.writeValue(Data([1, 2]), for: control, type: .withResponse)
                 peripheral.writeValue(Data([1]), for: refusing, type: .withResponse)
                 peripheral.writeValue(Data([0xEE]), for: commands, type: .withResponse)
                 peripheral.writeValue(Data([1]), for: place, type: .withResponse)
                 peripheral.writeValue(Data(count: 513), for: note, type: .withResponse)
-                // No answer, and nothing is sent: it takes no commands.
+                // No answer, and no packet is sent: it does not allow commands.
                 peripheral.writeValue(Data([9]), for: note, type: .withoutResponse)
             })
             await program.wait(for: "wrote \(Device.uuid(1)) CBATTError 13")
@@ -166,7 +166,7 @@ import Testing
                     "notifying 2A19 false", "notifying 2A19 true", "notifying 2A19 true",
                     "notifying 2A38 false CBATTError 6",
                 ])
-            // Both are there; notifications win.
+            // Both are available; notifications have precedence.
             #expect(device.server.subscribers(of: level, as: .notification).count == 1)
             #expect(device.server.subscribers(of: level, as: .indication).isEmpty)
             await device.server.notify([50], of: level)
@@ -196,7 +196,7 @@ import Testing
         }
     }
 
-    /// What the air brings in one burst is told in that order, whatever it is.
+    /// Events that arrive in one burst are reported in the order received, whatever they are.
     @Test func readAndNotificationsInTheOrderOfTheAir() async throws {
         try await run { fixture, device, program in
             let characteristic = Device.uuid(5)
