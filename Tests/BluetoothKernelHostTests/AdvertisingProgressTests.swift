@@ -5,12 +5,12 @@ import Testing
 @testable import BluetoothKernelHost
 
 @Suite struct AdvertisingProgressTests {
-    /// The machine with a kernel behind it.
+    /// The state machine with a model of the kernel.
     private struct Fixture: Hashable {
         var progress = AdvertisingProgress()
-        /// The instance the kernel has.
+        /// The instance in the kernel.
         var kernel: UInt8?
-        /// Whether somebody waits for the kernel to have the set.
+        /// Whether a caller waits for the kernel to apply the set.
         var isWaited = true
         var hasEnded = false
     }
@@ -28,14 +28,14 @@ import Testing
         if case .sending = fixture.progress.state { true } else { false }
     }
 
-    /// What can happen, given what was asked of the kernel and what it has.
+    /// The possible inputs, given the outstanding requests and the kernel's state.
     private func inputs(_ fixture: Fixture) -> [AdvertisingProgress.Input] {
         Self.inputs.filter {
             switch $0 {
             case .beginSending: fixture.progress.isPending
             case .use(.some): isSending(fixture) && fixture.progress.instance == nil
             case .use(nil): fixture.progress.instance != nil && (isSending(fixture) || fixture.progress.hasEnded)
-            // Only an instance that was named can have been taken.
+            // The kernel can only have accepted an instance that was named to it.
             case .sent: isSending(fixture) && (fixture.progress.instance != nil || fixture.progress.hasEnded)
             case .refused: isSending(fixture)
             case .instanceRemoved: fixture.progress.instance != nil
@@ -68,7 +68,7 @@ import Testing
             }
         }
         #expect(fixture.hasEnded == fixture.progress.hasEnded, place)
-        // Nothing that the kernel has is forgotten.
+        // No instance of the kernel is forgotten.
         #expect(fixture.kernel == nil || fixture.progress.instance == fixture.kernel, place)
         #expect(!before.progress.hasBegun || fixture.progress.hasBegun, place)
         if isSending(before), !isSending(fixture) {
@@ -83,7 +83,7 @@ import Testing
         case .pending, .sending: break
         case .advertising, .lost, .refused, .ended: #expect(!fixture.isWaited, place)
         }
-        // A state with a limit is one that only time or the kernel ends.
+        // A state with a time limit ends only by that or by the kernel.
         #expect((fixture.progress.limit != nil) == [.lost, .refused].contains(fixture.progress.state), place)
     }
 
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    /// Lets time pass, with a kernel that takes everything.
+    /// Lets time pass, with a kernel that accepts everything.
     private func settle(_ fixture: inout Fixture, _ path: [AdvertisingProgress.Input]) {
         for _ in 0..<10 {
             switch fixture.progress.state {

@@ -11,7 +11,7 @@ import Testing
 import BluetoothKernelHost
 
 @Suite struct HCICommandQueueTests {
-    /// What can happen to a queue.
+    /// An input of the queue.
     private enum Input: CaseIterable {
         case send, sendAnother
         case complete, completeAnother, refuse
@@ -26,7 +26,7 @@ import BluetoothKernelHost
     private static let reset = HCICommand.reset
     private static let gone = BluetoothError(.adapterOff, .init("use the adapter"), "The adapter is off.")
 
-    /// Every sequence of inputs that is so long, on the loop of a machine: what holds whatever happens.
+    /// Every sequence of inputs of this length, on a simulated machine: the invariants hold after each.
     @Test func everyInputInEveryState() async throws {
         try await Self.onLoop { kernel in
             for first in Input.allCases {
@@ -57,7 +57,7 @@ import BluetoothKernelHost
         }
     }
 
-    /// The answer to another program's command is that program's, whoever else waits for one like it.
+    /// The answer to another program's command is not taken for one of ours, even if the same command is pending.
     @Test func theAnswerToAnothersCommandIsAnothers() async throws {
         try await Self.onLoop { kernel in
             let fixture = Fixture(kernel)
@@ -96,12 +96,12 @@ import BluetoothKernelHost
 
     // MARK: The fixture
 
-    /// A queue, and what is known of it from outside. Lives on the loop.
+    /// A queue with a model of its state. Lives on the loop.
     private final class Fixture {
         let kernel: ScriptedController
         let queue: HCICommandQueue
         let receiver = Receiver()
-        /// What was sent and has not been answered, by number.
+        /// The numbers of sent, unanswered commands.
         private var open: Set<Int> = []
         private var count = 0
         private(set) var answers: [String] = []
@@ -131,7 +131,7 @@ import BluetoothKernelHost
             case .socketOpens: kernel.outcome = .sent
             case .socketCloses:
                 socket?.end()
-                // So does whoever owns the queue.
+                // As the queue's owner does.
                 if receiver.hasLost { finish() }
             case .rest:
                 queue.restIfIdle()
@@ -168,11 +168,11 @@ import BluetoothKernelHost
         private func check() {
             if kernel.sockets.count(where: { !$0.isClosed }) > 1 { problem = "two sockets are open" }
             if (kernel.sockets.last.map { !$0.isClosed } ?? false) != queue.hasSocket, !receiver.hasLost {
-                problem = "the socket is open, and nobody has it"
+                problem = "the socket is open, and has no owner"
             }
         }
 
-        /// Ends the queue: everything is answered then, and no socket is left.
+        /// Ends the queue: every command is answered then, and no socket remains.
         func finish() {
             queue.refuse(gone)
             queue.close()
@@ -197,7 +197,7 @@ import BluetoothKernelHost
     }
 }
 
-/// A kernel whose raw sockets do as they are told.
+/// A kernel with scripted raw sockets.
 private final class ScriptedController: BluetoothKernel {
     private struct State {
         var outcome = SendOutcome.sent
@@ -209,16 +209,16 @@ private final class ScriptedController: BluetoothKernel {
 
     init(_ base: SimulatedKernel) { self.base = base }
 
-    /// What becomes of the next packets.
+    /// The outcome of the next packets.
     var outcome: SendOutcome {
         get { state.withLock { $0.outcome } }
         set { state.withLock { $0.outcome = newValue } }
     }
 
-    /// All that were opened.
+    /// All opened sockets.
     var sockets: [ScriptedHCISocket] { state.withLock { $0.sockets } }
 
-    /// Forgets what was before.
+    /// Resets the state.
     func begin() { state.withLock { $0 = State() } }
 
     var loop: EventLoop { base.loop }
@@ -275,14 +275,14 @@ private final class ScriptedHCISocket: HCISocket {
     var sent: [HCIOpcode] { state.withLock { $0.sent } }
     var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// Has the kernel hand over a packet; nothing where the socket is closed.
+    /// Delivers a packet; does nothing if the socket is closed.
     func deliver(_ packet: [UInt8]) {
         guard !isClosed else { return }
         state.withLock { $0.inbound.append(packet) }
         handler.value(.readable)
     }
 
-    /// Has the kernel end the socket.
+    /// Ends the socket.
     func end() {
         if !isClosed { handler.value(.closed(KernelError("read", .networkDown))) }
     }

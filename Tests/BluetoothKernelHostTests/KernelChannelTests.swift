@@ -8,9 +8,9 @@ import Testing
 
 @testable import BluetoothKernelHost
 
-/// A socket whose link is being encrypted refuses to send as if it were not connected, and may do so for ever.
+/// A socket whose link is being encrypted refuses to send as if it were not connected, possibly for ever.
 @Suite struct KernelChannelTests {
-    /// A channel whose socket does as it is told. Lives on the loop.
+    /// A channel with a scripted socket. Lives on the loop.
     private final class Place {
         let socket: ScriptedSocket
         let channel: KernelChannel
@@ -88,7 +88,7 @@ import Testing
             await radio.loop.run {
                 place.value.socket.setEncrypting(false)
                 #expect(place.value.channel.linkHandle == 0x40)
-                // That raise is over.
+                // That request is completed.
                 place.value.socket.setEncrypting(true)
                 #expect(place.value.send() == .wouldBlock)
             }
@@ -121,7 +121,7 @@ import Testing
 }
 
 extension LoopBound {
-    /// What a failure of the channel is told as.
+    /// The program's error for a failure of the channel.
     fileprivate func channelError(_ failure: ChannelFailure) -> BluetoothError {
         .channel(failure, .link(BluetoothAddress(0x1234, kind: .public)), nil)
     }

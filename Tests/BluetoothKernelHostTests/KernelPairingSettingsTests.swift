@@ -11,11 +11,11 @@ import Testing
         case send, sendAgain, resend, succeed, fail, lose, change, changeBack
     }
 
-    /// The machine with a kernel behind it.
+    /// The state machine with a model of the kernel.
     private struct Fixture: Hashable {
         var settings = KernelPairingSettings()
         var outstanding: ManagementCommand?
-        /// What the kernel was sent since it last knew nothing; nil while that does not matter.
+        /// The commands received by the kernel since it last lost its state; nil while that does not matter.
         var received: [ManagementCommand] = []
         var isWaited = false
     }
@@ -86,7 +86,7 @@ import Testing
     @Test func everyInputInEveryState() throws {
         let reached = try explore(from: Fixture(), inputs: inputs) { step(&$0, $1, $2) }
         #expect(Set(reached.map { name(of: $0.state.settings.state) }).count == 6)
-        // From everywhere the settings come to be applied, once somebody asks and the kernel answers.
+        // From every state the settings are applied eventually, once requested and answered.
         for (state, path) in reached {
             var fixture = state
             step(&fixture, .send, path)

@@ -40,7 +40,7 @@ import Testing
             #expect(await failure { _ = try await lost.value }?.code == .timedOut)
             _ = try await behind.value
             #expect(radio.now.nanoseconds < 11_000_000_000)
-            // From now on there is nothing to wait for, and one socket that tells everything once.
+            // From now on no command has to wait, and one socket reports every event once.
             let time = try await radio.duration { _ = try await management.send(.setConnectable(false), to: 0) }
             #expect(time < .seconds(1))
             #expect(kernel.managementSocketCount == 1)
@@ -61,7 +61,7 @@ import Testing
             kernel.setPowered(false, adapter: 0)
             try await radio.sleep(for: .seconds(1))
             await management.unfollow(first)
-            // What is changed here is told as well.
+            // Changes by this client are reported as well.
             _ = try await management.send(.setPowered(true), to: 0)
             #expect(counts.withLock { $0 } == [1, 2])
             await management.close(.cancelled(.init("test")))
@@ -70,7 +70,7 @@ import Testing
         }
     }
 
-    /// Of three commands of a kind the second cannot be sent, as the adapter goes down just then.
+    /// Of three commands of a kind the second cannot be sent, since the adapter goes down just then.
     @Test func aCommandBehindOneThatCannotBeSentHasItsTurn() async throws {
         try await Self.run { radio, kernel in
             let faulty = FaultyManagement(kernel)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    /// The socket of a command that is never answered is given up, and no other can be opened.
+    /// The socket of a command that is never answered is replaced, and no other can be opened.
     @Test func whoeverWaitsIsToldWhenTheSocketCannotBeOpenedAgain() async throws {
         try await Self.run { radio, kernel in
             let faulty = FaultyManagement(kernel)
@@ -112,7 +112,7 @@ import Testing
     }
 }
 
-/// A kernel whose management sockets fail when they are told to.
+/// A kernel whose management sockets can fail.
 private final class FaultyManagement: BluetoothKernel {
     private struct State {
         var sent = 0
@@ -125,10 +125,10 @@ private final class FaultyManagement: BluetoothKernel {
 
     init(_ base: SimulatedKernel) { self.base = base }
 
-    /// The packet with this number, from zero, is not taken.
+    /// Makes the packet with this number, from zero, fail.
     func failSend(_ number: Int) { state.withLock { ($0.sent, $0.failing) = (0, number) } }
 
-    /// No further socket is opened.
+    /// Makes opening further sockets fail.
     func refuseOpening() { state.withLock { $0.refusesOpening = true } }
 
     fileprivate func failsNext() -> Bool {
@@ -185,6 +185,6 @@ private final class FaultySocket: PacketSocket {
 }
 
 extension SimulatedKernel {
-    /// How many management sockets are open.
+    /// The number of open management sockets.
     fileprivate var managementSocketCount: Int { withHost { $0.management.sockets.count } }
 }

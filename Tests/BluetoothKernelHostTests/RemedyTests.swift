@@ -4,11 +4,11 @@ import BluetoothKernelHost
 import BluetoothManagement
 import Testing
 
-/// What errors say that helps.
+/// The remedies of errors.
 @Suite struct RemedyTests {
     private static let operation = BluetoothError.Operation("test", adapter: "hci0")
 
-    /// What the errors of the kernel, of its management and of states of an adapter say.
+    /// The remedies of the kernel's errors, the management interface's and the adapter's states.
     private static let remedies: Set<String> = {
         let environments = [
             HostEnvironment(executablePath: "/opt/program"),
@@ -40,10 +40,10 @@ import Testing
     @Test func everyRemedyHasALineOfItsOwn() {
         #expect(Self.remedies.count > 8)
         for remedy in Self.remedies {
-            // Where there is no BlueZ, there are none of its tools.
+            // Without BlueZ its tools are not available.
             #expect(!remedy.contains("btmgmt"), "\(remedy)")
             for line in remedy.split(separator: "\n") {
-                // Blanks part a command from a word about it, and from nothing else.
+                // Three blanks separate a command from a remark about it, and occur nowhere else.
                 let parts = line.split(separator: "   ")
                 #expect(
                     parts.count == 1 || parts.count == 2 && parts[1].hasPrefix("(") && parts[1].hasSuffix(")"),

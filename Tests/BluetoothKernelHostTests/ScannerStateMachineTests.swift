@@ -30,7 +30,7 @@ import Testing
         }
     }
 
-    /// The machine and what it was told to do and has not been answered.
+    /// The state machine and its outstanding actions.
     private struct Fixture: Hashable {
         var scanner = ScannerStateMachine()
         var step: ScannerStateMachine.Step?
@@ -78,7 +78,7 @@ import Testing
         }
     }
 
-    /// Performs an input, and what the controller does after it while somebody listens.
+    /// Performs an input and the controller's reactions, as long as a scan is declared.
     private func step(_ fixture: inout Fixture, _ input: Input, _ path: [Input]) {
         let before = fixture
         switch input {
@@ -132,7 +132,7 @@ import Testing
                 fixture.scanner.request = request
                 settle(&fixture, path)
                 if case .others(.heard, _) = fixture.scanner.state, request != nil {
-                    // The end of what is listened to is always reported.
+                    // The end of a discovery whose reports are used is always reported.
                     step(&fixture, .discovery(isOn: false), path)
                     settle(&fixture, path)
                 }
@@ -154,7 +154,7 @@ import Testing
         #expect(action == nil && again == scanner, "not at rest: \(path)")
     }
 
-    /// Lets time pass, with nobody else about and a controller that does everything.
+    /// Lets time pass, without other programs and with a controller that accepts everything.
     private func settle(_ fixture: inout Fixture, _ path: [Input]) {
         var last: ScannerStateMachine.Step?
         for _ in 0..<40 {

@@ -6,7 +6,7 @@ import Testing
 @testable import BluetoothLinux
 
 struct BacklogTests {
-    /// How often a handler is told that takes one packet each time, of `waiting` that are there.
+    /// The number of calls of a handler that receives one packet each time, of `waiting` queued ones.
     private func turn(_ backlog: inout Backlog, wait: UInt64, waiting: Int) -> Int {
         var (told, left) = (0, waiting)
         backlog.begin(inWait: wait)
@@ -77,7 +77,7 @@ struct BurstTests {
                 for _ in 0..<100 { #expect(pair.first.send([1]) == .sent) }
             }
             await received.wait(on: kernel.loop) { $0.count == 50 }
-            // Several rounds of the loop later there is still nothing more.
+            // Several rounds of the loop later there is still no packet.
             for _ in 0..<5 { await kernel.onLoop {} }
             #expect(received.entries.count == 50)
             await kernel.onLoop {

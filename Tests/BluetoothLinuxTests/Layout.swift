@@ -5,13 +5,13 @@ import CBluetoothSockets
 
 @testable import BluetoothLinux
 
-/// The bytes of the structures that are handed to the kernel.
+/// The bytes of the structures passed to the kernel.
 enum Layout {
     private static func bytes<Value: BitwiseCopyable>(_ value: Value) -> [UInt8] {
         withUnsafeBytes(of: value) { Array($0) }
     }
 
-    /// All but the byte that pads it to 14.
+    /// All bytes except the one that pads the structure to 14.
     static func l2cap(_ address: BluetoothAddress, _ channel: L2CAPChannel) -> [UInt8] {
         Array(bytes(sockaddr_l2(address, channel)).prefix(13))
     }

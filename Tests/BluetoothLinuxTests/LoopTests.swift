@@ -5,7 +5,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// An actor that lives on a loop and counts what it is told there.
+/// An actor that lives on a loop and counts its calls.
 private actor Counter: LoopActor {
     nonisolated let loop: EventLoop
     private(set) var count = 0
@@ -149,15 +149,15 @@ struct LoopTests {
         let kernel = try LinuxKernel()
         let loop = kernel.loop
         defer { loop.stop() }
-        // As it is with connections: sockets that wait for packets, and a timer far away.
+        // As with connections: sockets that wait for packets, and a distant timer.
         let pair = try await Pair.open(on: kernel)
         let far = loop.makeTimer {}
         far.set(after: .seconds(3600))
         let path = await loop.run { currentThreadFolder() } + "/status"
-        // The loop is back in its wait once its thread sleeps; the system tells which threads do.
+        // The loop is back in its wait once its thread sleeps; the system reports the state of threads.
         var before = try switches(path)
         while before.state != "S" { before = try switches(path) }
-        // Bounded wait for an event that must not come.
+        // A bounded wait for an event that must not happen.
         var quiet = pollfd(fd: -1, events: 0, revents: 0)
         #expect(poll(&quiet, 1, 500) == 0)
         let after = try switches(path)

@@ -127,7 +127,7 @@ struct PacketSocketTests {
         let kernel = try LinuxKernel.shared
         let told = Journal<Int>()
         let sockets = Mutex<[any L2CAPSocket]>([])
-        // Sixteen sockets become readable at once; the first that is told closes all others.
+        // Sixteen sockets become readable at once; the first handler called closes all others.
         let senders = try await kernel.onLoop {
             var senders: [any L2CAPSocket] = []
             for number in 0..<16 {
@@ -168,7 +168,7 @@ struct PacketSocketTests {
                             return others
                         }
                         for socket in closed { socket.close() }
-                        // Same descriptor numbers, same places in the table.
+                        // The same descriptor numbers, and the same slots in the table.
                         for _ in closed {
                             guard let pair = try? kernel.unixPair({ _ in told.add("x") }, { _ in told.add("x") })
                             else { return told.add("no pair") }
@@ -195,7 +195,7 @@ struct PacketSocketTests {
             pair.second.setReading(false)
             #expect(pair.first.send([1]) == .sent)
         }
-        // Whatever the loop had to tell it has told after another packet has gone the other way and back.
+        // After another packet in each direction the loop has delivered all earlier events.
         await pair.kernel.onLoop { #expect(pair.second.send([9]) == .sent) }
         await pair.firstEvents.journal.wait(on: pair.kernel.loop) { $0 == [.packet([9])] }
         #expect(pair.secondEvents.journal.entries == [])
@@ -279,7 +279,7 @@ struct PacketSocketTests {
     }
 }
 
-/// Holds a socket for its own handler, on the loop.
+/// Retains a socket for its own handler, on the loop.
 private final class Holder: Sendable {
     private let state = Mutex<(any L2CAPSocket)?>(nil)
     var socket: (any L2CAPSocket)? {

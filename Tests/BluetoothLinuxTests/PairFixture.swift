@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothLinux
 import TestSupport
 
-/// Two connected sockets whose events are written down.
+/// Two connected sockets whose events are recorded.
 struct Pair {
     let kernel: LinuxKernel
     let first: any L2CAPSocket
@@ -30,7 +30,7 @@ struct Pair {
         await kernel.onLoop { packets.map { first.send($0) } }
     }
 
-    /// What the second end was told, once it was told `count` things.
+    /// The events of the second end, once there are `count`.
     func secondEntries(_ count: Int) async -> [SocketRecorder.Entry]? {
         await secondEvents.journal.wait(on: kernel.loop) { $0.count >= count }
     }

@@ -88,7 +88,7 @@ struct SystemTests {
         let sockets = try await loop.run {
             var pair: [CInt] = [-1, -1]
             try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
-            // A full socket: it will not become writable by itself.
+            // A full socket: it does not become writable without a reader.
             let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
             while socket.send([1].span.bytes) == .sent {}
             try socket.startConnecting(limit: .milliseconds(20), on: loop) { events.add($0) }
@@ -118,7 +118,7 @@ struct SystemTests {
         await loop.run { sockets.0.close() }
     }
 
-    /// As a program does that makes itself a daemon by closing every descriptor there is.
+    /// As in a program that becomes a daemon by closing all its descriptors.
     @Test func aLoopWhoseDescriptorWasClosedTellsItsSocketsAndGoesOn() async throws {
         let driver = try EpollDriver()
         let loop = EventLoop(driver: driver)
@@ -131,14 +131,14 @@ struct SystemTests {
             try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
             let socket = DescriptorSocket(FileDescriptor(pair[0]), driver: driver)
             try socket.start { events.add($0) }
-            // A descriptor that is no epoll any more, without a moment in which its number is free.
+            // A descriptor that is no longer an epoll instance, whose number was never free.
             dup2(pair[1], driver.epollNumber)
             return (socket, DescriptorSocket(FileDescriptor(pair[1]), driver: driver))
         }
         #expect(await events.wait(on: loop) { !$0.isEmpty } == [.closed(KernelError("recv", .connectionReset))])
         await loop.run { timer.set(after: .milliseconds(5)) }
         #expect(await later.wait(on: loop) { !$0.isEmpty } == [0])
-        // What is opened afterwards works.
+        // Sockets opened afterwards work.
         let (first, second) = try await loop.run {
             var pair: [CInt] = [-1, -1]
             try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
@@ -168,7 +168,7 @@ struct SystemTests {
         let before = epollCount()
         await loop.run { for _ in 0..<300 { driver.recover(0) } }
         #expect(epollCount() < before + 150)
-        // One that has been closed, and whose number is another's by now, is left alone.
+        // A closed descriptor whose number belongs to another is left alone.
         try await loop.run {
             var pair: [CInt] = [-1, -1]
             try #require(socketpair(AF_UNIX, CInt(SOCK_SEQPACKET.rawValue), 0, &pair) == 0)
@@ -213,7 +213,7 @@ struct SystemTests {
     }
 }
 
-/// A folder that goes away with its owner.
+/// A folder that is removed with its owner.
 private final class TemporaryFolder {
     let path: String
     private var files: [String] = []

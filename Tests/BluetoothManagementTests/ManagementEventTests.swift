@@ -3,7 +3,7 @@ import BluetoothManagement
 import TestSupport
 import Testing
 
-/// An event's packet with the text it prints.
+/// An event's packet with its description.
 struct EventVector: CustomTestStringConvertible, Sendable {
     var packet: [UInt8]
     var description: String
@@ -114,7 +114,7 @@ struct ManagementEventTests {
 
     @Test("an event cut short within a correct packet is refused", arguments: eventVectors)
     func shortParameters(_ vector: EventVector) {
-        // Answers are checked when they are read; unnamed events have no length of their own.
+        // Replies are validated when they are decoded; unnamed events have no length of their own.
         if vector.packet[0] == 0x01 || ["PHY", "event"].contains(where: vector.description.hasPrefix) { return }
         guard vector.packet.count > 6 else { return }
         var packet = Array(vector.packet.dropLast())

@@ -35,7 +35,7 @@ struct FaultTests {
             kernel.unplug(0)
             #expect(await connected.end() == KernelError("recv", .connectionAborted))
             #expect(await connecting.end() == KernelError("connect", .connectionAborted))
-            // The other side only notices when nothing has come for long.
+            // The other side only notices after the supervision time-out.
             #expect(echo.log.withLock { $0 } == [])
             try await radio.sleep(for: .milliseconds(421))
             #expect(echo.log.withLock { $0 } == ["disconnected 8"])
@@ -138,7 +138,7 @@ struct FaultTests {
                 if channel.send([UInt8](repeating: UInt8(truncatingIfNeeded: sent), count: 1900)) == .sent {
                     (sent, refusals) = (sent + 1, 0)
                 } else {
-                    // The first credits are used up before more of them come.
+                    // The initial credits are used up before more arrive.
                     refusals += 1
                     try await radio.sleep(for: .seconds(10))
                 }
@@ -150,7 +150,7 @@ struct FaultTests {
             }
             other.socket.close()
             #expect(await channel.end() == KernelError("recv", .connectionReset))
-            // There is no such service.
+            // There is no such PSM.
             let refused = try central.connect(to: address, channel: .dynamic(psm: 0x99))
             #expect(await refused.end() == KernelError("connect", .connectionRefused))
             #expect(throws: KernelError("bind", .accessDenied)) {

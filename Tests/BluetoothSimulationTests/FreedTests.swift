@@ -4,7 +4,7 @@ import Testing
 
 @testable import BluetoothSimulation
 
-/// A link and its sides, held by nobody.
+/// Weak references to a link and its sides.
 private struct WeakLink: @unchecked Sendable {
     weak let link: Link?
     weak let central: LinkSide?
@@ -17,7 +17,7 @@ private struct WeakLink: @unchecked Sendable {
     var isFreed: Bool { link == nil && central == nil && peripheral == nil }
 }
 
-/// What a simulation is done with is freed while it goes on.
+/// A running simulation frees the objects it no longer needs.
 struct FreedTests {
     enum Ending: CaseIterable {
         case centralDisconnects, peripheralDisconnects, breaks, goesOutOfRange, peripheralVanishes, pairingIsCutShort

@@ -135,7 +135,7 @@ struct LinkTests {
     }
 }
 
-/// Takes connections and lets a story wait for them.
+/// Accepts connections, and lets a test wait for them.
 final class Accepted: Sendable {
     private struct State {
         var channels: [Channel] = []

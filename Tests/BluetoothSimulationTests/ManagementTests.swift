@@ -129,7 +129,7 @@ struct ManagementTests {
 extension Channel {
     var peer: BluetoothAddress { l2cap?.peer ?? .zero }
 
-    /// Sends a command and returns the status and the answer.
+    /// Sends a command and returns the status and the reply.
     private func answer(
         to command: ManagementCommand, on index: UInt16
     ) async throws -> (ManagementStatus, ManagementReply) {
@@ -155,7 +155,7 @@ extension Channel {
         try await answer(to: command, on: index).1
     }
 
-    /// The next event in words.
+    /// The description of the next event.
     func nextEvent() async -> String? {
         guard let packet = await nextPacket(), let header = try? ManagementPacket(decoding: packet.span.bytes),
             let event = try? ManagementEvent(decoding: header)

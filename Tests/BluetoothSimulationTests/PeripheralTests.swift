@@ -8,7 +8,7 @@ import Synchronization
 import Testing
 
 struct PeripheralTests {
-    /// A battery service whose level is kept, a name that the program makes, and a port to write to.
+    /// A battery service whose level is stored, a dynamic name, and a writable characteristic.
     private func makeServer() throws -> SimulatedGATTServer {
         try SimulatedGATTServer([
             GATTService(

@@ -96,7 +96,7 @@ struct RobustnessTests {
                 let owner = Owner()
                 let channel = try kernel.connect(to: peripheral.address)
                 #expect(await channel.tap.next() == .writable)
-                // The handler holds its owner, and the owner the socket.
+                // The handler retains its owner, and the owner the socket.
                 let socket = try kernel.openManagement { _ in _ = owner }
                 owner.socket.withLock { $0 = socket }
             }

@@ -67,7 +67,7 @@ struct ScanningTests {
             _ = try await scanner.nextReport()
             let channel = try kernel.connect(to: peripheral.address)
             #expect(await channel.tap.next() == .writable)
-            // The answers to the kernel's own commands came here as well; ours is the one that comes now.
+            // The answers to the kernel's own commands were received as well; ours is the next.
             while scanner.receive() != nil {}
             let off = HCICommand.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false))
             #expect(try await scanner.perform(off) == .commandDisallowed)
@@ -131,7 +131,7 @@ struct ScanningTests {
         }
     }
 
-    /// New devices may come to lie where others lay that nobody heard.
+    /// New devices may be allocated at the address of devices that were out of range.
     @Test func whoWasOutOfRangeIsForgottenWhenGone() async throws {
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel()
@@ -161,7 +161,7 @@ struct ScanningTests {
 }
 
 extension Channel {
-    /// Takes all packets and counts the advertising reports among them.
+    /// Receives all packets and counts the advertising reports among them.
     func takeReports() -> Int {
         var count = 0
         while let packet = receive() {

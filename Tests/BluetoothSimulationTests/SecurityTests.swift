@@ -55,7 +55,7 @@ struct SecurityTests {
             socket.notifyWhenWritable()
             let peer = ManagementAddress(fixture.peripheral.address)
             #expect(await management.event(after: "User Confirmation Request") != nil)
-            // Nothing happens until somebody says yes.
+            // Pairing waits for the confirmation.
             try await fixture.radio.sleep(for: .seconds(5))
             #expect(channel.tap.pending.isEmpty)
             #expect(try await management.status(of: .userConfirmationReply(peer), on: 0) == .success)
@@ -80,7 +80,7 @@ struct SecurityTests {
             again.socket.notifyWhenWritable()
             #expect(await again.tap.next() == .writable)
             #expect(try again.l2cap?.security() == LinkSecurity(level: .medium, keySize: 16))
-            // The other side has lost its key: the link goes.
+            // The other side has lost its key: the link ends.
             fixture.peripheral.disconnect()
             _ = await again.end()
             fixture.peripheral.forgetBonds()
@@ -211,7 +211,7 @@ extension SecurityTests.Fixture {
 }
 
 extension Channel {
-    /// The next event that begins so.
+    /// The next event whose description begins with this text.
     func event(after beginning: String) async -> String? {
         while let event = await nextEvent() {
             if event.hasPrefix(beginning) { return event }

@@ -29,11 +29,11 @@ struct SimulationTests {
         scanner.socket.close()
     }
 
-    /// What a thread adds to the loop while it holds time happens at the moment it held, however soon it lets go.
+    /// Work that a thread adds to the loop while it pauses time happens at that moment, however soon time is resumed.
     @Test func timeWaitsForWhatWasAddedWhileItWasHeld() async {
         let driver = VirtualTimeDriver()
         let loop = EventLoop(driver: driver)
-        // There is a next moment at any time, and time is on its way to it.
+        // There is a next deadline at any time, and time is about to advance to it.
         let timers = Mutex<[LoopTimer]>([])
         let timer = loop.makeTimer { timers.withLock { $0.first }?.set(after: .milliseconds(1)) }
         timers.withLock { $0 = [timer] }
@@ -111,7 +111,7 @@ struct SimulationTests {
     }
 }
 
-/// Continuations nobody resumes in time.
+/// Continuations that are not resumed in time.
 private let forgotten = Forgotten()
 
 private final class Forgotten: Sendable {

@@ -5,7 +5,7 @@ import BluetoothSimulation
 import Synchronization
 import Testing
 
-/// Collects what a socket tells, and lets a story wait for it.
+/// A recorder of a socket's events, for which a test can wait.
 final class Tap: Sendable {
     private struct State {
         var events: [SocketEvent] = []
@@ -28,7 +28,7 @@ final class Tap: Sendable {
         waiter?.resume(returning: event)
     }
 
-    /// What has been told and not been waited for.
+    /// The events that were not waited for yet.
     var pending: [SocketEvent] { state.withLock { $0.events } }
 
     func next() async -> SocketEvent {
@@ -59,7 +59,7 @@ struct Channel {
         return packet
     }
 
-    /// Why the socket ended, when it does.
+    /// The error with which the socket ends.
     func end() async -> KernelError {
         while true {
             if case .closed(let error) = await tap.next() { return error }
@@ -122,7 +122,7 @@ extension Channel {
     }
 }
 
-/// Answers every packet with the same packet, as soon as there is room, and remembers what it was told.
+/// Answers every packet with the same packet, as soon as there is room, and records its events.
 final class Echo: SimulatedLinkHandler {
     let log = Mutex<[String]>([])
     private let waiting = Mutex<[[UInt8]]>([])

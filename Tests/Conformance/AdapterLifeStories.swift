@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// What is told of adapters that go, and of radio switches.
+    /// The events of adapters that are removed, and of radio switches.
     @Suite struct AdapterLifeStories {
-        /// What happened, in its order: `off 1`, `removed 1`, `added 2`.
+        /// The events in order: `off 1`, `removed 1`, `added 2`.
         private static func story(_ user: ManagementUser) -> [String] {
             user.events.packets.compactMap(ManagementEvent.init).compactMap { event in
                 switch event.code {
@@ -30,7 +30,7 @@ extension Conformance {
                 let handle = try await fixture.kernel.onLoop { try central.socket.connectionHandle() }
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
                 let end = await central.end()
-                // The second where the controller's own word, that it was the host, comes first.
+                // The second where the controller's own event, with the local host as the reason, comes first.
                 #expect([.connectionReset, .connectionAborted].contains(end?.number))
                 let commands = user.events.packets.compactMap { packet -> HCICommand? in
                     packet.first == HCIPacketType.command.rawValue ? try? HCICommand(decoding: packet.span.bytes) : nil

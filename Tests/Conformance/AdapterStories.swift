@@ -82,7 +82,7 @@ extension Conformance {
                 #expect(!off.contains(.powered))
                 let event = try #require(await other.event(ManagementEvent.newSettings, of: fixture.central))
                 #expect(try !ManagementSettings(event.payload).contains(.powered))
-                // Who asked has the answer instead.
+                // The sender of the command has the reply instead.
                 let own = fixture.management.events.packets.compactMap(ManagementEvent.init).filter {
                     $0.code == ManagementEvent.newSettings && $0.payload == event.payload
                 }
@@ -114,7 +114,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let outcome = await fixture.kernel.onLoop { fixture.management.socket.send(packet) }
                 #expect(outcome == .failed(KernelError("send", .invalidArgument)))
-                // The socket lives on.
+                // The socket remains usable.
                 _ = try await fixture.management.succeed(.readIndexList)
             }
         }

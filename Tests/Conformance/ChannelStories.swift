@@ -103,7 +103,7 @@ extension Conformance {
                     [UInt8(truncatingIfNeeded: number), UInt8(truncatingIfNeeded: number >> 8)]
                         + [UInt8](repeating: 0, count: 198)
                 }
-                // Full is not full for good until the credits are used up, which takes a while.
+                // It becomes full again and again until the credits are used up, which takes a while.
                 var sent = 0
                 var rounds = 0
                 while rounds < 3 {
@@ -156,7 +156,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let (central, peripheral) = try await fixture.link(channel: Self.channel)
                 await fixture.kernel.onLoop { peripheral.socket.setReading(false) }
-                // The credits at first are at least those for one SDU of the default MTU, which takes three frames.
+                // The initial credits suffice for one SDU of the default MTU, which takes three frames.
                 for number in 0..<2 as Range<UInt8> { #expect(await central.send([number]) == .sent) }
                 await central.close()
                 expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))

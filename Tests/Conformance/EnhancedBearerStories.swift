@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// The channels of enhanced attribute bearers: PSM 0x0027, in the enhanced credit based mode, on protected links.
+    /// The channels of enhanced attribute bearers: PSM 0x0027, in the enhanced credit based mode, on encrypted links.
     @Suite struct EnhancedBearerStories {
         private static let channel = L2CAPChannel.dynamic(psm: 0x0027)
         private static let options = L2CAPOptions(
@@ -32,7 +32,7 @@ extension Conformance {
                     #expect(await peripheral.send([2]) == .sent)
                     #expect(await central.packets(1) == [[2]])
                 }
-                // The attribute channel goes on beside them.
+                // The attribute channel remains usable beside them.
                 #expect(await fixture.central.send([3]) == .sent)
                 #expect(await fixture.peripheral.packets(1) == [[3]])
             }

@@ -5,14 +5,14 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The stories, one after the other: on a real machine they share its adapters.
+/// The tests, one after the other: on a real machine they share its adapters.
 @Suite(.serialized, .enabled(if: Fixture.canBePrivileged), .timeLimit(.minutes(3)))
 enum Conformance {}
 
-/// A kernel with two powered adapters in range of each other, and what a story opens on them.
+/// A kernel with two powered adapters in range of each other, and the sockets that a test opens on them.
 ///
-/// With the environment variable `BLUETOOTH_CONFORMANCE` set to `linux` it is the kernel this runs on, with the first two
-/// adapters it has; otherwise the simulated one.
+/// With the environment variable `BLUETOOTH_CONFORMANCE` set to `linux` it is the kernel this runs on, with its first
+/// two adapters; otherwise the simulated one.
 final class Fixture: Sendable {
     let kernel: any BluetoothKernel
     let management: ManagementUser
@@ -26,7 +26,8 @@ final class Fixture: Sendable {
 
     private static let isLinux = environmentVariable("BLUETOOTH_CONFORMANCE") == "linux"
 
-    /// Whether this process may change what a real kernel does; nil on the simulated one, which does either.
+    /// Whether this process is privileged to change a real kernel's state; nil on the simulated one, which supports
+    /// both.
     private static let isPrivileged: Bool? = {
         guard isLinux, let environment = try? LinuxKernel.shared.environment() else { return nil }
         return environment.hasNetAdmin && environment.hasNetRaw
@@ -35,15 +36,15 @@ final class Fixture: Sendable {
     static let canBePrivileged = isPrivileged != false
     static let canBeUnprivileged = isPrivileged != true
 
-    /// Whether an adapter can be taken away.
+    /// Whether an adapter can be unplugged.
     static let canUnplug = !isLinux || Hotplug.linux != nil
 
     /// Whether the radio switches can be set.
     static let canBlock = !isLinux || Hotplug.canBlockLinux
 
-    /// Runs a story on adapters that are powered, do not advertise and have no links, and closes what it opened.
+    /// Runs a test on adapters that are powered, do not advertise and have no links, and closes the sockets it opened.
     ///
-    /// Unprivileged, the adapters are left as they are.
+    /// Without privileges the adapters are left as they are.
     static func run(
         privileged: Bool = true, _ story: @escaping @Sendable (Fixture) async throws -> Void
     ) async throws {
@@ -77,7 +78,7 @@ final class Fixture: Sendable {
 
     private func prepare() async throws {
         for adapter in adapters {
-            // Off ends links and attempts; instances of advertising outlive it and their makers.
+            // Powering off ends links and attempts; advertising instances survive it and their programs.
             _ = try await management.succeed(.setPowered, on: adapter, [0])
             _ = try await management.succeed(.setLE, on: adapter, [1])
             _ = try await management.succeed(.setPowered, on: adapter, [1])
@@ -94,7 +95,7 @@ final class Fixture: Sendable {
         await management.close()
     }
 
-    /// Has `close` called on the loop when the story is over.
+    /// Registers `close`, which is called on the loop at the end of the test.
     func atEnd(_ close: @escaping @Sendable () -> Void) {
         opened.withLock { $0.append(close) }
     }
@@ -102,7 +103,7 @@ final class Fixture: Sendable {
     var central: KernelAdapter { adapters[0] }
     var peripheral: KernelAdapter { adapters[1] }
 
-    /// Takes the second adapter away while `body` runs, and puts one back.
+    /// Unplugs the second adapter while `body` runs, and plugs one in again.
     func withoutPeripheral(_ body: () async throws -> Void) async throws {
         let hotplug = try #require(hotplug)
         try hotplug.unplug(peripheral)
@@ -115,7 +116,7 @@ final class Fixture: Sendable {
         try hotplug.plug()
     }
 
-    /// Blocks the radio switches of all adapters, or releases them.
+    /// Blocks the radio switches of all adapters, or unblocks them.
     func setBlocked(_ isBlocked: Bool) throws {
         guard !Self.isLinux else { return try Hotplug.setLinuxBlocked(isBlocked) }
         try hotplug?.setBlocked(isBlocked)
@@ -130,7 +131,7 @@ final class Fixture: Sendable {
         return user
     }
 
-    /// Begins to connect.
+    /// Starts to connect.
     func connect(
         from adapter: BluetoothAddress, to peer: BluetoothAddress, channel: L2CAPChannel = .attribute,
         options: L2CAPOptions = L2CAPOptions()
@@ -144,8 +145,8 @@ final class Fixture: Sendable {
         }
     }
 
-    /// A channel, once it is there. An attempt that meets the advertiser while its kernel sets it anew fails at once with
-    /// some controllers (0x3E, Connection Failed to be Established) and is begun again.
+    /// A connected channel. An attempt that coincides with a restart of the advertising fails at once with some
+    /// controllers (0x3E, Connection Failed to be Established) and is repeated.
     func connected(from adapter: BluetoothAddress, to peer: BluetoothAddress) async throws -> ChannelEnd {
         for _ in 1...4 {
             let end = try await connect(from: adapter, to: peer)
@@ -180,7 +181,7 @@ final class Fixture: Sendable {
         return end
     }
 
-    /// Has the second adapter advertise, connectable, with a scan response.
+    /// Makes the second adapter advertise, connectable, with a scan response.
     func advertise(_ data: [UInt8] = [5, 9] + Array("seam".utf8), response: [UInt8] = []) async throws {
         let connectableAndDiscoverable: [UInt8] = [3, 0, 0, 0]
         _ = try await management.succeed(
@@ -202,20 +203,20 @@ final class Fixture: Sendable {
     }
 }
 
-/// One end of a channel that writes down what it is told.
+/// One end of a channel, with its recorded events.
 struct ChannelEnd: Sendable {
     let kernel: any BluetoothKernel
     let socket: any L2CAPSocket
     let events: SocketRecorder
 
-    /// What it was told, once that meets `condition`; nil if it never does.
+    /// The recorded events, once they meet `condition`; nil if they never do.
     func told(
         limit: Duration = .seconds(60), until condition: @escaping @Sendable ([SocketRecorder.Entry]) -> Bool
     ) async -> [SocketRecorder.Entry]? {
         await events.journal.wait(on: kernel.loop, limit: limit, until: condition)
     }
 
-    /// The packets it received, once there are `count`; nil if there never are.
+    /// The received packets, once there are `count`; nil if there never are.
     func packets(_ count: Int) async -> [[UInt8]]? {
         let events = events
         let reached = await told { entries in

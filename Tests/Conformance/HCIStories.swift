@@ -78,7 +78,7 @@ extension Conformance {
                 let packet = try HCICommand.readBDADDR.packet()
                 let outcome = await fixture.kernel.onLoop { user.socket.send(packet) }
                 #expect(outcome == .failed(KernelError("send", .networkDown)))
-                // The socket outlives it.
+                // The socket survives it.
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [1])
                 _ = try await user.succeed(.readBDADDR)
             }
@@ -106,13 +106,13 @@ extension Conformance {
                 let report = try #require(await user.report(from: fixture.peripheral.address, containing: name))
                 #expect(report.isConnectable)
                 #expect(report.layout == (family == .extended ? .extended : .legacy))
-                // Discoverable: the kernel puts the flags in front.
+                // Discoverable: the kernel prepends the flags.
                 #expect(report.data.prefix(2) == [2, 1])
                 try await user.stopScan()
             }
         }
 
-        // The specification has it succeed, many controllers refuse it.
+        // It succeeds according to the specification, but many controllers refuse it.
         @Test func switchingOffAScanThatIsOffHasNoEffect() async throws {
             try await Fixture.run { fixture in
                 let user = try await fixture.openHCI(fixture.central)

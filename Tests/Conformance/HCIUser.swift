@@ -4,7 +4,7 @@ import BluetoothHCI
 import TestSupport
 import Testing
 
-/// Somebody with a raw HCI socket.
+/// A program with a raw HCI socket.
 struct HCIUser: Sendable {
     let kernel: any BluetoothKernel
     let socket: any HCISocket
@@ -21,13 +21,13 @@ struct HCIUser: Sendable {
         }
     }
 
-    /// Called on the loop.
+    /// Closes the socket; must be called on the loop.
     func close() {
         socket.close()
         events.detach()
     }
 
-    /// What the controller returns to a command, status first.
+    /// The return parameters of a command, status first.
     func command(_ command: HCICommand) async throws -> [UInt8] {
         let start = events.journal.entries.count
         let packet = try command.packet()
@@ -53,14 +53,14 @@ struct HCIUser: Sendable {
         return nil
     }
 
-    /// What a command returns after its status, when it succeeds.
+    /// The return parameters of a command after the status; throws if it fails.
     func succeed(_ command: HCICommand) async throws -> [UInt8] {
         let answer = try await self.command(command)
         try #require(answer.first == 0, "\(command.opcode) ended with status \(answer.first ?? 0xFF)")
         return Array(answer.dropFirst())
     }
 
-    /// The commands that the controller says it has.
+    /// The commands that the controller reports as supported.
     private func support() async throws -> HCICommandSupport {
         var support = HCICommandSupport()
         for (octet, bits) in try await succeed(.readLocalSupportedCommands).enumerated() {
@@ -69,24 +69,24 @@ struct HCIUser: Sendable {
         return support
     }
 
-    /// Whether the controller has a command, by its own account.
+    /// Whether the controller reports a command as supported.
     func has(_ command: HCICommandSupport.Bit) async throws -> Bool {
         try await support().contains(command)
     }
 
-    /// Which commands the kernel scans with on this controller.
+    /// The family of commands with which the kernel scans on this controller.
     func scanFamily() async throws -> HCICommandFamily {
         try await support().scanFamily
     }
 
-    /// Whether the controller has advertising sets, so that the kernel uses those.
+    /// Whether the controller has advertising sets, in which case the kernel uses them.
     func hasAdvertisingSets() async throws -> Bool {
         // LE Read Local Supported Features: bit 12 is LE Extended Advertising.
         let features = try await succeed(.leReadLocalSupportedFeatures)
         return features.count > 1 && features[1] & 0x10 != 0
     }
 
-    /// The commands of a scan, in the kernel's family.
+    /// The command that sets the parameters of a scan, in the kernel's family.
     func scanParameters(_ type: LEScanType) async throws -> HCICommand {
         let timing = LEScanTiming(type: type, interval: 0x60, window: 0x60)
         return try await scanFamily() == .legacy
@@ -94,14 +94,14 @@ struct HCIUser: Sendable {
             : .leSetExtendedScanParameters(LEExtendedScanParameters(le1M: timing))
     }
 
-    /// The command that begins or ends a scan, in the kernel's family.
+    /// The command that enables or disables a scan, in the kernel's family.
     func scanEnable(_ isOn: Bool, duplicates: LEDuplicateFilter = .disabled) async throws -> HCICommand {
         try await scanFamily() == .legacy
             ? .leSetScanEnable(isOn, duplicates: duplicates)
             : .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: isOn, duplicates: duplicates))
     }
 
-    /// Scans, unless said otherwise actively and with every report.
+    /// Scans, by default actively and without duplicate filtering.
     func startScan(_ type: LEScanType = .active, duplicates: LEDuplicateFilter = .disabled) async throws {
         _ = try await succeed(try await scanParameters(type))
         _ = try await succeed(try await scanEnable(true, duplicates: duplicates))
@@ -112,14 +112,14 @@ struct HCIUser: Sendable {
         _ = try await succeed(try await scanEnable(false))
     }
 
-    /// Whether somebody's scan is on: parameters are refused then.
+    /// Whether any program's scan is on: parameters are refused then.
     func isAnybodyScanning() async throws -> Bool {
         let status = HCIStatus(rawValue: try await command(try await scanParameters(.passive)).first ?? 0xFF)
         try #require(status == .success || status == .commandDisallowed)
         return status == .commandDisallowed
     }
 
-    /// How many reports from `address` there were whose data contains `part`.
+    /// The number of reports from `address` whose data contains `part`.
     func reportCount(from address: BluetoothAddress, containing part: [UInt8]) -> Int {
         Self.reportCount(in: events.journal.entries, from: address, containing: part)
     }
@@ -130,7 +130,7 @@ struct HCIUser: Sendable {
         entries.count { report(in: [$0], from: address, containing: part) != nil }
     }
 
-    /// Whether there are `count` such reports before `limit` is over.
+    /// Whether `count` such reports arrive within `limit`.
     func hears(
         _ count: Int, from address: BluetoothAddress, containing part: [UInt8], limit: Duration = .seconds(30)
     ) async -> Bool {
@@ -139,7 +139,7 @@ struct HCIUser: Sendable {
         } != nil
     }
 
-    /// The address that something with these data was advertised with last; nil if nothing is heard.
+    /// The last address of an advertiser whose data contains `part`; nil if none is received.
     func advertiser(of part: [UInt8]) async -> BluetoothAddress? {
         let entries = await events.journal.wait(on: kernel.loop) { !Self.advertisers(in: $0, of: part).isEmpty }
         return Self.advertisers(in: entries ?? [], of: part).last
@@ -185,7 +185,7 @@ struct HCIUser: Sendable {
     }
 }
 
-/// What a scan heard.
+/// A received advertising report.
 struct HeardReport: Sendable {
     var data: [UInt8]
     var isConnectable: Bool

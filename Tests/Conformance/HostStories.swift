@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// What a session relies on of its host: what is declared, what is told, and in which order.
+    /// The behaviour of hosts that a session relies on: declarations, events and their order.
     @Suite struct HostStories {
-        /// Two adapters as sessions have them.
+        /// Runs a test with two adapters, as sessions use them.
         private static func run(
             _ story: @escaping @Sendable (_ central: HostUser, _ peripheral: HostUser) async throws -> Void
         ) async throws {
@@ -16,7 +16,7 @@ extension Conformance {
             }
         }
 
-        /// The second takes links and advertises, and the first connects.
+        /// Links the adapters: the second accepts links and advertises, and the first connects.
         private static func link(_ central: HostUser, _ peripheral: HostUser) async throws {
             try await peripheral.listen()
             try await peripheral.advertise("seam")
@@ -31,7 +31,7 @@ extension Conformance {
                 try await central.scan()
                 try await peripheral.advertise("seam")
                 #expect(await peripheral.isTold("advertising 1 settled well"))
-                // Settled once it is on the air, and told to be so before.
+                // Settled once it is on the air, and reported as such before.
                 #expect(peripheral.told.entries.first { $0.hasPrefix("advertising") } == "advertising 1 advertising")
                 #expect(await central.isTold("report \(peripheral.address)"))
                 await peripheral.stopAdvertising()
@@ -47,9 +47,9 @@ extension Conformance {
                 #expect(await peripheral.isTold("packet 021700"))
                 #expect(await peripheral.send([0x03, 0x40, 0x00]) == .sent)
                 #expect(await central.isTold("packet 034000"))
-                // What is known of the link was told as it came up.
+                // The parameters of the link were reported when it came up.
                 #expect(try await central.attach() != "nothing")
-                // btvirt's controllers do not know Read RSSI.
+                // btvirt's controllers do not support Read RSSI.
                 if !Fixture.isBtvirt { #expect(try await central.rssi() != nil) }
                 await peripheral.closeChannel()
                 #expect(await central.isTold("channel closed closedByPeer"))
@@ -67,7 +67,7 @@ extension Conformance {
                 #expect(await central.isWayClear(to: peripheral.address))
                 try await central.makeWay(to: absent)
                 #expect(await central.isWayClear(to: absent))
-                // Others are connected to all the same.
+                // Other peers can be connected to nevertheless.
                 try await Self.link(central, peripheral)
             }
         }
@@ -84,7 +84,7 @@ extension Conformance {
                 #expect(await central.isTold("keys of \(peripheral.address)"))
                 #expect(await peripheral.isTold("keys of \(central.address)"))
                 #expect(try await central.security() == LinkSecurity(level: .medium, keySize: 16))
-                // Only now can be sent again.
+                // Only now can packets be sent again.
                 #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
                 #expect(await peripheral.isTold("packet 021700"))
             }

@@ -9,12 +9,12 @@ import Logging
 import TestSupport
 import Testing
 
-/// Somebody who uses an adapter as a session does: by its host, and writes down what that tells.
+/// A user of an adapter's host, like a session, that records its events.
 actor HostUser: LoopActor {
     nonisolated let loop: EventLoop
-    /// What was told: `advertising 1 settled`, `report 00:…`, `channel writable`, `adapter off`.
+    /// The events: `advertising 1 settled`, `report 00:…`, `channel writable`, `adapter off`.
     nonisolated let told = Journal<String>()
-    /// The adapter when it was made ready.
+    /// The adapter's address after its preparation.
     nonisolated let address: BluetoothAddress
     private let directory: any HostDirectory
     private let facts: AdapterFacts
@@ -26,7 +26,7 @@ actor HostUser: LoopActor {
     private var channel: (any HostChannel)?
     private var link: (any HostLink)?
 
-    /// Hears what is scanned.
+    /// The receiver of scan reports.
     private final class Receiver: HostScanReceiver {
         private let told: Journal<String>
 
@@ -45,7 +45,7 @@ actor HostUser: LoopActor {
         }
     }
 
-    /// Makes an adapter ready.
+    /// Prepares an adapter.
     @discardableResult
     static func make(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> HostUser {
         let loop = fixture.kernel.loop
@@ -90,7 +90,7 @@ actor HostUser: LoopActor {
 
     private final class KnownState { var state = AdapterState.poweredOn }
 
-    /// What an actor's initialiser cannot do: wait on the loop.
+    /// Performs the part of initialisation that waits on the loop.
     private actor Opening: LoopActor {
         nonisolated let loop: EventLoop
 
@@ -105,7 +105,7 @@ actor HostUser: LoopActor {
         }
     }
 
-    /// Waits until something was told, and says whether it was.
+    /// Waits for an event, and returns whether it occurred.
     nonisolated func isTold(_ what: String, limit: Duration = .seconds(30)) async -> Bool {
         await told.wait(on: loop, limit: limit) { $0.contains { $0.hasPrefix(what) } } != nil
     }
@@ -153,7 +153,7 @@ actor HostUser: LoopActor {
         }
     }
 
-    /// Connects; what comes of it is told.
+    /// Starts to connect; events report the result.
     func connect(to peer: BluetoothAddress) async throws {
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: .seconds(5))
@@ -189,7 +189,7 @@ actor HostUser: LoopActor {
 
     func closeChannel() { channel?.close() }
 
-    /// Follows the link; says what is known of it.
+    /// Follows the link; returns its known state.
     func attach() throws -> String {
         let handle = try #require(channel?.linkHandle)
         link = host.links.attach(handle) { [told] in told.add("link encrypted") }
@@ -206,14 +206,14 @@ actor HostUser: LoopActor {
         return link?.reasonOfEnd(address, failure).disconnectReason
     }
 
-    /// Has the host know no keys, not even those of earlier stories, and pair as it does by itself.
+    /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
     func preparePairing() async throws {
         await keys.load()
         #expect(keys.standing == .loaded)
         try await host.pairing.change(to: PairingSettings(), .init("pair"))
     }
 
-    /// Raises the link's protection, once the host may.
+    /// Raises the link's security, as soon as the host allows it.
     func raise(to level: SecurityLevel) async throws {
         for attempt in 1... {
             do throws(ChannelFailure) {

@@ -6,14 +6,14 @@ func environmentVariable(_ name: String) -> String? {
     getenv(name).map { String(cString: $0) }
 }
 
-/// How an adapter is taken away, as pulling it out does, and put back.
+/// The means to unplug an adapter and plug it in again.
 struct Hotplug: Sendable {
     let unplug: @Sendable (KernelAdapter) throws -> Void
     let plug: @Sendable () throws -> Void
-    /// Blocks all radio switches, or releases them.
+    /// Blocks all radio switches, or unblocks them.
     let setBlocked: @Sendable (Bool) throws -> Void
 
-    /// By the shell commands in `BLUETOOTH_CONFORMANCE_UNPLUG`, which is given the adapter's index in `$INDEX`, and
+    /// Uses the shell commands in `BLUETOOTH_CONFORMANCE_UNPLUG`, which is given the adapter's index in `$INDEX`, and
     /// `BLUETOOTH_CONFORMANCE_PLUG`; nil without them.
     static let linux: Hotplug? = {
         guard let unplug = environmentVariable("BLUETOOTH_CONFORMANCE_UNPLUG"),
@@ -26,7 +26,7 @@ struct Hotplug: Sendable {
     /// Whether the radio switches of the machine can be set.
     static let canBlockLinux = access("/dev/rfkill", W_OK) == 0
 
-    /// As `rfkill block bluetooth` does it.
+    /// Sets the switches as `rfkill block bluetooth` does.
     static func setLinuxBlocked(_ isBlocked: Bool) throws {
         // An event of linux/rfkill.h: no switch in particular, Bluetooth, change all.
         try run("printf '\\0\\0\\0\\0\\2\\3\\\(isBlocked ? 1 : 0)\\0' > /dev/rfkill")

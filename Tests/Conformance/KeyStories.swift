@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// The keys that a pairing makes: told, kept, given back, lost.
+    /// The keys of a pairing: reported, stored, loaded, lost.
     @Suite struct KeyStories {
         @Test func secureConnectionsMakeOneKeyForEachSide() async throws {
             try await PairingFixture.run { fixture in
@@ -17,7 +17,7 @@ extension Conformance {
                     let keys = fixture.base.management.events(ManagementEvent.newLongTermKey, of: adapter)
                     let key = try #require(keys.first)
                     #expect(keys.count == 1 && key.count == 37)
-                    // To be kept, the peer, by Secure Connections without protection.
+                    // The store hint, the peer, and the type: Secure Connections, unauthenticated.
                     #expect(key.first == 1)
                     #expect(Array(key[1..<8]) == peer.address.managementBytes)
                     #expect(key[8] == 2)
@@ -47,7 +47,7 @@ extension Conformance {
                 #expect(await fixture.peripheral.packets(1) == [[1]])
                 for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
                     let keys = fixture.base.management.events(ManagementEvent.newLongTermKey, of: adapter)
-                    // Secure Connections tell of the key with the hint not to keep it; legacy pairing sends none.
+                    // Secure Connections reports the key with the hint not to store it; legacy pairing sends none.
                     #expect(keys.map(\.first) == (hasSecureConnections ? [0] : []))
                 }
             }
@@ -105,7 +105,7 @@ extension Conformance {
                 let known = fixture.base.management.events(
                     ManagementEvent.deviceDisconnected, of: fixture.adapters.central)
                 try await again.raise(again.central, to: .medium)
-                // What the controller gives as the reason: the one it was told, or that it was told so.
+                // The controller's reason: the one it was given, or that the local host gave one.
                 expectEnd(
                     await again.central.end(), KernelError("recv", .accessDenied),
                     KernelError("recv", .connectionAborted))

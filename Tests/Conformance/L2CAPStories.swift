@@ -7,7 +7,7 @@ import Testing
 func expectEnd(
     _ error: KernelError?, _ expected: KernelError..., at location: SourceLocation = #_sourceLocation
 ) {
-    // None is recorded as well.
+    // No error is recorded as well.
     #expect(expected.contains { $0 == error }, "ended with \(String(describing: error))", sourceLocation: location)
 }
 
@@ -71,7 +71,7 @@ extension Conformance {
             }
         }
 
-        // Linux may drop an attempt that begins while it still gives up another to the same peer.
+        // Linux may lose an attempt that begins while it still gives up another to the same peer.
         @Test func closingCancelsAndThenConnectingAgainWorksAtTheLatestAtTheSecondAttempt() async throws {
             try await Fixture.run { fixture in
                 let listening = try await fixture.listen(on: fixture.peripheral.address)
@@ -101,7 +101,7 @@ extension Conformance {
                     _ = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 }
                 await central.close()
-                // The link itself lasts a little longer and serves the next at once.
+                // The link itself lasts a little longer and is reused by the next connect.
                 let again = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 #expect(await again.told { $0 == [.writable] } != nil)
             }
@@ -254,13 +254,13 @@ extension Conformance {
         @Test func poweringOffEndsBothSides() async throws {
             try await Fixture.run { fixture in
                 let (central, peripheral) = try await fixture.link()
-                // A link on which nothing was ever received takes one kernel release down with it.
+                // A link on which nothing was ever received crashes one kernel release.
                 #expect(await central.send([1]) == .sent)
                 #expect(await peripheral.packets(1) == [[1]])
                 #expect(await peripheral.send([1]) == .sent)
                 #expect(await central.packets(1) == [[1]])
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
-                // The one where the controller repeats the reason it was given, the other where it says its own.
+                // The first if the controller repeats the reason it was given, the second if it reports its own.
                 expectEnd(
                     await central.end(), KernelError("recv", .connectionReset),
                     KernelError("recv", .connectionAborted))
@@ -309,7 +309,7 @@ extension Conformance {
                         _ = try await fixture.connect(from: fixture.peripheral.address, to: fixture.central.address)
                     }
                 }
-                // Another may come with another index.
+                // The new adapter may have another index.
                 await fixture.management.events.journal.wait(on: fixture.kernel.loop) { entries in
                     entries.contains { entry in
                         guard case .packet(let packet) = entry else { return false }

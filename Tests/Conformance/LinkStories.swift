@@ -5,9 +5,9 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// What a raw HCI socket beside the kernel tells of a link, and has done to it.
+    /// Events and procedures of a link on a raw HCI socket beside the kernel.
     @Suite struct LinkStories {
-        /// The central's end of a link, somebody with a raw socket, and the link's handle.
+        /// The central's end of a link, a program with a raw socket, and the link's handle.
         private func follow(
             _ fixture: Fixture
         ) async throws -> (central: ChannelEnd, user: HCIUser, handle: ConnectionHandle) {
@@ -17,7 +17,7 @@ extension Conformance {
             return (central, user, ConnectionHandle(rawValue: handle))
         }
 
-        /// The first event about a link that `body` makes something of.
+        /// The first event about a link for which `body` returns a value.
         private func event<Value: Sendable>(
             _ fixture: Fixture, _ user: HCIUser, _ body: @escaping @Sendable (HCIEvent) -> Value?
         ) async -> Value? {
@@ -51,7 +51,7 @@ extension Conformance {
                 let (central, user, handle) = try await follow(fixture)
                 _ = try await user.command(.disconnect(handle, reason: .remoteUserTerminatedConnection))
                 _ = await central.end()
-                // Without waiting: it is there when the link's socket has ended, though perhaps not received.
+                // Without waiting: the event is queued when the link's socket has ended, though perhaps not received.
                 await fixture.kernel.onLoop { user.events.handle(.readable) }
                 let reasons = user.events.packets.compactMap { packet -> ConnectionHandle? in
                     guard case .disconnectionComplete(let end) = try? HCIEvent(decoding: packet.span.bytes) else {
@@ -67,7 +67,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let (_, user, handle) = try await follow(fixture)
                 guard try await user.has(.readRSSI) else {
-                    // btvirt's controllers say that they do not have it, and are true to it.
+                    // btvirt's controllers report that they do not support it, and refuse it.
                     let refusal = try await user.command(.readRSSI(handle))
                     return #expect(refusal == [HCIStatus.unknownHCICommand.rawValue])
                 }
@@ -90,7 +90,7 @@ extension Conformance {
                 #expect(update?.status.isSuccess == true)
                 #expect(update?.handle == handle)
                 #expect(update?.parameters.interval == 40)
-                // The kernel goes on with the link.
+                // The kernel keeps the link.
                 #expect(await central.send([1]) == .sent)
             }
         }
@@ -101,7 +101,7 @@ extension Conformance {
                 let status = try await user.command(
                     .leSetPHY(handle, LEPHYPreference(transmit: [.le1M, .le2M], receive: [.le1M, .le2M])))
                 guard try await user.has(.leSetPHY) else {
-                    // A controller of before Bluetooth 5, and btvirt's.
+                    // A controller before Bluetooth 5, or btvirt's.
                     return #expect(status == [HCIStatus.unknownHCICommand.rawValue])
                 }
                 #expect(status == [HCIStatus.success.rawValue])

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// The management commands that the stories use, by their numbers.
+/// The management commands that the tests use, by their opcodes.
 enum ManagementCommand: UInt16, Sendable {
     case readIndexList = 0x0003
     case readInformation = 0x0004
@@ -33,7 +33,7 @@ enum ManagementCommand: UInt16, Sendable {
     case addExtendedAdvertisingData = 0x0055
 }
 
-/// A management event taken apart.
+/// A parsed management event.
 struct ManagementEvent: Sendable, Equatable {
     static let commandComplete: UInt16 = 0x0001
     static let commandStatus: UInt16 = 0x0002
@@ -67,7 +67,7 @@ struct ManagementEvent: Sendable, Equatable {
         payload = Array(packet.dropFirst(6))
     }
 
-    /// The status and what follows it, if the event answers `opcode`.
+    /// The status and the return parameters, if the event answers `opcode`.
     func answer(to opcode: UInt16, _ index: UInt16) -> (status: UInt8, parameters: [UInt8])? {
         guard code == Self.commandComplete || code == Self.commandStatus, self.index == index, payload.count >= 3,
             payload[0] == UInt8(truncatingIfNeeded: opcode), payload[1] == UInt8(opcode >> 8)
@@ -76,16 +76,16 @@ struct ManagementEvent: Sendable, Equatable {
     }
 }
 
-/// A management command was answered with another status than Success.
+/// A management command failed with a status.
 struct ManagementFailure: Error, CustomStringConvertible {
     var command: UInt16
     var status: UInt8
     var description: String { "management command \(command) ended with status \(status)" }
 }
 
-/// Somebody with a management socket.
+/// A program with a management socket.
 struct ManagementUser: Sendable {
-    /// The index of commands that are not for one adapter.
+    /// The index of commands that concern no single adapter.
     static let noIndex: UInt16 = 0xFFFF
     private static let busy: UInt8 = 0x0A
 
@@ -116,7 +116,7 @@ struct ManagementUser: Sendable {
             + parameters
     }
 
-    /// The answer to a command.
+    /// The reply to a command.
     func command(
         _ opcode: UInt16, _ index: UInt16, _ parameters: [UInt8] = []
     ) async throws -> (status: UInt8, parameters: [UInt8]) {
@@ -139,13 +139,13 @@ struct ManagementUser: Sendable {
         return nil
     }
 
-    /// What a command returns when it succeeds.
+    /// The return parameters of a command; throws if it fails.
     func succeed(
         _ command: ManagementCommand, on adapter: KernelAdapter? = nil, _ parameters: [UInt8] = []
     ) async throws -> [UInt8] {
         let index = adapter?.index ?? Self.noIndex
         var answer = try await self.command(command.rawValue, index, parameters)
-        // Linux answers Set Powered a little before it is ready for the next.
+        // Linux answers Set Powered a little before it is ready for the next command.
         for _ in 0..<20 where answer.status == Self.busy {
             await kernel.loop.pause(for: .milliseconds(50))
             answer = try await self.command(command.rawValue, index, parameters)
@@ -154,7 +154,7 @@ struct ManagementUser: Sendable {
         return answer.parameters
     }
 
-    /// The first event with `code` of an adapter; nil if none comes.
+    /// The first event with `code` of an adapter; nil if none arrives.
     func event(_ code: UInt16, of adapter: KernelAdapter) async -> ManagementEvent? {
         @Sendable func first(_ entries: [SocketRecorder.Entry]) -> ManagementEvent? {
             for case .packet(let packet) in entries {
@@ -168,7 +168,7 @@ struct ManagementUser: Sendable {
     }
 }
 
-/// The current settings that Set Powered and its like answer, and New Settings tells.
+/// The current settings in the replies of Set Powered and similar commands, and in New Settings.
 struct ManagementSettings: OptionSet, Sendable {
     let rawValue: UInt32
 
@@ -195,9 +195,9 @@ extension EventLoop {
 }
 
 extension SocketRecorder {
-    /// What kinds of management events came in, in order.
+    /// The codes of the received management events, in order.
     var codes: [UInt16] { packets.compactMap { ManagementEvent($0)?.code } }
 
-    /// Whether such a management event came in.
+    /// Whether a management event with this code was received.
     func has(_ code: UInt16) -> Bool { codes.contains(code) }
 }

@@ -5,7 +5,7 @@ import BluetoothHCI
 import TestSupport
 import Testing
 
-/// Somebody who watches the monitor.
+/// A program with a monitor socket.
 struct MonitorUser: Sendable {
     let kernel: any BluetoothKernel
     let socket: any PacketSocket
@@ -27,7 +27,7 @@ struct MonitorUser: Sendable {
         var payload: [UInt8]
     }
 
-    /// What it was told of `adapter` and of none, once that has a packet that meets `condition`.
+    /// The packets about `adapter` and those about none, once one of the former meets `condition`.
     func packets(
         of adapter: KernelAdapter, until condition: @escaping @Sendable (Packet) -> Bool
     ) async throws -> [Packet] {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// What a user can see and enter (management Set IO Capability).
+/// The input and output capabilities (management Set IO Capability).
 enum IOCapability: UInt8, Sendable {
     case displayOnly, displayYesNo, keyboardOnly, noInputNoOutput, keyboardDisplay
 }
@@ -17,7 +17,7 @@ struct PairingFixture: Sendable {
     /// The two ends' adapters.
     var adapters: (central: KernelAdapter, peripheral: KernelAdapter) { (base.central, base.peripheral) }
 
-    /// Runs a story on a link of two adapters that have no keys and keep those they make.
+    /// Runs a test on a link of two adapters without keys that store those of pairing.
     static func run(
         central: IOCapability = .noInputNoOutput, peripheral: IOCapability = .noInputNoOutput,
         secureConnections: Bool = true, bondable: Bool = true,
@@ -33,7 +33,7 @@ struct PairingFixture: Sendable {
         }
     }
 
-    /// Asks one end for more protection, once the kernel's Security Manager knows of the link, which may be a moment after
+    /// Raises the security from one end, once the kernel's Security Manager knows the link, which may be a moment after
     /// its attribute channel is up.
     func raise(_ end: ChannelEnd, to level: SecurityLevel) async throws {
         for attempt in 1... {
@@ -49,12 +49,12 @@ struct PairingFixture: Sendable {
         }
     }
 
-    /// How well the link is protected, as an end sees it.
+    /// The link's security, as one end reports it.
     func security(_ end: ChannelEnd) async throws -> LinkSecurity {
         try await base.kernel.onLoop { try end.socket.security() }
     }
 
-    /// The question that an adapter's user is asked; nil if none is.
+    /// The question for an adapter's user; nil if none arrives.
     func question(_ code: UInt16, of adapter: KernelAdapter) async -> [UInt8]? {
         await base.management.event(code, of: adapter)?.payload
     }
@@ -69,7 +69,7 @@ struct PairingFixture: Sendable {
         ).status
     }
 
-    /// Says yes for both sides to what they are asked, the `count`th question of each.
+    /// Confirms the `count`th question of each side.
     func confirmBoth(question count: Int = 1) async throws {
         for adapter in [base.central, base.peripheral] {
             let asked = await base.management.events(
@@ -79,18 +79,18 @@ struct PairingFixture: Sendable {
         }
     }
 
-    /// Pairs without anybody looking (Just Works), from the central.
+    /// Pairs with Just Works, initiated by the central.
     func pair() async throws {
         try await raise(central, to: .medium)
         try await confirmBoth()
         try #require(await central.told { $0.last == .writable && $0.count > 1 } != nil)
-        // Both have told of their keys.
+        // Both have reported their keys.
         for adapter in [base.central, base.peripheral] {
             try #require(await question(ManagementEvent.newLongTermKey, of: adapter) != nil)
         }
     }
 
-    /// The link's end seen from both adapters, begun by closing the central's channel.
+    /// Closes the central's channel, and waits until both adapters report the link's end.
     func disconnect() async throws {
         await central.close()
         _ = try await base.management.succeed(
@@ -100,11 +100,11 @@ struct PairingFixture: Sendable {
 }
 
 extension ManagementUser {
-    /// Makes an adapter ready to pair, without any keys from before.
+    /// Prepares an adapter for pairing, without stored keys.
     fileprivate func preparePairing(
         on adapter: KernelAdapter, _ capability: IOCapability, secureConnections: Bool, bondable: Bool
     ) async throws {
-        // Which an adapter for LE alone does not have, and one for both needs first.
+        // An LE-only adapter does not support it, and a dual-mode adapter needs it first.
         _ = try? await succeed(.setSecureSimplePairing, on: adapter, [1])
         _ = try await succeed(.setSecureConnections, on: adapter, [secureConnections ? 1 : 0])
         _ = try await succeed(.setBondable, on: adapter, [bondable ? 1 : 0])
@@ -113,7 +113,7 @@ extension ManagementUser {
         _ = try await succeed(.loadIdentityResolvingKeys, on: adapter, [0, 0])
     }
 
-    /// Gives an adapter the keys of `count` events New Long Term Key, and no others.
+    /// Loads the keys of New Long Term Key events into an adapter, replacing all others.
     func loadKeys(_ keys: [[UInt8]], on adapter: KernelAdapter) async throws {
         _ = try await succeed(.loadLongTermKeys, on: adapter, [UInt8(keys.count), 0] + keys.flatMap { $0.dropFirst() })
     }
@@ -144,7 +144,7 @@ extension ManagementUser {
 }
 
 extension BluetoothAddress {
-    /// As management commands name a device on LE: the address and its kind.
+    /// The address and type of an LE device, as encoded in management commands.
     var managementBytes: [UInt8] {
         (0..<6).map { UInt8(truncatingIfNeeded: value >> (8 * UInt64($0))) } + [kind == .public ? 1 : 2]
     }

@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// Who is asked what when two kernels pair, and what comes of the answers.
+    /// The questions of a pairing between two kernels, and the results of the answers.
     @Suite struct PairingStories {
         @Test func nothingCanBeSentUntilBothUsersHaveSaidYes() async throws {
             try await PairingFixture.run { fixture in
@@ -12,7 +12,7 @@ extension Conformance {
                 #expect(await fixture.central.send([1]) == .failed(KernelError("send", .notConnected)))
                 let asked = try #require(
                     await fixture.question(ManagementEvent.userConfirmationRequest, of: fixture.adapters.central))
-                // The peer, and a hint that there is nothing to compare; a number follows all the same.
+                // The peer, and a hint that there is no number to compare; a number follows nevertheless.
                 #expect(Array(asked.prefix(8)) == fixture.adapters.peripheral.address.managementBytes + [1])
                 #expect(asked.count == 12)
                 #expect(await fixture.central.told(limit: .seconds(1)) { $0.count > 1 } == nil)
@@ -51,7 +51,7 @@ extension Conformance {
                 #expect(numbers[0] == numbers[1])
                 try await fixture.confirmBoth()
                 try #require(await fixture.central.told { $0 == [.writable, .writable] } != nil)
-                // More than was asked for: Secure Connections with protection.
+                // More than was requested: Secure Connections with authentication.
                 #expect(try await fixture.security(fixture.central) == LinkSecurity(level: .fips, keySize: 16))
             }
         }
@@ -93,7 +93,7 @@ extension Conformance {
             try await PairingFixture.run(central: .keyboardOnly, peripheral: .displayOnly) { fixture in
                 try await fixture.raise(fixture.central, to: .high)
                 #expect(await fixture.question(ManagementEvent.userPasskeyRequest, of: fixture.adapters.central) != nil)
-                // A link from before may have told of its keys as this one began.
+                // An earlier link may have reported its keys as this one began.
                 let before = fixture.base.management.events(
                     ManagementEvent.newLongTermKey, of: fixture.adapters.central)
                 let shown = try #require(

@@ -4,12 +4,12 @@ import BluetoothHCI
 import TestSupport
 import Testing
 
-/// What the kernel does for a machine that advertises and takes links.
+// The kernel's part in advertising and accepting links.
 extension Conformance {
     @Suite struct PeripheralStories {
         private static let name: [UInt8] = [5, 9] + Array("seam".utf8)
 
-        /// Begins an advertising instance with an interval of its own, 100 to 150 ms.
+        /// Adds an advertising instance with its own interval, 100 to 150 ms.
         private static func begin(
             _ fixture: Fixture, _ instance: UInt8, flags: UInt32 = 3, data: [UInt8] = name, response: [UInt8] = []
         ) async throws -> (status: UInt8, parameters: [UInt8]) {
@@ -44,7 +44,7 @@ extension Conformance {
                 let report = try #require(await user.report(from: fixture.peripheral.address, containing: Self.name))
                 #expect(report.isConnectable)
                 try await user.stopScan()
-                // Said again, it is the same one; other sockets are told of it once.
+                // Added again, it is the same instance; other sockets receive one event.
                 let other = try await ManagementUser(fixture.kernel)
                 let again = try await Self.begin(fixture, 1)
                 #expect(again.status == 0)
@@ -89,7 +89,7 @@ extension Conformance {
                     try #require(await central.told { $0.first == .writable } != nil)
                     let links = await listening.accepted.wait(on: fixture.kernel.loop) { $0.count >= round }
                     let accepted = try #require(links?.last)
-                    // A link on which nothing was ever received takes one kernel release down with it.
+                    // A link on which nothing was ever received crashes one kernel release.
                     #expect(await central.send([1]) == .sent)
                     #expect(await accepted.packets(1) == [[1]])
                     #expect(await accepted.send([1]) == .sent)
@@ -125,7 +125,7 @@ extension Conformance {
                 _ = try await fixture.link()
                 let here = await fixture.management.event(ManagementEvent.deviceConnected, of: fixture.central)
                 let there = await fixture.management.event(ManagementEvent.deviceConnected, of: fixture.peripheral)
-                // Address and kind, then the flags: bit 3 is set where the link was made.
+                // Address and type, then the flags: bit 3 is set at the initiating side.
                 #expect(here.map { $0.payload[7] & 8 } == 8)
                 #expect(there.map { $0.payload[7] & 8 } == 0)
             }
@@ -139,7 +139,7 @@ extension Conformance {
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [0])
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [1])
                 #expect(try await Self.instances(fixture) == (isExtended ? [] : [1]))
-                // Before the adapter is off, so that it looks like another program's doing.
+                // Reported before the adapter is off, so that it looks like another program's removal.
                 let codes = other.events.codes.filter {
                     [ManagementEvent.advertisingRemoved, ManagementEvent.newSettings].contains($0)
                 }

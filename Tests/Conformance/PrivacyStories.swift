@@ -7,19 +7,19 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// Adapters that hide behind addresses which change, looked at on the air.
+    /// Adapters with private addresses, observed on the air.
     @Suite struct PrivacyStories {
         private static let key = [UInt8](1...16)
         private static let name: [UInt8] = [5, 9] + Array("seam".utf8)
 
-        /// Sets an adapter's privacy, for which it is off meanwhile.
+        /// Sets an adapter's privacy, powering it off meanwhile.
         private static func set(_ mode: UInt8, on adapter: KernelAdapter, _ fixture: Fixture) async throws {
             _ = try await fixture.management.succeed(.setPowered, on: adapter, [0])
             _ = try await fixture.management.succeed(.setPrivacy, on: adapter, [mode] + key)
             _ = try await fixture.management.succeed(.setPowered, on: adapter, [1])
         }
 
-        /// Runs a story with one adapter that hides; afterwards neither does, and no keys are known.
+        /// Runs a test with one adapter that uses privacy; afterwards neither does, and no keys are stored.
         private static func run(
             _ hidden: @escaping @Sendable (Fixture) -> KernelAdapter,
             _ story: @escaping @Sendable (Fixture) async throws -> Void
@@ -39,14 +39,14 @@ extension Conformance {
             }
         }
 
-        /// Whether an address was made with the key (Core Vol 3 Part H §2.2.2).
+        /// Whether an address was generated with the key (Core Vol 3 Part H §2.2.2).
         private static func isOurs(_ address: BluetoothAddress) -> Bool {
             let cipher = AES128(key: key.reversed().reduce(0) { $0 << 8 | UInt128($1) })
             let hash = UInt64(truncatingIfNeeded: cipher.encrypt(UInt128(address.value >> 24))) & 0xFF_FFFF
             return address.randomKind == .resolvablePrivate && hash == address.value & 0xFF_FFFF
         }
 
-        /// The address that the second adapter advertises with.
+        /// The second adapter's advertising address.
         private static func heard(_ fixture: Fixture) async throws -> BluetoothAddress {
             try await fixture.advertise(name)
             let user = try await fixture.openHCI(fixture.central)
@@ -61,7 +61,7 @@ extension Conformance {
             try await Self.run(\.peripheral) { fixture in
                 let first = try await Self.heard(fixture)
                 #expect(Self.isOurs(first), "\(first)")
-                // Another one when the adapter was off.
+                // A new address after the adapter was off.
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [0])
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.peripheral, [1])
                 _ = try? await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [0])

@@ -5,8 +5,8 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    /// What becomes of a scan by raw commands, beside the kernel and other programs: what the library's scanner relies
-    /// on. Scans are in the family that the kernel uses on the controller.
+    /// Scans by raw commands, beside the kernel and other programs: the behaviour that the library's scanner relies on.
+    /// They use the command family that the kernel uses on the controller.
     @Suite struct ScanningStories {
         private static let name: [UInt8] = [5, 9] + Array("seam".utf8)
         private static let response: [UInt8] = [5, 0xFF, 0xFF, 0xFF, 0xAA, 0xBB]
@@ -23,7 +23,7 @@ extension Conformance {
                 if type == .active {
                     #expect(await user.report(from: fixture.peripheral.address, containing: Self.response) != nil)
                 } else {
-                    // A response comes at once or never.
+                    // A response arrives at once or never.
                     _ = try await user.succeed(.readBDADDR)
                     #expect(user.reportCount(from: fixture.peripheral.address, containing: Self.response) == 0)
                 }
@@ -63,7 +63,7 @@ extension Conformance {
             }
         }
 
-        // MARK: Whose scan it is
+        // MARK: The owner of a scan
 
         @Test func othersSeeWhoScansAndHow() async throws {
             try await Fixture.run { fixture in
@@ -84,7 +84,7 @@ extension Conformance {
                     }.filter(commands.contains)
                 }
                 #expect(seen(other) == commands)
-                // Nobody sees its own.
+                // No socket sees its own commands.
                 #expect(seen(user).isEmpty)
             }
         }
@@ -152,18 +152,18 @@ extension Conformance {
 
                 try await user.startScan()
                 #expect(await Self.discoveries(fixture, count: 1) == ["on"])
-                // Somebody else's discovery has to wait meanwhile.
+                // Another program's discovery has to wait meanwhile.
                 let lowEnergy: UInt8 = 6
                 let busy = try await fixture.management.command(
                     ManagementCommand.startDiscovery.rawValue, fixture.central.index, [lowEnergy])
                 #expect(busy.status == 0x0A)
                 try await user.stopScan()
                 _ = try await fixture.management.succeed(.readIndexList)
-                // Though the scan is off.
+                // Although the scan is off.
                 #expect(await Self.discoveries(fixture, count: 1) == ["on"])
                 _ = try await fixture.management.succeed(.stopDiscovery, on: fixture.central, [0])
                 #expect(await Self.discoveries(fixture, count: 2) == ["on", "off"])
-                // And none is left to end.
+                // And there is none left to end.
                 let none = try await fixture.management.command(
                     ManagementCommand.stopDiscovery.rawValue, fixture.central.index, [0])
                 #expect(none.status == 0x0B)
@@ -197,7 +197,7 @@ extension Conformance {
                 let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 try await fixture.advertise()
                 #expect(await central.told(limit: .seconds(5)) { !$0.isEmpty } == nil)
-                // Off before, so that the connection is not begun by what is taken back.
+                // Removed before, so that the removal does not start the connection.
                 _ = try await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [1])
                 _ = try await fixture.management.succeed(.stopDiscovery, on: fixture.central, [0])
                 try await fixture.advertise()
@@ -216,7 +216,8 @@ extension Conformance {
                 let listening = try await fixture.listen(on: fixture.peripheral.address)
                 let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 try await fixture.advertise()
-                // From an active scan's report a connection is made though it counts as a discovery, which then ends.
+                // A connection is created from an active scan's report although it counts as a discovery, which then
+                // ends.
                 try #require(await central.told { $0 == [.writable] } == [.writable])
                 #expect(await listening.first() != nil)
                 #expect(try await user.isAnybodyScanning() == false)

@@ -1,7 +1,7 @@
 import BluetoothSockets
 import BluetoothSimulation
 
-/// A simulated kernel with two adapters, for one story in virtual time.
+/// A simulated kernel with two adapters, for one test in virtual time.
 struct SimulatedFixture: Sendable {
     private let radio: SimulatedRadio
     let kernel: SimulatedKernel
@@ -14,12 +14,12 @@ struct SimulatedFixture: Sendable {
         kernel.hasNetBindService = privileged
     }
 
-    /// Runs a story on it.
+    /// Runs a test on it.
     func run(_ story: @escaping @Sendable () async throws -> Void) async throws {
         try await radio.run(limit: .seconds(600), story)
     }
 
-    /// How an adapter is taken away and another put in its place.
+    /// The means to unplug an adapter and plug in another.
     var hotplug: Hotplug {
         Hotplug(
             unplug: { [kernel] in kernel.unplug($0.index) }, plug: { [kernel] in _ = kernel.plug() },

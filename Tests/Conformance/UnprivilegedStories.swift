@@ -4,7 +4,7 @@ import BluetoothHCI
 import TestSupport
 import Testing
 
-/// What is left to a process without CAP_NET_ADMIN and CAP_NET_RAW.
+/// The kernel's behaviour towards a process without CAP_NET_ADMIN and CAP_NET_RAW.
 @Suite(.serialized, .enabled(if: Fixture.canBeUnprivileged), .timeLimit(.minutes(3)))
 struct ConformanceUnprivileged {
     @Test func theEnvironmentSaysSo() async throws {

@@ -4,13 +4,13 @@ import BluetoothSimulation
 import LINBLESimulation
 import TestSupport
 
-/// A radio with one machine and one LINBLE on it, in virtual time.
+/// A radio with one machine and one LINBLE, in virtual time.
 struct Fixture: Sendable {
     let radio: SimulatedRadio
     let adapter: Adapter
     let linble: SimulatedLINBLE
 
-    /// Runs a story in such a fixture.
+    /// Runs a test with a fixture.
     static func run<Result: Sendable>(
         _ configuration: SimulatedLINBLE.Configuration = .init(), seed: UInt64 = 1,
         _ story: @escaping @Sendable (Fixture) async throws -> Result
@@ -34,7 +34,7 @@ struct Fixture: Sendable {
         try await UARTConnection.attach(to: try await connect(), options: options)
     }
 
-    /// How long `body` takes.
+    /// The duration of `body`.
     func duration(of body: () async throws -> Void) async rethrows -> Duration {
         try await radio.duration(of: body)
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 @Suite struct FramerTests {
-    /// Feeds `stream` in the given pieces and gives back every frame and error in order.
+    /// Feeds `stream` in the given pieces and returns every frame and error in order.
     private func run(_ framer: some Framer, _ pieces: [[UInt8]]) throws -> [Result<[UInt8], FramingError>] {
         var framer = framer
         var results: [Result<[UInt8], FramingError>] = []
@@ -21,7 +21,7 @@ import Testing
         return results
     }
 
-    /// All ways to cut `stream` into two and into three pieces, and into single bytes.
+    /// All splits of `stream` into two and into three pieces, and into single bytes.
     private func cuts(of stream: [UInt8]) -> [[[UInt8]]] {
         var all: [[[UInt8]]] = [[stream], stream.map { [$0] }]
         for first in 0...stream.count {

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct UARTConnectionTests {
-    /// `count` bytes that differ enough for a mistake in their order to show.
+    /// `count` bytes that differ enough to reveal a wrong order.
     private func pattern(_ count: Int) -> [UInt8] {
         (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 / 251) }
     }
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    // MARK: What goes wrong
+    // MARK: Failures
 
     @Test func aDeviceOfAnotherKindIsNamed() async throws {
         try await Fixture.run(.init(profile: .nordic)) { fixture in

@@ -7,7 +7,7 @@ import TestSupport
 import Testing
 
 @Suite(.timeLimit(.minutes(2))) struct UARTOpeningTests {
-    /// What was told on the way, by name.
+    /// The names of the reported steps.
     private final class Steps: Sendable {
         private let names = Mutex<[String]>([])
 

@@ -6,7 +6,7 @@ import Testing
 
 @testable import LINBLE
 
-/// A machine that offers a UART, and others in reach of it, in virtual time.
+/// A machine that offers a UART, and others in its range, in virtual time.
 private struct Served: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
@@ -16,7 +16,7 @@ private struct Served: Sendable {
     let server: Task<Void, any Error>
     let events: Events
 
-    /// What the server has told, as words.
+    /// The server's events, as words.
     final class Events: Sendable {
         private let words = Mutex<[String]>([])
         let failures = Mutex<[BluetoothError.Code?]>([])
@@ -68,12 +68,12 @@ private struct Served: Sendable {
         for try await bytes in central.received { try await central.send(bytes) }
     }
 
-    /// The UART as a central has it.
+    /// Opens the UART from a central.
     func open(_ number: Int = 0, _ options: UARTOptions = UARTOptions()) async throws -> UARTConnection {
         try await UARTConnection.open(.name("LINBLE-Z1"), on: centrals[number], options: options)
     }
 
-    /// Waits until something is so, for a minute at the most.
+    /// Waits until a condition holds, for a minute at most.
     func settle(_ condition: () -> Bool) async throws {
         let end = radio.now.advanced(by: .seconds(60))
         while !condition(), radio.now < end { try await radio.sleep(for: .milliseconds(10)) }
@@ -90,7 +90,7 @@ extension UARTConnection {
     }
 }
 
-/// `count` bytes that differ enough for a mistake in their order to show, and with their `seed`.
+/// `count` bytes, depending on `seed`, that differ enough to reveal a wrong order.
 private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     (0..<count).map { UInt8(truncatingIfNeeded: ($0 &+ seed) &* 31 &+ $0 / 251) }
 }
@@ -175,7 +175,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             #expect(served.events.failures.withLock { $0 } == [.disconnected])
             sending.cancel()
             _ = await sending.result
-            // It may come again, and begins anew.
+            // The central may reconnect, and starts anew.
             served.centralKernels[0].setHidden(false, adapter: 0)
             let again = try await served.open(0)
             try await again.send([1, 2, 3])
@@ -206,7 +206,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             let characteristics = try await connection.discoverCharacteristics(of: service)
             let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
             try await connection.writeCommand([9, 9, 9], to: toDevice)
-            // A LINBLE takes requests, too, though it does not say so.
+            // A LINBLE accepts requests, too, although its properties do not include them.
             try await connection.write([9, 9, 9], to: toDevice)
             let uart = try await UARTConnection.attach(to: connection)
             try await uart.send([1, 2, 3])
@@ -253,7 +253,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     @Test func oneThatSendsMoreThanIsReadLosesItsLinkAndNothingInSecret() async throws {
         let received = Mutex<[UInt8]>([])
         let serve: @Sendable (UARTCentral) async throws -> Void = { central in
-            // Nobody reads until the link is gone.
+            // No task reads until the link has ended.
             _ = await central.connection.closed()
             for try await bytes in central.received { received.withLock { $0 += bytes } }
         }
@@ -294,7 +294,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             let first = try await served.open(0)
             try await first.send([1])
             #expect(try await first.read(count: 1) == [1])
-            // Nothing is advertised meanwhile.
+            // It does not advertise meanwhile.
             let patience = UARTOptions(scanTimeout: .seconds(5), attempts: 1)
             #expect(await failureCode { _ = try await served.open(1, patience) } == .notFound)
             await first.disconnect()
@@ -345,7 +345,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
                 _ = try await UARTConnection.attach(to: connection)
                 Issue.record("no error")
             } catch is BluetoothError {
-                // Which one depends on who finds out first that no number can be compared.
+                // The error depends on which side notices first that no number can be compared.
             }
             #expect(served.events.count("online") == 0)
             await connection.disconnect()
@@ -380,8 +380,8 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         }
     }
 
-    /// What a bonded central has subscribed to is kept, so that it is online again without asking for it, as soon as the link
-    /// is encrypted where that is demanded.
+    /// The subscription of a bonded central is stored, so that the central is online again without subscribing, as soon
+    /// as the link is encrypted if that is required.
     @Test(arguments: [false, true]) func aBondedCentralComesBackOnline(_ requiresEncryption: Bool) async throws {
         let serve: @Sendable (UARTCentral) async throws -> Void = { central in
             try await central.send([0xEE])
@@ -405,7 +405,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
             await first.disconnect()
             try await served.settle { served.events.count("offline") == 1 }
-            // It comes again, asks for nothing, and is greeted.
+            // It reconnects, sends no request, and is greeted.
             for number in 2...3 {
                 let again = try await served.centrals[0].connect(to: address, options: protected)
                 try await served.settle { served.events.count("online") == number }
@@ -418,7 +418,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
                 await again.disconnect()
                 try await served.settle { served.events.count("offline") == number }
             }
-            // All have lost their links, and none was sent something that it could not have.
+            // All have lost their links, and none was sent a notification below the required security.
             #expect(served.events.failures.withLock { $0 } == Array(repeating: .disconnected, count: 3))
         }
     }

@@ -4,9 +4,9 @@ import TestSupport
 import Testing
 
 extension Peers {
-    /// An adapter that is powered off, blocked and unplugged while it is used, and comes back.
+    /// An adapter that is powered off, blocked and unplugged while it is in use, and comes back.
     @Suite struct AdapterLife {
-        /// What is under way when the adapter goes; all of it has to end with `code`.
+        /// Checks that every pending operation ends with `code` when the adapter leaves.
         private static func expectEverythingEnds(
             _ code: BluetoothError.Code, _ band: Band, _ happen: () async throws -> Void
         ) async throws {
@@ -30,7 +30,7 @@ extension Peers {
             #expect(refused?.code == code)
         }
 
-        /// The adapter works: it hears somebody and connects.
+        /// Checks that the adapter works: it receives advertisements and connects.
         private static func expectAllIsWell(_ band: Band) async throws {
             try await band.adapter.ready(timeout: .seconds(20))
             let address = try band["LINBLE-ECHO"]
@@ -40,7 +40,7 @@ extension Peers {
             await connection.disconnect()
         }
 
-        /// A scan that goes on.
+        /// A scan with the resume policy.
         private static func resumingScan(_ band: Band) async throws -> BoundedStream<Advertisement> {
             var options = ScanOptions()
             options.duplicates = .all
@@ -69,7 +69,7 @@ extension Peers {
                 #expect(band.adapter.state == .blocked(isHard: false))
                 let error = await failure { try await band.adapter.ready(timeout: .seconds(1)) }
                 #expect(error?.code == .adapterBlocked)
-                // The kernel does not power it on again, but the adapter was opened with leave to.
+                // The kernel does not power it on again, but the adapter was opened with a policy that does.
                 try Self.setBlocked(false)
                 try await Self.expectAllIsWell(band)
                 let now = band.adapter.loop.now
@@ -85,7 +85,7 @@ extension Peers {
                 #expect(try await changes.next()?.adapter.index == index)
                 try await Self.expectEverythingEnds(.noAdapter, band) { try await band.ask("unplug \(index)") }
                 #expect(band.adapter.state == .absent)
-                // Another takes its place.
+                // Another adapter gets its index.
                 let taken = try await band.ask("plug")
                 try await band.ask("plug \(address)")
                 try await Self.expectAllIsWell(band)
@@ -101,7 +101,7 @@ extension Peers {
             }
         }
 
-        /// Every Bluetooth radio switch of the machine, as `rfkill block bluetooth` has it.
+        /// Sets every Bluetooth radio switch of the machine, as `rfkill block bluetooth` does.
         private static func setBlocked(_ isBlocked: Bool) throws {
             let descriptor = open("/dev/rfkill", O_WRONLY)
             try #require(descriptor >= 0)

@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The characteristics of an echo: what is written to `rx` is notified, or indicated, as `tx`.
+/// The characteristics of an echo: a write to `rx` is notified, or indicated, as `tx`.
 enum Echo {
     static let tx: BluetoothUUID = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
     static let rx: BluetoothUUID = "27ADC9CC-35EB-465A-9154-B8FF9076F3E8"
@@ -31,7 +31,7 @@ extension Peers {
             }
         }
 
-        /// Counts what is remembered.
+        /// A cache that counts its entries.
         final class CountingCache: AttributeCache {
             private let cache = MemoryAttributeCache()
             private let state = Mutex<(count: Int, last: CachedDatabase?)>((0, nil))
@@ -56,14 +56,14 @@ extension Peers {
                 let found = try await connection.discover()
                 #expect(found.problems.isEmpty)
                 try await band.wait(for: "the hash is read") { cache.count > 0 }
-                // Kept with its services: the hash is that of what was found.
+                // Stored with its services: the hash is that of the discovered database.
                 #expect(cache.last?.services == found.services)
                 #expect(cache.last?.hash != nil)
                 await connection.disconnect()
                 connection = try await band.connect(to: name)
                 let again = try await connection.discover()
                 #expect(again == found)
-                // A discovery would have been remembered.
+                // A discovery would have been stored.
                 let read = try await connection.readValues(of: .databaseHash)
                 #expect(read.count == 1)
                 #expect(cache.count == 1)

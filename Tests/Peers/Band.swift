@@ -2,9 +2,9 @@ import BluetoothLE
 import Glibc
 import Testing
 
-/// A radio band with made-up devices, and the machine's real adapter on it.
+/// The emulated radio with its devices, and the machine's real adapter on it.
 struct Band: Sendable {
-    /// A device of the band.
+    /// A device on the emulated radio.
     struct Device: Sendable {
         let name: String
         let address: BluetoothAddress
@@ -12,20 +12,20 @@ struct Band: Sendable {
 
     /// The adapter, powered.
     let adapter: Adapter
-    /// Everything on the air.
+    /// All devices.
     let devices: [Device]
     private let control: ControlSocket
 
     private static let path = getenv("BLUETOOTH_PEERS").map { String(cString: $0) }
-    /// Whether there is a band at all.
+    /// Whether the emulated radio is available.
     static let isThere = path != nil
-    /// Whether our own chip is one of Bluetooth 4.2.
+    /// Whether this machine's controller is one of Bluetooth 4.2.
     static let isLegacy = getenv("BLUETOOTH_PEERS_PROFILE").map { String(cString: $0) } == "legacy"
 
-    /// Tells a story on a calm band: everything advertises, nothing has a link, the first adapter is open and powered.
+    /// Runs a test in a defined state: every device advertises, none has a link, the first adapter is open and powered.
     ///
-    /// The kernel has the keys of the bonds in `bonds` and no others, so that a story begins with none unless it brings
-    /// some. When the story is over the adapter is closed, and this process must hold no more sockets than before.
+    /// The kernel has the keys of the bonds in `bonds` and no others, so that a test begins without keys unless it
+    /// supplies some. Afterwards the adapter is closed, and this process must have no more sockets open than before.
     static func run(
         _ selector: AdapterSelector = .first, bonds: MemoryBondStore = MemoryBondStore(),
         sourceLocation: SourceLocation = #_sourceLocation,
@@ -34,7 +34,7 @@ struct Band: Sendable {
         let control = try ControlSocket(try #require(path))
         _ = try await control.ask("calm")
         let devices = try await control.ask("list").split(separator: "; ").map(Device.init)
-        // What belongs to the process, such as the event loop, is there once an adapter has been opened.
+        // Process-wide descriptors, such as the event loop's, exist once an adapter has been opened.
         await (try Adapter.open(selector, power: .powerOn, bonds: .notKept)).close()
         let before = openSockets()
         let adapter = try await Adapter.open(selector, power: .powerOn, bonds: .store(bonds))
@@ -53,23 +53,26 @@ struct Band: Sendable {
 
     /// The address of a device by its name.
     subscript(name: String) -> BluetoothAddress {
-        get throws { try #require(devices.first { $0.name == name }, "no device \(name) on the band").address }
+        get throws {
+            try #require(devices.first { $0.name == name }, "no device \(name) on the emulated radio").address
+        }
     }
 
-    /// Has the band do something, and hands back its answer; `Tests/Kernel/radio/radio --help` has the commands.
-    /// - Throws: ``BandError`` with the band's own words.
+    /// Sends a command to the emulated radio, and returns its answer; `Tests/Kernel/radio/radio --help` has the
+    /// commands.
+    /// - Throws: ``BandError`` with the radio's message.
     @discardableResult
     func ask(_ line: String) async throws -> String {
         try await control.ask(line)
     }
 
-    /// The same, while the answer to something else is still out.
+    /// The same, while the answer to another command is outstanding.
     @discardableResult
     func askAside(_ line: String) async throws -> String {
         try await ControlSocket(try #require(Self.path)).ask(line)
     }
 
-    /// Waits for something that the band or the kernel does in its own time; a failure when it does not.
+    /// Waits for an event of the emulated radio or the kernel; fails when it does not occur.
     func wait(
         for what: String, limit: Duration = .seconds(20), sourceLocation: SourceLocation = #_sourceLocation,
         _ condition: () async throws -> Bool
@@ -83,21 +86,21 @@ struct Band: Sendable {
         }
     }
 
-    /// Connects to a device by its name, with the usual options.
+    /// Connects to a device by its name, with the default options.
     func connect(
         to name: String, options: ConnectionOptions = ConnectionOptions(timeout: .seconds(60))
     ) async throws -> Connection {
         try await adapter.connect(to: self[name], options: options)
     }
 
-    /// How many links the device has.
+    /// The number of the device's links.
     func links(of name: String) async throws -> Int {
         try #require(Int(try await ask("links \(name)")))
     }
 
-    /// What our own chip does: `links`, `scan` and `adv`; nil when it is not plugged in.
+    /// The state of this machine's controller: `links`, `scan` and `adv`; nil when it is not plugged in.
     ///
-    /// It need not be hci0: the kernel gives an adapter that is plugged in again the lowest index that is free.
+    /// It need not be hci0: the kernel gives an adapter that is plugged in again the lowest free index.
     func chip() async throws -> [String: Int]? {
         let name = adapter.information.name
         for entry in try await ask("stat").split(separator: " ") where entry.hasPrefix("\(name):") {
@@ -107,14 +110,14 @@ struct Band: Sendable {
         return nil
     }
 
-    /// Everything the device has in its database, by the device's own account.
+    /// The device's database, as the device itself reports it.
     func database(of name: String) async throws -> [TrueAttribute] {
         try await ask("database \(name)").split(separator: ";").map(TrueAttribute.init)
     }
 }
 
 extension Band.Device {
-    /// Reads `NAME ADDRESS public|random`.
+    /// Parses `NAME ADDRESS public|random`.
     init(_ line: some StringProtocol) throws {
         let words = line.split(separator: " ")
         try #require(words.count == 3, "not a device: \(line)")
@@ -123,7 +126,7 @@ extension Band.Device {
     }
 }
 
-/// How many sockets this process has.
+/// The number of this process's sockets.
 func openSockets() -> Int {
     guard let folder = opendir("/proc/self/fd") else { return 0 }
     defer { closedir(folder) }

@@ -126,7 +126,7 @@ extension Peers {
     }
 }
 
-/// Somebody who says yes to every pairing, by the kernel's management interface.
+/// A user who confirms every pairing, through the kernel's management interface.
 private final class PairingUser: Sendable {
     private let socket = Mutex<(any PacketSocket)?>(nil)
 

@@ -1,15 +1,15 @@
 import Dispatch
 import Glibc
 
-/// Why the band did not do what it was asked.
+/// The emulated radio's error for a command.
 struct BandError: Error, CustomStringConvertible {
     var description: String
 }
 
-/// The band's control socket: a line there, a line back.
+/// The emulated radio's control socket: one line per command, one line per answer.
 final class ControlSocket: Sendable {
     private let descriptor: CInt
-    // Asking blocks: on a queue of its own it keeps nobody waiting but who asked.
+    // Commands block: on a queue of their own they delay no other task.
     private let queue = DispatchQueue(label: "band")
 
     /// Connects to the socket at `path`.
@@ -30,7 +30,7 @@ final class ControlSocket: Sendable {
         guard status == 0 else {
             let reason = String(cString: strerror(errno))
             close(descriptor)
-            throw BandError(description: "no band answers at \(path): \(reason)")
+            throw BandError(description: "no emulated radio answers at \(path): \(reason)")
         }
         var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -40,12 +40,12 @@ final class ControlSocket: Sendable {
         close(descriptor)
     }
 
-    /// Sends a line; the rest of the answer when that begins with `ok`.
+    /// Sends a line; returns the rest of an answer that begins with `ok`.
     func ask(_ line: String) async throws -> String {
         let answer: String? = await withCheckedContinuation { continuation in
             queue.async { [self] in continuation.resume(returning: exchange(line)) }
         }
-        guard let answer else { throw BandError(description: "\(line): the band does not answer") }
+        guard let answer else { throw BandError(description: "\(line): the emulated radio does not answer") }
         guard answer == "ok" || answer.hasPrefix("ok ") else { throw BandError(description: "\(line): \(answer)") }
         return String(answer.dropFirst(3))
     }

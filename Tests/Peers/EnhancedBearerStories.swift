@@ -2,7 +2,7 @@ import BluetoothLE
 import Testing
 
 extension Peers.Pairing {
-    /// Bumble's central opens further bearers to what this machine serves (Enhanced ATT: Core Vol 3 Part G §5.3).
+    /// Bumble's central opens enhanced bearers to this machine's server (Enhanced ATT: Core Vol 3 Part G §5.3).
     @Suite struct EnhancedBearers {
         private static let service = GATTService(
             0xFFF0,
@@ -23,7 +23,7 @@ extension Peers.Pairing {
                 try await band.wait(for: "a central") { !incoming.connections.isEmpty }
                 let connection = try #require(incoming.connections.first)
                 try await band.ask("call caller-bearers find")
-                // Server Supported Features tells that there are any; without encryption there are none.
+                // Server Supported Features reports support; without encryption there is none.
                 let features = try await band.ask("call caller-bearers read 2B3A")
                 #expect(features == "01")
                 await #expect(throws: BandError.self) { _ = try await band.ask("call caller-bearers bearers 1") }

@@ -5,10 +5,10 @@ import Testing
 @testable import BluetoothLE
 
 extension Peers {
-    /// Links that end while the device has not answered: the kernel gives whoever connects next the same link, and the
-    /// answer must not be taken for that to another request.
+    /// Links that end while a response is outstanding: the kernel gives the next connect the same link, and the
+    /// response must not be taken for that to another request.
     @Suite struct LateAnswers {
-        /// What the device does late.
+        /// The responses that the device delays.
         private static let answers: [ATTOpcode] = [
             .exchangeMTUResponse, .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse,
             .readResponse, .readBlobResponse, .readMultipleResponse, .readByGroupTypeResponse, .writeResponse,
@@ -17,7 +17,7 @@ extension Peers {
         private static let served: BluetoothUUID = 0xFFF1
         private static let dynamic: BluetoothUUID = 0xFFF2
 
-        /// A device that answers late, and what there is to ask for.
+        /// A device that delays responses, and its attributes.
         private struct Late: Sendable {
             let band: Band
             let short: AttributeHandle
@@ -52,7 +52,7 @@ extension Peers {
 
             func connect() async throws -> Connection { try await band.connect(to: "late") }
 
-            /// Has the device answer with `opcode`.
+            /// Makes the device answer with `opcode`.
             func perform(_ opcode: ATTOpcode, on connection: Connection) async throws {
                 switch opcode {
                 case .exchangeMTUResponse: try await connection.exchangeMTU(offering: 517)
@@ -73,7 +73,7 @@ extension Peers {
                 }
             }
 
-            /// Ends a link while the answer with `opcode` is out, which is `delay` late.
+            /// Ends a link while the response with `opcode` is outstanding, which is delayed by `delay`.
             func endLink(_ connection: Connection, awaiting opcode: ATTOpcode, late delay: Duration) async throws {
                 try await hold(opcode, delay)
                 let call = Task { try await perform(opcode, on: connection) }
@@ -95,7 +95,7 @@ extension Peers {
                 }
             }
 
-            /// Connects anew; a link of the same ACL is told from another by what the device has counted.
+            /// Reconnects; the device's counters distinguish a new ACL link from the old one.
             func reconnect(after opcode: ATTOpcode, _ delay: Duration) async throws -> Connection {
                 let taken = try await band.ask("taken late")
                 let start = ContinuousClock.now
@@ -106,7 +106,7 @@ extension Peers {
                 return connection
             }
 
-            /// Makes sure that a link gets the answers to what is asked on it, and no others.
+            /// Checks that a link receives the responses to its own requests, and no others.
             func expectOwnAnswers(_ opcode: ATTOpcode, on connection: Connection) async throws {
                 try await perform(opcode, on: connection)
                 let value = try await connection.read(short)
@@ -156,7 +156,7 @@ extension Peers {
             }
         }
 
-        /// A link to the device "channel" that a channel keeps, with `milliseconds` to go until the device answers.
+        /// A link to the device "channel" that a channel keeps, with `milliseconds` until the device responds.
         private static func keepLink(
             milliseconds: Int,
             _ story: @Sendable (Band, AttributeHandle, ConnectionOrientedChannel) async throws -> Void
@@ -246,12 +246,12 @@ extension Peers {
 }
 
 extension Connection {
-    /// How many responses came that answer nothing that was asked on this link.
+    /// The number of responses without a request on this link.
     fileprivate func strayResponseCount() async throws -> Int {
         try await core { (link) throws in try link.bearer(for: .init("look")).core.strayResponseCount }
     }
 
-    /// Whether the device waits for an answer of ours.
+    /// Whether the device waits for a response of ours.
     fileprivate func isAskedForAnAnswer() async -> Bool {
         await core { (try? $0.bearer(for: .init("look")))?.core.server.isWaitingForProgram == true }
     }

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Peers {
-    /// What is beneath the attributes: signal, parameters, PHYs; many links, and links that come back.
+    /// Links below the attributes: RSSI, parameters, PHYs; many links, and reconnections.
     @Suite struct Linking {
         @Test func theSignalAndThePowerAreRead() async throws {
             try await Band.run { band in
@@ -51,7 +51,7 @@ extension Peers {
                 try await connection.requestDataLength(200)
                 var iterator = changes.makeAsyncIterator()
                 guard case .dataLength(let length) = try await iterator.next() else {
-                    return #expect(Bool(false), "no data length was told")
+                    return #expect(Bool(false), "no data length was reported")
                 }
                 #expect(length.transmitOctets == 200)
                 await connection.disconnect()
@@ -105,7 +105,7 @@ extension Peers {
                     #expect(value == .value([1, 2]))
                     try await band.ask("drop LINBLE-ECHO 0x13")
                     guard case .interrupted(let reason) = try await iterator.next() else {
-                        return #expect(Bool(false), "the gap was not told")
+                        return #expect(Bool(false), "the gap was not reported")
                     }
                     #expect(reason.disconnectReason == .remote)
                     let resumed = try await iterator.next()

@@ -3,7 +3,7 @@ import TestSupport
 import Testing
 
 extension Peers {
-    /// Links that end, and what those who use them are told.
+    /// Links that end, and the errors of their users.
     @Suite struct Losing {
         @Test(
             "the end of a link has its reason",

@@ -4,11 +4,11 @@ import TestSupport
 import Testing
 
 extension Peers {
-    /// Pairing with Bumble's peripherals, which want an encrypted link for what they have.
+    /// Pairing with Bumble's peripherals, whose attributes require encryption.
     @Suite struct Pairing {
         private static let receiving: BluetoothUUID = "27ADC9CC-35EB-465A-9154-B8FF9076F3E8"
 
-        /// Writes what may only be written on an encrypted link, and expects it to be there.
+        /// Writes an attribute that requires encryption, and checks its value.
         private static func use(_ connection: Connection, _ name: String, of band: Band) async throws {
             let before = try #require(Int(try await band.ask("count \(name)")))
             let written = try await connection.discover().flatMap(\.characteristics).first {
@@ -19,7 +19,7 @@ extension Peers {
             #expect(after == String(before + 3))
         }
 
-        /// Pairs with a device, and expects what it comes to.
+        /// Pairs with a device, and checks the result.
         private static func pairs(
             _ name: String, of band: Band, _ agent: any PairingAgent, to level: SecurityLevel = .medium,
             reaches reached: SecurityLevel, isBonded: Bool = true
@@ -113,7 +113,7 @@ extension Peers {
                 let connection = try await band.connect(to: "again", options: options)
                 let error = await failure { try await Self.use(connection, "again", of: band) }
                 #expect(error?.code == .attributeProtocol, "\(String(describing: error))")
-                // And works after a pairing, and without one on the next link.
+                // And pairing works explicitly, and the next link works without it.
                 try await connection.pair()
                 try await Self.use(connection, "again", of: band)
                 await connection.disconnect()
@@ -155,7 +155,7 @@ extension Peers {
                 try await band.ask("pairing given-up never")
                 let connection = try await band.connect(to: "given-up")
                 let pairing = Task { await failure { try await connection.pair() } }
-                // As long as it takes to be under way; it is cancelled all the same when it is not yet.
+                // Usually enough to be in progress; cancelling works before that, too.
                 try? await Task.sleep(for: .seconds(1))
                 pairing.cancel()
                 let error = await pairing.value
@@ -170,10 +170,10 @@ extension Peers {
             let bonds = MemoryBondStore()
             try await Band.run(bonds: bonds) { band in
                 try await Self.pairs("kept", of: band, RefusingPairingAgent(), reaches: .medium)
-                // It does not pair again.
+                // The device does not pair again.
                 try await band.ask("pairing kept no")
             }
-            // A program without bonds takes the keys out of the kernel.
+            // A program without bonds removes the keys from the kernel.
             try await Band.run { band in
                 let connection = try await band.connect(to: "kept")
                 let error = await failure { try await connection.raiseSecurity(to: .medium) }
@@ -203,7 +203,7 @@ extension Peers {
     }
 }
 
-/// Tells the device's user the number it shows.
+/// Passes the number it shows to the device's user.
 private struct ShowingAgent: PairingAgent {
     let band: Band
     let device: String
@@ -214,7 +214,7 @@ private struct ShowingAgent: PairingAgent {
     }
 }
 
-/// Compares with what the device shows.
+/// Compares the number with the device's.
 private final class ComparingAgent: PairingAgent {
     let band: Band
     let device: String
@@ -233,7 +233,7 @@ private final class ComparingAgent: PairingAgent {
 }
 
 extension Peers.Pairing {
-    /// Bumble's centrals pair with what this machine serves.
+    /// Bumble's centrals pair with this machine's server.
     @Suite struct AsPeripheral {
         private static let service = GATTService(
             0xFFF0,
@@ -265,7 +265,7 @@ extension Peers.Pairing {
             try await band.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
         }
 
-        /// The central pairs, reads what it may read then, and no sooner.
+        /// The central pairs, and reads the protected value then, and not before.
         private static func pairs(
             _ name: String, reaches level: SecurityLevel, _ agent: @Sendable (Band) throws -> any PairingAgent
         ) async throws {

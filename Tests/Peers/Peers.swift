@@ -1,7 +1,7 @@
 import Testing
 
-/// The stories, one after the other: they share one adapter and one band.
+/// The tests, one after the other: they share one adapter and one emulated radio.
 @Suite(
     .serialized, .timeLimit(.minutes(5)),
-    .enabled(if: Band.isThere, "BLUETOOTH_PEERS does not name a band's control socket: see Tests/Peers/README.md"))
+    .enabled(if: Band.isThere, "BLUETOOTH_PEERS names no control socket: see Tests/Peers/README.md"))
 enum Peers {}

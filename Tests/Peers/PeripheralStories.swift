@@ -3,7 +3,7 @@ import Synchronization
 import Testing
 
 extension Peers {
-    /// This machine as the peripheral: Bumble's centrals find, read, write and subscribe to what it serves.
+    /// This machine as the peripheral: Bumble's centrals discover, read, write and subscribe to its attributes.
     @Suite struct Serving {
         private static let stored: BluetoothUUID = 0xFFF1
         private static let dynamic: BluetoothUUID = 0xFFF2
@@ -15,14 +15,14 @@ extension Peers {
             ])
         private static let content = AdvertisementContent(localName: "machine", services: [0xFFF0])
 
-        /// A machine that serves and advertises.
+        /// A machine that publishes services and advertises.
         private struct Machine {
             let band: Band
             let published: PublishedServices
             let incoming: IncomingConnections
             let set: AdvertisingSet
 
-            /// Has a central do something.
+            /// Sends a command to a central.
             func call(_ words: String, by central: String = "central") async throws -> String {
                 try await band.ask("call \(central) \(words)")
             }
@@ -33,7 +33,7 @@ extension Peers {
                     "connect \(address) \(address.kind == .public ? "public" : "random")", by: central)
             }
 
-            /// The values a central was sent since it was asked last, once there are `count`.
+            /// The values that a central received since the last call, once there are `count`.
             func values(_ count: Int, by central: String = "central") async throws -> String {
                 let got = Mutex("")
                 try await band.wait(for: "\(count) values") {

@@ -4,7 +4,7 @@ import BluetoothLinux
 import TestSupport
 import Testing
 
-/// A program as it is written for Apple's systems, which writes down what it is told.
+/// A program written for Apple's systems, which records its callbacks.
 final class PortedCentral: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate, @unchecked Sendable {
     let journal = Journal<String>()
     let queue = DispatchQueue(label: "program")
@@ -12,7 +12,7 @@ final class PortedCentral: NSObject, CBCentralManagerDelegate, CBPeripheralDeleg
     private var manager: CBCentralManager?
     private(set) var peripheral: CBPeripheral?
 
-    /// Begins to look for a device by its name; connects to it and discovers everything.
+    /// Scans for a device by its name; connects to it and discovers everything.
     init(seeking name: String) {
         self.name = name
         super.init()
@@ -25,12 +25,12 @@ final class PortedCentral: NSObject, CBCentralManagerDelegate, CBPeripheralDeleg
         }
     }
 
-    /// Lets everything go.
+    /// Releases the manager and the peripheral.
     func end() {
         queue.sync { (manager, peripheral) = (nil, nil) }
     }
 
-    /// Lets go of the peripheral.
+    /// Releases the peripheral.
     func release(cancelling: Bool) {
         queue.async { [self] in
             if cancelling, let manager, let peripheral { manager.cancelPeripheralConnection(peripheral) }
@@ -38,7 +38,7 @@ final class PortedCentral: NSObject, CBCentralManagerDelegate, CBPeripheralDeleg
         }
     }
 
-    /// Looks for the device once more.
+    /// Scans for the device once more.
     func seek() {
         queue.async { [self] in manager?.scanForPeripherals(withServices: nil) }
     }
@@ -140,7 +140,7 @@ final class PortedCentral: NSObject, CBCentralManagerDelegate, CBPeripheralDeleg
     }
 }
 
-/// A program that offers a service, and writes down what it is told.
+/// A program that publishes a service, and records its callbacks.
 final class PortedPeripheral: NSObject, CBPeripheralManagerDelegate, @unchecked Sendable {
     let journal = Journal<String>()
     let queue = DispatchQueue(label: "program")
@@ -154,10 +154,10 @@ final class PortedPeripheral: NSObject, CBPeripheralManagerDelegate, @unchecked 
     private var value = Data([1, 2, 3])
     private var next = 0
     private var count = 0
-    /// How often there was no room for a value.
+    /// The number of values for which there was no room.
     private(set) var refusals = 0
 
-    /// - Parameter isProtected: whether its value is for encrypted links.
+    /// - Parameter isProtected: whether its value requires encryption.
     init(isProtected: Bool = false) {
         dynamic = CBMutableCharacteristic(
             type: CBUUID(string: "FFF1"), properties: [.read, .write], value: nil,
@@ -168,12 +168,12 @@ final class PortedPeripheral: NSObject, CBPeripheralManagerDelegate, @unchecked 
         manager = CBPeripheralManager(delegate: self, queue: queue)
     }
 
-    /// Lets everything go.
+    /// Releases the manager.
     func end() {
         queue.sync { manager = nil }
     }
 
-    /// Sends so many numbered values to who has subscribed.
+    /// Sends `count` numbered values to the subscribers.
     func send(_ count: Int) {
         queue.async { [self] in
             self.count += count
@@ -236,7 +236,7 @@ final class PortedPeripheral: NSObject, CBPeripheralManagerDelegate, @unchecked 
 }
 
 extension Band {
-    /// Runs programs that are written to Core Bluetooth on this machine's adapter.
+    /// Runs programs written to Core Bluetooth on this machine's adapter.
     func runPorted(
         bonds: MemoryBondStore = MemoryBondStore(), agent: (any PairingAgent)? = nil,
         _ body: () async throws -> Void

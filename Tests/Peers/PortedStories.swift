@@ -6,7 +6,7 @@ import TestSupport
 import Testing
 
 extension Peers {
-    /// Programs written to Core Bluetooth, against Bumble's devices and centrals.
+    /// Programs written to Core Bluetooth, with Bumble's devices and centrals.
     @Suite struct Ported {
         private static func own(_ number: String) -> String { "CA0100\(number)-1234-5678-9ABC-DEF012345678" }
 
@@ -16,7 +16,7 @@ extension Peers {
                     let program = PortedCentral(seeking: "gatt")
                     try await band.wait(for: "ready -50", in: program.journal)
                     #expect(program.journal.entries == ["state 5", "found", "connected", "ready -50"])
-                    // Other stories write this value, too.
+                    // Other tests write this value, too.
                     program.write(Array("read me".utf8), Self.own("01"))
                     program.read(Self.own("01"))
                     program.write([1, 2, 3], Self.own("01"))
@@ -60,7 +60,7 @@ extension Peers {
             }
         }
 
-        /// The loop of the documents that calls itself for each chunk; the size can be chosen by hand.
+        /// The documented loop that calls itself for each chunk; the size can be chosen by hand.
         @Test func everyByteOfManyChunksComesBack() async throws {
             let size = getenv("BLUETOOTH_PEERS_BYTES").flatMap { Int(String(cString: $0)) } ?? 1 << 17
             let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
@@ -121,7 +121,7 @@ extension Peers {
                                 [UInt8(truncatingIfNeeded: $0 >> 8), UInt8(truncatingIfNeeded: $0)].hexadecimal
                                     .lowercased()[...]
                             })
-                    // More than there was room for, and told when there was.
+                    // More than there was room for, and the program was notified when there was.
                     #expect(program.refusals > 0)
                     #expect(program.journal.entries.contains("ready"))
                     try await band.ask("call central unsubscribe FFF2")
@@ -139,7 +139,7 @@ extension Peers {
         }
     }
 
-    /// Programs written to Core Bluetooth that pair: nothing in them says so.
+    /// Programs written to Core Bluetooth that pair without code of their own for it.
     @Suite struct PairingPorted {
         @Test func whatIsProtectedIsPairedForAndARestartNeedsNoPairing() async throws {
             try await Band.run { band in
@@ -158,7 +158,7 @@ extension Peers {
                             ])
                         program.end()
                     }
-                    // From now on it says no to whoever wants to pair.
+                    // From now on it rejects every pairing.
                     try await band.wait(for: "no link") { try await band.links(of: "ported") == 0 }
                     try await band.ask("pairing ported no")
                 }

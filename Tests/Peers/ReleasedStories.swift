@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Peers {
-    /// Peripherals that a program written to Core Bluetooth connects to twice, and lets go of.
+    /// Peripherals that a program written to Core Bluetooth connects to twice, and releases.
     @Suite struct Released {
         @Test func whatIsCancelledIsReportedAndWhatIsDroppedEnds() async throws {
             try await Band.run { band in
@@ -17,7 +17,7 @@ extension Peers {
                     try await band.wait(for: "ready -50", in: program.journal, count: 2)
                     program.release(cancelling: true)
                     try await band.wait(for: "disconnected", in: program.journal)
-                    // The kernel keeps the link for two seconds more.
+                    // The kernel keeps the link for two more seconds.
                     try await band.wait(for: "no link") { try await band.links(of: "gatt") == 0 }
                     program.seek()
                     try await band.wait(for: "ready -50", in: program.journal, count: 3)

@@ -6,9 +6,9 @@ import TestSupport
 import Testing
 
 extension Peers {
-    /// The library's scanner among advertisers of another maker, beside links and other programs.
+    /// The library's scanner with advertisers of another implementation, beside links and other programs.
     @Suite struct Scanning {
-        /// The next advertisements that fulfil a condition.
+        /// The next advertisements that meet a condition.
         private static func take(
             _ count: Int, from stream: BoundedStream<Advertisement>,
             where condition: (Advertisement) -> Bool = { _ in true }
@@ -25,14 +25,14 @@ extension Peers {
             try await band.wait(for: "the chip no longer scans") { try await band.chip()?["scan"] == 0 }
         }
 
-        // MARK: Who is heard
+        // MARK: Receiving
 
         @Test func everybodyIsHeardWithWhatTheySay() async throws {
             try await Band.run { band in
                 var missing = Set(band.devices.map(\.address))
-                // Those that make links themselves do not advertise.
+                // Devices that act as centrals do not advertise.
                 for name in ["central", "second"] { missing.remove(try band[name]) }
-                // A chip of Bluetooth 4 does not hear extended advertising.
+                // A controller of Bluetooth 4 does not receive extended advertising.
                 if Band.isLegacy { missing.remove(try band["long"]) }
                 var names: [BluetoothAddress: String] = [:]
                 for try await advertisement in try await band.adapter.scan() {
@@ -44,14 +44,14 @@ extension Peers {
                 }
                 #expect(try names[band["gatt"]] == "gatt")
                 #expect(try names[band["beacon-0"]] == nil)
-                // One that is said in the scan response only, and one beyond ASCII.
+                // One name in the scan response only, and one beyond ASCII.
                 #expect(try names[band["beacon-2"]] == "beacon-2")
                 #expect(try names[band["beacon-3"]] == "Bëacon ✓ 3")
                 try await Self.isQuiet(band)
             }
         }
 
-        /// A filter, and who alone passes it.
+        /// A filter, and the one device that passes it.
         private static let filters: [(filter: ScanFilter, name: String, said: String)] = [
             (.service(0xFEAA), "beacon-1", "a service"),
             (.serviceData(0xFEAA), "beacon-1", "data of a service"),
@@ -120,7 +120,7 @@ extension Peers {
                     ScanOptions(filter: filter, duplicates: .merge(rssiChange: 20))
                 ).makeAsyncIterator()
                 while let advertisement = try await merged.next(), advertisement.data.scanResponse.isEmpty {}
-                // Nothing changes meanwhile.
+                // The advertisement does not change meanwhile.
                 let all = try await band.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
                 _ = try await Self.take(6, from: all)
                 try await band.ask("rssi gatt -85")
@@ -162,7 +162,7 @@ extension Peers {
             try await Band.run { band in
                 let (gatt, beacon) = (try band["gatt"], try band["beacon-3"])
                 let one = try await band.adapter.scan(ScanOptions(filter: .address(gatt), duplicates: .all))
-                // Passive alone, it hears no answers; the other asks for them.
+                // A passive scan receives no scan responses; the other requests them.
                 let two = try await band.adapter.scan(
                     ScanOptions(filter: .address(beacon), isActive: false, duplicates: .all))
                 let first = try await Self.take(2, from: one)
@@ -229,7 +229,7 @@ extension Peers {
                 let other = try await OtherProgram(band.adapter.information.index)
                 await other.startDiscovery()
                 try await band.wait(for: "the discovery") { try await band.chip()?["scan"] == 1 }
-                // What it reports is listened to; after its ten seconds the scan is our own.
+                // Its reports are used; after its ten seconds the scan is our own.
                 let stream = try await band.adapter.scan(
                     ScanOptions(filter: .address(try band["beacon-3"]), duplicates: .all))
                 let began = band.adapter.loop.now
@@ -244,7 +244,7 @@ extension Peers {
     }
 }
 
-/// Takes everything that a scan hands out, beside others.
+/// Collects all advertisements of a scan, concurrently with others.
 private final class Collector: Sendable {
     private let all = Mutex<[Advertisement]>([])
     private let task = Mutex<Task<Void, any Error>?>(nil)
@@ -256,7 +256,7 @@ private final class Collector: Sendable {
         task.withLock { $0 = collecting }
     }
 
-    /// Ends the scan; what it has handed out.
+    /// Ends the scan; returns its advertisements.
     func end() async -> [Advertisement] {
         let task = task.withLock { $0 }
         task?.cancel()
@@ -265,7 +265,7 @@ private final class Collector: Sendable {
     }
 }
 
-/// Another program with sockets of its own, as bluetoothctl and hcitool are.
+/// Another program with sockets of its own, like bluetoothctl and hcitool.
 private final class OtherProgram: Sendable {
     private let sockets: Mutex<(management: any PacketSocket, raw: any HCISocket)>
     private let index: UInt16

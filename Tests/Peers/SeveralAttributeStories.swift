@@ -110,7 +110,9 @@ extension Peers {
                 }
                 try await band.ask("indicate gatt 0A0B CA010007-1234-5678-9ABC-DEF012345678")
                 #expect(try await first.value == [10, 11])
-                try await band.wait(for: "the peer is told less") { try await connection.read(descriptor) == [1, 0] }
+                try await band.wait(for: "the peer has fewer subscriptions") {
+                    try await connection.read(descriptor) == [1, 0]
+                }
                 withExtendedLifetime(notified) {}
                 await connection.disconnect()
             }

@@ -57,7 +57,7 @@ extension Peers {
                 }
                 try await band.ask("indicate gatt 0A0B CA010007-1234-5678-9ABC-DEF012345678")
                 #expect(try await first.value == [10, 11])
-                try await band.wait(for: "the peer is told") { try await connection.read(descriptor) == [0, 0] }
+                try await band.wait(for: "the unsubscription") { try await connection.read(descriptor) == [0, 0] }
                 await connection.disconnect()
             }
         }

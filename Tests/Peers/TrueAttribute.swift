@@ -1,16 +1,16 @@
 import BluetoothLE
 import Testing
 
-/// An attribute as the device has it, by its own account.
+/// An attribute of the device, as the device itself reports it.
 struct TrueAttribute: Sendable {
     let handle: AttributeHandle
     let type: BluetoothUUID
-    /// Nil for a value that the device makes when it is read.
+    /// Nil for a dynamic value.
     let value: [UInt8]?
 }
 
 extension TrueAttribute {
-    /// Reads `HANDLE TYPE VALUE`.
+    /// Parses `HANDLE TYPE VALUE`.
     init(_ line: some StringProtocol) throws {
         let words = line.split(separator: " ")
         let text = words.count > 2 ? String(words[2]) : ""
@@ -41,9 +41,9 @@ extension BluetoothUUID {
     }
 }
 
-/// One line for each thing that a discovery finds, from the truth and from what was found, to be compared.
+/// One line for each item of a discovery, from the device's report and from the result, for comparison.
 enum Outline {
-    /// What a discovery of a database with these attributes has to find.
+    /// The expected result of discovering a database with these attributes.
     static func of(_ database: [TrueAttribute]) throws -> [String] {
         var lines: [String] = []
         var last: TrueAttribute?
@@ -52,7 +52,7 @@ enum Outline {
             case .primaryService: lines.append("\(attribute.handle) service \(try attribute.uuid())")
             case .secondaryService: lines.append("\(attribute.handle) secondary \(try attribute.uuid())")
             case .include:
-                // The UUID is there only if it is a short one; the service that is meant has it in any case.
+                // The UUID is present only if it is a short one; the service it refers to always has it.
                 let start = try attribute.uint16()
                 let service = try #require(database.first { $0.handle.rawValue == start })
                 lines.append("\(attribute.handle) include \(service.handle) \(try service.uuid())")
@@ -69,7 +69,7 @@ enum Outline {
         return lines
     }
 
-    /// What a discovery found.
+    /// The result of a discovery.
     static func of(_ services: some Sequence<RemoteService>) -> [String] {
         services.flatMap { service in
             ["\(service.handles.start) \(service.isPrimary ? "service" : "secondary") \(service.uuid)"]

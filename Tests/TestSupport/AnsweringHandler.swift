@@ -2,18 +2,17 @@ import BluetoothSockets
 import BluetoothSimulation
 import Synchronization
 
-/// A peripheral's attribute server that knows some answers by heart, true or not, and has no attribute for any other
-/// request.
+/// A peripheral's attribute server with fixed responses, correct or not, and Attribute Not Found for any other request.
 public final class AnsweringHandler: SimulatedLinkHandler {
     private let answers: [[UInt8]: [UInt8]]
     private let counter = Mutex(0)
 
-    /// A server with these answers by their requests, both in hexadecimal.
+    /// Creates a server with these responses by their requests, both in hexadecimal.
     public init(_ answers: [String: String]) {
         self.answers = Dictionary(answers.map { (hex($0.key), hex($0.value)) }, uniquingKeysWith: { first, _ in first })
     }
 
-    /// How many requests there were.
+    /// The number of requests.
     public var count: Int { counter.withLock { $0 } }
 
     /// Answers a request.
@@ -25,7 +24,7 @@ public final class AnsweringHandler: SimulatedLinkHandler {
     }
 }
 
-/// A heart rate sensor whose database is wrong in one place: the value of its measurement is at 0x0000.
+/// A heart rate sensor with one error in its database: the value of its measurement is at 0x0000.
 public let malformedSensor = [
     "10 0100 FFFF 0028": "11 06 0100 0300 0018 0400 0800 0D18",
     "08 0100 0800 0328": "09 07 0200 02 0300 002A 0500 10 0000 372A",

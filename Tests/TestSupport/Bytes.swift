@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 
-/// The bytes of a test table's hexadecimal text; a typing error in the table stops the test with the text.
+/// The bytes of a test table's hexadecimal text; a typing error in the table fails the test with the text.
 public func hex(_ text: String) -> [UInt8] {
     guard let bytes = [UInt8](hexadecimal: text) else { preconditionFailure("not hexadecimal: \(text)") }
     return bytes

@@ -1,11 +1,11 @@
-/// Feeds every input in every state that a state machine reaches, and returns the states with the inputs that lead to
-/// each by the shortest way.
+/// Feeds every input in every state that a state machine reaches, and returns the states with the shortest sequence of
+/// inputs that leads to each.
 ///
 /// - Parameters:
-///   - depth: how many inputs lead to a state at most.
-///   - limit: how many states there may be at most; more is a machine that counts without bound.
-///   - inputs: those that are possible in a state.
-///   - step: performs an input, and checks what must hold for it.
+///   - depth: the maximum number of inputs that lead to a state.
+///   - limit: the maximum number of states; more indicate a machine that counts without bound.
+///   - inputs: the possible inputs of a state.
+///   - step: performs an input, and checks the invariants.
 public func explore<State: Hashable, Input>(
     from first: State, depth: Int = .max, limit: Int = 200_000, inputs: (State) -> [Input],
     step: (inout State, Input, _ path: [Input]) throws -> Void

@@ -2,7 +2,7 @@ import BluetoothHost
 import BluetoothSimulation
 import Testing
 
-/// The error that `body` throws, which has to be one of this library; nil when it throws none.
+/// The error that `body` throws, which must be one of this library; nil when it throws none.
 public func failure(
     sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
 ) async -> BluetoothError? {
@@ -17,7 +17,7 @@ public func failure(
     }
 }
 
-/// The code of the error that `body` throws, which has to be one of this library; nil when it throws none.
+/// The code of the error that `body` throws, which must be one of this library; nil when it throws none.
 public func failureCode(
     sourceLocation: SourceLocation = #_sourceLocation, _ body: () async throws -> Void
 ) async -> BluetoothError.Code? {
@@ -25,9 +25,9 @@ public func failureCode(
 }
 
 extension SimulatedRadio {
-    /// Lets time pass, at most a minute, until `condition` holds, which is looked at after each `step`.
+    /// Lets time pass, at most a minute, until `condition` holds, which is checked after each `step`.
     ///
-    /// - Parameter comment: what a failure says in addition.
+    /// - Parameter comment: an addition to the failure's message.
     public func settle(
         step: Duration = .milliseconds(100), sourceLocation: SourceLocation = #_sourceLocation,
         comment: @autoclosure () -> String = "", _ condition: () async -> Bool
@@ -40,7 +40,7 @@ extension SimulatedRadio {
         Issue.record("what was waited for did not happen \(comment())", sourceLocation: sourceLocation)
     }
 
-    /// How long `body` takes on the radio's clock.
+    /// The duration of `body` on the radio's clock.
     public func duration(of body: () async throws -> Void) async rethrows -> Duration {
         let start = now
         try await body()

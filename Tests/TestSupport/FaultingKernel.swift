@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import BluetoothSimulation
 import Synchronization
 
-/// A kernel that has something happen when the link has carried a certain number of packets, in either direction.
+/// A kernel that injects a fault when the link has carried a certain number of packets, in either direction.
 package final class FaultingKernel: BluetoothKernel {
     private struct State {
         var count = 0
@@ -19,32 +19,32 @@ package final class FaultingKernel: BluetoothKernel {
     private let base: SimulatedKernel
     private let state = Mutex(State())
 
-    /// Counts the packets of `base`.
+    /// Creates a kernel that counts the packets of `base`.
     package init(_ base: SimulatedKernel) {
         self.base = base
     }
 
-    /// How many packets there were since ``arm(at:_:)``.
+    /// The number of packets since ``arm(at:_:)``.
     package var count: Int { state.withLock { $0.count } }
 
-    /// Counts anew, and calls `fault` just before the packet with this index, from zero, is handed over.
+    /// Resets the count, and calls `fault` just before the packet with this index, from zero, is delivered.
     ///
     /// `withController` counts the packets of raw HCI sockets too.
     package func arm(at index: Int?, withController: Bool = false, _ fault: @escaping @Sendable () -> Void) {
         state.withLock { $0 = State(index: index, fault: fault, countsController: withController) }
     }
 
-    /// From now on nobody may listen, or with nil everybody.
+    /// Makes listening fail from now on, or with nil succeed.
     package func refuseListening(_ number: ErrorNumber?) {
         state.withLock { $0.listeningRefusal = number }
     }
 
-    /// From now on nobody may open a raw HCI socket, or with nil everybody.
+    /// Makes opening raw HCI sockets fail from now on, or with nil succeed.
     package func refuseController(_ number: ErrorNumber?) {
         state.withLock { $0.controllerRefusal = number }
     }
 
-    /// The next so many attempts to raise a link's protection are refused, with EINVAL unless told otherwise.
+    /// Makes the next `count` attempts to raise a link's security fail, with EINVAL by default.
     package func refuseToRaise(_ count: Int, with number: ErrorNumber = .invalidArgument) {
         state.withLock { ($0.raiseRefusals, $0.raiseRefusal) = (count, number) }
     }
@@ -147,7 +147,7 @@ private final class CountedSocket: L2CAPSocket {
     }
 }
 
-/// A raw HCI socket whose packets are counted where that was asked for.
+/// A raw HCI socket whose packets are counted if requested.
 private final class CountedHCISocket: HCISocket {
     private let base: any HCISocket
     private let kernel: FaultingKernel

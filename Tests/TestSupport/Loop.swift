@@ -1,17 +1,17 @@
 import BluetoothSockets
 import Synchronization
 
-/// Runs a test's code on a loop.
+/// An actor that runs a test's code on a loop.
 public actor LoopRunner: LoopActor {
-    /// The loop.
+    /// The event loop.
     public nonisolated let loop: EventLoop
 
-    /// Runs on `loop`.
+    /// Creates an actor on `loop`.
     public init(_ loop: EventLoop) {
         self.loop = loop
     }
 
-    /// Runs `body` on the loop and hands back what it returns.
+    /// Runs `body` on the loop and returns its result.
     @discardableResult
     public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) rethrows -> Result {
         try body()
@@ -19,7 +19,7 @@ public actor LoopRunner: LoopActor {
 }
 
 extension EventLoop {
-    /// Runs `body` on the loop and hands back what it returns.
+    /// Runs `body` on the loop and returns its result.
     @discardableResult
     public func run<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
         try await LoopRunner(self).run(body)
@@ -27,14 +27,14 @@ extension EventLoop {
 }
 
 extension BluetoothKernel {
-    /// Runs `body` on the kernel's loop and hands back what it returns.
+    /// Runs `body` on the kernel's loop and returns its result.
     @discardableResult
     public func onLoop<Result: Sendable>(_ body: @Sendable () throws -> Result) async rethrows -> Result {
         try await loop.run(body)
     }
 }
 
-/// What has happened so far, with a way to wait until it fits a description.
+/// A journal of events, with a way to wait until they meet a condition.
 public final class Journal<Entry: Sendable>: Sendable {
     private struct Waiter {
         var number: Int
@@ -50,13 +50,13 @@ public final class Journal<Entry: Sendable>: Sendable {
 
     private let state = Mutex(State())
 
-    /// An empty journal.
+    /// Creates an empty journal.
     public init() {}
 
-    /// Everything that has happened.
+    /// All entries.
     public var entries: [Entry] { state.withLock { $0.entries } }
 
-    /// Writes down what happened.
+    /// Adds an entry.
     public func add(_ entry: Entry) {
         let (entries, ready) = state.withLock { state in
             state.entries.append(entry)
@@ -99,9 +99,9 @@ public final class Journal<Entry: Sendable>: Sendable {
     }
 }
 
-/// A socket's user that takes every packet and writes down everything it is told.
+/// A socket's user that receives every packet and records all events.
 public final class SocketRecorder: Sendable {
-    /// What a socket told.
+    /// An event of a socket.
     public enum Entry: Equatable, Sendable {
         /// A packet was received.
         case packet([UInt8])
@@ -111,19 +111,19 @@ public final class SocketRecorder: Sendable {
         case closed(KernelError)
     }
 
-    /// Everything told so far.
+    /// The recorded events.
     public let journal = Journal<Entry>()
     private let socket = Mutex<(any PacketSocket)?>(nil)
 
-    /// A recorder without a socket.
+    /// Creates a recorder without a socket.
     public init() {}
 
-    /// Takes packets from `socket` from now on.
+    /// Records the events of `socket` from now on.
     public func attach(_ socket: any PacketSocket) {
         self.socket.withLock { $0 = socket }
     }
 
-    /// Lets go of the socket.
+    /// Releases the socket.
     public func detach() {
         let socket = socket.withLock { socket in
             defer { socket = nil }
@@ -137,7 +137,7 @@ public final class SocketRecorder: Sendable {
         journal.entries.compactMap { if case .packet(let bytes) = $0 { bytes } else { nil } }
     }
 
-    /// Takes the socket's events.
+    /// Handles the socket's events.
     public func handle(_ event: SocketEvent) {
         switch event {
         case .readable: _ = receive()
@@ -156,7 +156,7 @@ public final class SocketRecorder: Sendable {
 }
 
 extension PacketSocket {
-    /// Hands `packet` to the kernel without waiting.
+    /// Sends `packet` without waiting.
     public func send(_ packet: [UInt8]) -> SendOutcome {
         send(packet.span.bytes)
     }

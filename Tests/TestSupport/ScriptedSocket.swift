@@ -2,14 +2,14 @@ import BluetoothSockets
 import BluetoothPrimitives
 import Synchronization
 
-/// What a scripted peer expects next, and what it does then.
+/// A step of a scripted peer: the packet it expects, and its answers.
 public struct Exchange: Sendable {
     var expected: [UInt8]?
     var answers: [[UInt8]]
     var end: KernelError?
     var isOptional = false
 
-    /// May see `expected`, last of all, and answers then.
+    /// An optional step, the last: if `expected` arrives, it is answered.
     public static func optional(_ expected: String, _ answers: String...) -> Exchange {
         var exchange = Exchange(expected)
         exchange.answers = answers.map(hex)
@@ -17,7 +17,8 @@ public struct Exchange: Sendable {
         return exchange
     }
 
-    /// Expects `expected` (nil: anything) and answers with packets, then ends the socket if told so.
+    /// Creates a step that expects `expected` (nil: anything) and answers with packets, then ends the socket if `end`
+    /// is given.
     public init(_ expected: String?, _ answers: String..., end: KernelError? = nil) {
         self.expected = expected.map(hex)
         self.answers = answers.map(hex)
@@ -25,9 +26,9 @@ public struct Exchange: Sendable {
     }
 }
 
-/// A socket whose other end follows a script: these bytes are expected, those are answered.
+/// A socket whose peer follows a script of expected packets and answers.
 ///
-/// What deviates is kept in ``problems``, which a test looks at in the end.
+/// Deviations are recorded in ``problems``, which a test checks at the end.
 public final class ScriptedSocket: L2CAPSocket {
     private struct State {
         var script: [Exchange]
@@ -49,7 +50,7 @@ public final class ScriptedSocket: L2CAPSocket {
     private let state: Mutex<State>
     private let loop: EventLoop
     private let handler: LoopBound<SocketHandler>
-    /// The other end's address.
+    /// The peer's address.
     public let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
     /// A connected socket whose peer follows `script`.
@@ -59,9 +60,9 @@ public final class ScriptedSocket: L2CAPSocket {
         self.handler = LoopBound(handler, on: loop)
     }
 
-    // MARK: What the test does and sees
+    // MARK: Control and observation by the test
 
-    /// What was sent that the script did not expect, and what it expected in vain.
+    /// The packets sent that the script did not expect, and those it expected in vain.
     public var problems: [String] {
         state.withLock { state in
             state.problems
@@ -69,39 +70,40 @@ public final class ScriptedSocket: L2CAPSocket {
         }
     }
 
-    /// Everything that was sent.
+    /// All packets sent.
     public var sent: [[UInt8]] { state.withLock { $0.sent } }
 
-    /// Whether everything that was delivered has been received.
+    /// Whether all delivered packets have been received.
     public var isDrained: Bool { state.withLock { $0.inbound.isEmpty } }
 
-    /// Whether it has been closed from this end.
+    /// Whether this end has closed it.
     public var isClosed: Bool { state.withLock { $0.isClosed } }
 
-    /// The other end sends a packet of its own accord.
+    /// Delivers a packet of the peer without a request.
     public func deliver(_ packet: String) {
         state.withLock { $0.inbound.append(hex(packet)) }
         schedule()
     }
 
-    /// The socket ends.
+    /// Ends the socket.
     public func end(_ error: KernelError) {
         state.withLock { $0.end = error }
         schedule()
     }
 
-    /// Sending fails with `error` once, and as not connected from then on, as on a socket whose end was not told yet.
+    /// Makes sending fail with `error` once, and as not connected from then on, as on a socket whose end was not
+    /// reported yet.
     public func failSends(_ error: KernelError) {
         state.withLock { $0.sendFailure = error }
     }
 
-    /// The send buffer is full, or has room again.
+    /// Makes the send buffer full, or empty again.
     public func setFull(_ isFull: Bool) {
         state.withLock { $0.isFull = isFull }
         schedule()
     }
 
-    /// The link is being encrypted, so that the kernel refuses to send, or is no longer.
+    /// Sets whether the link is being encrypted, so that the kernel refuses to send.
     public func setEncrypting(_ isEncrypting: Bool) {
         state.withLock { $0.isEncrypting = isEncrypting }
         schedule()
@@ -137,7 +139,7 @@ public final class ScriptedSocket: L2CAPSocket {
 
     // MARK: PacketSocket
 
-    /// Follows the script: takes what it expects next, and answers.
+    /// Follows the script: compares the packet, and queues the answers.
     public func send(_ packet: RawSpan) -> SendOutcome {
         let bytes = [UInt8](packet)
         let outcome = state.withLock { state -> SendOutcome in
@@ -166,7 +168,7 @@ public final class ScriptedSocket: L2CAPSocket {
         return outcome
     }
 
-    /// Hands out what the other end has sent.
+    /// Returns the peer's packets.
     public func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
         let packet = state.withLock { state in state.inbound.isEmpty ? nil : state.inbound.removeFirst() }
         guard let packet else {
@@ -176,39 +178,39 @@ public final class ScriptedSocket: L2CAPSocket {
         return .packet
     }
 
-    /// Tells once ``setFull(_:)`` has made room.
+    /// Reports writability once ``setFull(_:)`` has made room.
     public func notifyWhenWritable() {
         state.withLock { $0.wantsWritable = true }
         schedule()
     }
 
-    /// Stops or resumes telling of packets.
+    /// Pauses or resumes the events of packets.
     public func setReading(_ isOn: Bool) {
         state.withLock { $0.isReading = isOn }
         schedule()
     }
 
-    /// Tells nothing any more.
+    /// Stops all events.
     public func close() {
         state.withLock { $0.isClosed = true }
     }
 
     // MARK: L2CAPSocket
 
-    /// Always the same; nothing is told while the link is being encrypted.
+    /// Constant; not available while the link is being encrypted.
     public func connectionHandle() throws(KernelError) -> UInt16 {
         guard !state.withLock({ $0.isEncrypting }) else { throw KernelError("getsockopt", .notConnected) }
         return 0x0040
     }
 
-    /// What ``raiseSecurity(to:)`` was asked for.
+    /// The level requested by ``raiseSecurity(to:)``.
     public func security() throws(KernelError) -> LinkSecurity { state.withLock { $0.security } }
 
-    /// Is granted at once.
+    /// Succeeds at once.
     public func raiseSecurity(to level: SecurityLevel) throws(KernelError) {
         state.withLock { $0.security = LinkSecurity(level: level, keySize: 16) }
     }
 
-    /// The kernel's usual ones.
+    /// The kernel's defaults.
     public func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16) { (672, 672) }
 }

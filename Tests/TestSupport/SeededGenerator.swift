@@ -2,14 +2,14 @@ import Glibc
 import BluetoothSimulation
 import Testing
 
-/// Random numbers for a test: others in each run, and the same ones in each run with the same seed.
+/// A random number generator for tests: different numbers in each run, and the same numbers for the same seed.
 ///
-/// A test that uses them has the trait `.seeded`, so that its failures say how to repeat them.
+/// A test that uses it has the trait `.seeded`, so that its failures include how to repeat them.
 public struct SeededGenerator: RandomNumberGenerator, Sendable {
     /// The environment variable that sets ``runSeed``.
     public static let variable = "BLUETOOTH_TEST_SEED"
 
-    /// The seed of this run of the tests: a new one, or that of the environment variable `BLUETOOTH_TEST_SEED`.
+    /// The seed of this test run: a new one, or that of the environment variable `BLUETOOTH_TEST_SEED`.
     public static let runSeed: UInt64 = {
         guard let value = getenv(variable) else { return .random(in: 1...999_999_999) }
         guard let seed = UInt64(String(cString: value)) else { preconditionFailure("\(variable) is not a number") }
@@ -23,7 +23,7 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
 
     private var numbers: SimulationGenerator
 
-    /// The numbers of one seed.
+    /// Creates the generator of a seed.
     public init(seed: UInt64 = runSeed) {
         numbers = SimulationGenerator(seed: seed)
     }
@@ -31,12 +31,12 @@ public struct SeededGenerator: RandomNumberGenerator, Sendable {
     /// The next 64 bits.
     public mutating func next() -> UInt64 { numbers.next() }
 
-    /// True once in `count` times.
+    /// True with a probability of one in `count`.
     public mutating func oneIn(_ count: Int) -> Bool { Int.random(in: 0..<count, using: &self) == 0 }
 }
 
 extension Trait where Self == IssueHandlingTrait {
-    /// Failures of the test or suite say the seed of its random numbers and how to repeat the run with it.
+    /// A trait that adds the seed, and how to repeat the run with it, to the failures of the test or suite.
     public static var seeded: Self {
         .compactMapIssues { issue in
             var issue = issue

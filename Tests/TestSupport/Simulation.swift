@@ -3,14 +3,14 @@ import BluetoothManagement
 import BluetoothSimulation
 import Synchronization
 
-/// A peripheral's program that sends back what comes in on connection-oriented channels, at the pace of the other side.
+/// A peripheral's handler that returns the packets of connection-oriented channels, as fast as the peer grants credits.
 public final class EchoHandler: SimulatedLinkHandler {
     private let waiting = Mutex<[([UInt8], L2CAPChannel)]>([])
 
-    /// An echo for one link.
+    /// Creates an echo for one link.
     public init() {}
 
-    /// Sends a packet of a connection-oriented channel back.
+    /// Returns a packet of a connection-oriented channel.
     public func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         guard case .dynamic = channel else { return }
         let bytes = [UInt8](packet)
@@ -18,7 +18,7 @@ public final class EchoHandler: SimulatedLinkHandler {
         writable(link)
     }
 
-    /// Sends what waits, as far as there is room.
+    /// Sends queued packets, as far as there is room.
     public func writable(_ link: SimulatedLink) {
         while let (packet, channel) = waiting.withLock({ $0.first }) {
             guard link.send(packet, on: channel) != .wouldBlock else { return link.notifyWhenWritable() }
@@ -27,7 +27,7 @@ public final class EchoHandler: SimulatedLinkHandler {
     }
 }
 
-/// Somebody who says yes to every pairing.
+/// A user who confirms every pairing.
 public final class PairingUser: Sendable {
     private struct State {
         var socket: (any PacketSocket)?
@@ -36,7 +36,7 @@ public final class PairingUser: Sendable {
 
     private let state = Mutex(State())
 
-    /// Answers on a machine for as long as it is kept.
+    /// Creates a user who answers on a machine until it is released.
     public init(_ kernel: any BluetoothKernel) async throws {
         try await kernel.onLoop {
             let socket = try kernel.openManagement { [weak self] event in
@@ -46,7 +46,7 @@ public final class PairingUser: Sendable {
         }
     }
 
-    /// How often it was asked.
+    /// The number of questions.
     public var count: Int { state.withLock { $0.count } }
 
     private func receive() {
