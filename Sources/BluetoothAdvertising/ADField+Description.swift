@@ -5,7 +5,7 @@ extension ADField: CustomStringConvertible {
     public var description: String {
         switch self {
         case .flags(let flags): "flags \(flags)"
-        case .services(let uuids, let complete): "\(complete ? "services" : "some services") \(uuids)"
+        case .services(let uuids, let complete): "\(complete ? "services" : "some services") \(list(uuids))"
         case .localName(let name, let complete): "\(complete ? "name" : "shortened name") \(name.debugDescription)"
         case .txPowerLevel(let power): "TX power \(power) dBm"
         case .classOfDevice(let deviceClass): "class of device \(deviceClass)"
@@ -16,9 +16,9 @@ extension ADField: CustomStringConvertible {
         case .securityManagerOutOfBandFlags(let flags):
             "security manager OOB flags 0x\(hexadecimal(flags.rawValue, digits: 2))"
         case .peripheralConnectionIntervalRange(let range): "connection interval \(range)"
-        case .solicitedServices(let uuids): "solicited services \(uuids)"
+        case .solicitedServices(let uuids): "solicited services \(list(uuids))"
         case .serviceData(let data): "service data \(data)"
-        case .targetAddresses(let addresses): "target addresses \(addresses)"
+        case .targetAddresses(let addresses): "target addresses \(list(addresses))"
         case .appearance(let appearance): "appearance \(appearance)"
         case .advertisingInterval(let interval): "advertising interval \(interval)"
         case .leBluetoothDeviceAddress(let address): "device address \(address) (\(address.kind))"
@@ -29,7 +29,7 @@ extension ADField: CustomStringConvertible {
         case .secureConnectionsRandom(let bytes): "SC random \(bytes.hexadecimal)"
         case .uri(let uri): "URI \(uri.debugDescription)"
         case .indoorPositioning(let bytes): "indoor positioning \(bytes.hexadecimal)"
-        case .transportDiscoveryData(let blocks): "transport discovery \(blocks)"
+        case .transportDiscoveryData(let blocks): "transport discovery \(list(blocks))"
         case .leSupportedFeatures(let features): "LE supported features \(features)"
         case .channelMapUpdateIndication(let update): "channel map update \(update)"
         case .pbADV(let bytes): "mesh PB-ADV \(bytes.hexadecimal)"
@@ -47,4 +47,9 @@ extension ADField: CustomStringConvertible {
         case .other(let type, let bytes): "\(type) \(bytes.hexadecimal)"
         }
     }
+}
+
+/// Values in one line, without the reflection that an array's own description takes.
+private func list(_ values: [some CustomStringConvertible]) -> String {
+    "[\(values.map { $0.description }.joined(separator: ", "))]"
 }

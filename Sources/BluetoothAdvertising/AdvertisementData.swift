@@ -113,5 +113,5 @@ public struct AdvertisementData: Hashable, Sendable {
 
 extension AdvertisementData: CustomStringConvertible {
     /// Every field in one line.
-    public var description: String { fields.map(\.description).joined(separator: ", ") }
+    public var description: String { fields.map { $0.description }.joined(separator: ", ") }
 }

@@ -65,7 +65,7 @@ public struct AdvertisementDataBuilder: Sendable {
                 throw .doesNotFit(structures[0].type, needed: needed, left: remaining)
             }
         }
-        present.formUnion(structures.compactMap(\.type.onlyOne))
+        present.formUnion(structures.compactMap { $0.type.onlyOne })
     }
 
     /// How many bytes of data a structure of this type could have now; nil when not even an empty one can be added.

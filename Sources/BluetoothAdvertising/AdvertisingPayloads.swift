@@ -58,7 +58,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
         }
         let usesScanResponse = options.contains(.usesScanResponse)
         var scanResponse = usesScanResponse ? answering : AdvertisementDataBuilder(capacity: 0)
-        for field in fields.flatMap(\.byWidth) {
+        for field in fields.flatMap({ $0.byWidth }) {
             do throws(AdvertisementDataError) {
                 try advertising.add(field)
             } catch {

@@ -87,7 +87,7 @@ extension ClientCharacteristicConfiguration: CustomStringConvertible {
 /// The names of the members of `set`, with unnamed bits in hexadecimal.
 func describe<Options: OptionSet>(_ set: Options, _ names: [(Options, String)]) -> String
 where Options.RawValue: FixedWidthInteger, Options.Element == Options {
-    var parts = names.filter { set.contains($0.0) }.map(\.1)
+    var parts = names.filter { set.contains($0.0) }.map { $0.1 }
     let unnamed = names.reduce(set) { $0.subtracting($1.0) }.rawValue
     if unnamed != 0 { parts.append("0x" + hexadecimal(unnamed, digits: 2 * MemoryLayout<Options.RawValue>.size)) }
     return "[" + parts.joined(separator: ", ") + "]"

@@ -96,9 +96,11 @@ extension CachedDatabase {
             throw .damaged
         }
         var reader = ByteReader(body.span.bytes)
-        do {
-            guard try reader.readKey() == key else { throw CachedDatabaseError.otherDevice }
-            self.init(services: [], hash: nil)
+        self.init(services: [], hash: nil)
+        let owner: AttributeCacheKey
+        do throws(TruncatedBytes) { owner = try reader.readKey() } catch { throw .damaged }
+        guard owner == key else { throw .otherDevice }
+        do throws(TruncatedBytes) {
             while !reader.isAtEnd {
                 let kind = try reader.readUInt8()
                 var field = ByteReader(try reader.read(Int(try reader.readUInt16())))
@@ -110,8 +112,6 @@ extension CachedDatabase {
                 default: break
                 }
             }
-        } catch let error as CachedDatabaseError {
-            throw error
         } catch {
             throw .damaged
         }

@@ -37,7 +37,8 @@ public struct IncludedServiceDiscovery: ClientProcedure {
     init(in places: [AttributeHandleRange], knowing services: [RemoteService]) {
         self.places = places
         walk = HandleWalk(Self.range(of: places))
-        uuids = Dictionary(services.map { ($0.handles.start, $0.uuid) }, uniquingKeysWith: { first, _ in first })
+        uuids = [:]
+        for service in services where uuids[service.handles.start] == nil { know(service) }
     }
 
     private static func range(of places: [AttributeHandleRange]) -> AttributeHandleRange {

@@ -106,7 +106,7 @@ package struct SubscriptionArbiter: Sendable {
         }
         if outcome == .lost { configured = nil }
         refused = value
-        let out = subscribers.filter { !$0.isLive && $0.kind.isSubset(of: value) }.map(\.id)
+        let out = subscribers.filter { !$0.isLive && $0.kind.isSubset(of: value) }.map { $0.id }
         subscribers.removeAll { !$0.isLive && $0.kind.isSubset(of: value) }
         return out
     }

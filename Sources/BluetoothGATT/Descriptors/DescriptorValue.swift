@@ -119,7 +119,7 @@ extension DescriptorValue: CustomStringConvertible {
         case .clientConfiguration(let configuration): "\(configuration)"
         case .serverConfiguration(let configuration): "\(configuration)"
         case .presentationFormat(let format): "\(format)"
-        case .aggregateFormat(let handles): "formats at \(handles.map(\.description).joined(separator: ", "))"
+        case .aggregateFormat(let handles): "formats at " + handles.map { $0.description }.joined(separator: ", ")
         case .validRange(let lower, let upper): "\(lower.hexadecimal) to \(upper.hexadecimal)"
         case .externalReportReference(let uuid): "report of \(uuid)"
         case .reportReference(let reference): "\(reference)"

@@ -102,7 +102,7 @@ extension GATTServerEvent: CustomStringConvertible {
         switch self {
         case .readRequested(let request): "read of \(request.handle) from \(request.offset) requested"
         case .writeRequested(let request):
-            "write of \(request.writes.map(\.description).joined(separator: ", ")) requested"
+            "write of \(request.writes.map { $0.description }.joined(separator: ", ")) requested"
         case .writeCommandReceived(let write): "write command \(write)"
         case .authorizationRequested(let request): "authorization to \(request.access) \(request.handle) requested"
         case .commandAuthorizationRequested(let write): "authorization for write command \(write) requested"

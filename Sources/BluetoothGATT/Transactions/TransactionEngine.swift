@@ -169,7 +169,7 @@ public struct TransactionEngine {
             // The response fitted the ATT_MTU at its creation, and the peer waits for it.
             writer.capacity = max(mtu, response.count)
             return write(.response, into: &writer) { (writer) throws(TransactionFailure) in
-                do { try writer.write(response) } catch { throw .invalid("\(error)") }
+                do throws(BufferFull) { try writer.write(response) } catch { throw .invalid("\(error)") }
             }
         }
         guard !isHeld else { return nil }

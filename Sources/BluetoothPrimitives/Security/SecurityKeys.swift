@@ -53,16 +53,20 @@ public struct SecurityKey: Hashable, Sendable {
     }
 }
 
-extension SecurityKey: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+extension SecurityKey: CustomStringConvertible, CustomDebugStringConvertible {
     /// Nothing but that it is a key.
     public var description: String { "secret key" }
 
     /// Nothing but that it is a key.
     public var debugDescription: String { description }
-
-    /// Without the key's bytes, so that `dump` does not show them.
-    public var customMirror: Mirror { Mirror(self, children: []) }
 }
+
+#if !hasFeature(Embedded)
+    extension SecurityKey: CustomReflectable {
+        /// Without the key's bytes, so that `dump` does not show them.
+        public var customMirror: Mirror { Mirror(self, children: []) }
+    }
+#endif
 
 /// A key that encrypts the connections with a bonded device (Core Vol 3 Part H §2.4.2.3).
 public struct LongTermKey: Hashable, Sendable {
