@@ -1,70 +1,71 @@
 import BluetoothPrimitives
 
-/// One advertisement as a scanning controller heard it (Core Vol 4 Part E §7.7.65.2, §7.7.65.11, §7.7.65.13).
+/// An advertising report of a scanning controller (Core Vol 4 Part E §7.7.65.2, §7.7.65.11, §7.7.65.13).
 ///
-/// Legacy, directed and extended reports all become this. The data is borrowed from the event it came in.
+/// Represents legacy, directed and extended reports. The data is borrowed from the event.
 public struct AdvertisingReport: ~Escapable {
-    /// What kind of advertisement it was.
+    /// The properties of the advertising PDU.
     public struct Properties: OptionSet, Hashable, Sendable {
-        /// The low five bits of an extended report's event type.
+        /// The low five bits of an extended report's Event_Type.
         public let rawValue: UInt8
 
-        /// A set from its bits.
+        /// The properties with the bits `rawValue`.
         @inlinable
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// A central may connect. A legacy scan response does not say; look at the advertisement it belongs to.
+        /// The advertisement is connectable. Legacy scan responses lack this property; see the advertisement they
+        /// belong to.
         public static let connectable = Properties(rawValue: 1 << 0)
-        /// A scanner may ask for more.
+        /// The advertisement is scannable.
         public static let scannable = Properties(rawValue: 1 << 1)
-        /// Meant for one device.
+        /// The advertisement is directed to one device.
         public static let directed = Properties(rawValue: 1 << 2)
-        /// The answer to a scanner's request.
+        /// The report is of a scan response.
         public static let scanResponse = Properties(rawValue: 1 << 3)
-        /// Sent as a legacy PDU.
+        /// The PDU is a legacy PDU.
         public static let legacy = Properties(rawValue: 1 << 4)
     }
 
-    /// Whether the data is all there is.
+    /// The completeness of the data.
     public enum DataStatus: UInt8, Sendable {
-        /// All of it, or the last part.
+        /// The data is complete, or this is its last part.
         case complete = 0
-        /// More follows in another report of the same advertiser and set.
+        /// The data continues in another report of the same advertiser and set.
         case moreToCome = 1
-        /// The rest was lost and will not follow.
+        /// The data is truncated, and no more follows.
         case truncated = 2
     }
 
-    /// Who advertises; an anonymous advertiser has none.
+    /// The advertiser's address; nil for an anonymous advertiser.
     public var address: BluetoothAddress?
-    /// Whether ``address`` is an identity that the controller resolved a private address to.
+    /// Whether the controller resolved a private address to the identity ``address``.
     public var isResolvedIdentity: Bool
-    /// What kind of advertisement it was.
+    /// The properties of the advertising PDU.
     public var properties: Properties
-    /// Whether ``data`` is all there is.
+    /// The completeness of ``data``.
     public var dataStatus: DataStatus
-    /// Where it was heard first: LE 1M or LE Coded.
+    /// The PHY of the primary channel: LE 1M or LE Coded.
     public var primaryPHY: LEPHY
-    /// Where the data was heard; nil when all was on the primary channel.
+    /// The PHY of the secondary channel; nil when all data was on the primary channel.
     public var secondaryPHY: LEPHY?
-    /// Which of the advertiser's sets; nil for legacy PDUs.
+    /// The advertising SID; nil for legacy PDUs.
     public var advertisingSetID: UInt8?
-    /// The advertiser's transmit power in dBm, where its PDU tells.
+    /// The transmit power in dBm, if the PDU contains it.
     public var transmitPower: Int8?
-    /// The strength of the signal here in dBm, where the controller knows.
+    /// The RSSI in dBm, if available.
     public var rssi: Int8?
-    /// The interval of the periodic advertising the set belongs to, in units of 1.25 ms; nil when there is none.
+    /// The interval of the set's periodic advertising in units of 1.25 ms; nil when there is none.
     public var periodicAdvertisingInterval: UInt16?
-    /// For whom a directed advertisement is.
+    /// The target address of a directed advertisement.
     public var directAddress: BluetoothAddress?
-    /// Whether ``directAddress`` is a private address that the controller could not resolve to one of its own.
+    /// Whether ``directAddress`` is a private address that the controller could not resolve.
     public var isDirectAddressUnresolved: Bool
     /// The advertising or scan response data: AD structures.
     public var data: RawSpan
 
-    /// A report with the given contents; the defaults are those of a legacy advertisement.
+    /// A report with the given fields; the defaults are those of a legacy advertisement.
     @inlinable
     @_lifetime(copy data)
     public init(
@@ -106,7 +107,7 @@ public struct AdvertisingReport: ~Escapable {
 }
 
 extension AdvertisingReport.Properties: CustomStringConvertible {
-    /// The names, joined by commas.
+    /// The names of the properties, separated by commas.
     public var description: String {
         listed(
             rawValue, names: [0: "connectable", 1: "scannable", 2: "directed", 3: "scan response", 4: "legacy"])

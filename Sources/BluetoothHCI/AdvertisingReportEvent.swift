@@ -1,10 +1,10 @@
 import BluetoothPrimitives
 
-/// Makes an event out of advertising reports, as a controller does.
+/// An event with advertising reports, built as a controller does.
 public struct AdvertisingReportEvent: Sendable {
-    /// How the reports are laid out.
+    /// The layout of the reports.
     public let layout: AdvertisingReports.Layout
-    /// How many reports there are.
+    /// The number of reports.
     public private(set) var count = 0
     private var writer = ByteWriter(capacity: HCIEvent.maximumByteCount)
 
@@ -13,13 +13,13 @@ public struct AdvertisingReportEvent: Sendable {
         self.layout = layout
     }
 
-    /// The event as a packet with its leading 0x04; empty as long as there is no report.
+    /// The event packet with its leading 0x04; empty while there are no reports.
     public var packet: [UInt8] { writer.bytes }
 
-    /// Adds a report.
+    /// Appends a report; a legacy layout drops fields that it lacks.
     ///
-    /// A legacy layout leaves out what it has no place for. Throws ``BufferFull`` and leaves the event as it was when
-    /// the report does not fit any more; ``packet`` is then to be sent and a new event begun.
+    /// - Throws: ``BufferFull`` when the report does not fit; the event is then unchanged. Send ``packet`` and begin
+    ///   another event.
     public mutating func append(_ report: borrowing AdvertisingReport) throws(BufferFull) {
         let start = writer.count
         do throws(BufferFull) {
@@ -40,7 +40,7 @@ public struct AdvertisingReportEvent: Sendable {
             throw error
         }
         count += 1
-        // The writer holds no more than a length byte can say: 258 bytes less the three before the parameters.
+        // The length fits one byte, since the writer holds 258 bytes, three of which precede the parameters.
         writer.replace(at: 2, with: UInt8(truncatingIfNeeded: writer.count - 3))
         writer.replace(at: 4, with: UInt8(truncatingIfNeeded: count))
     }

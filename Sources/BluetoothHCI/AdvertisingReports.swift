@@ -1,15 +1,15 @@
 import BluetoothPrimitives
 
-/// The reports in one event, decoded while walking: controllers put several into one.
+/// The reports in one event, decoded during iteration; controllers put several into one event.
 ///
 /// ```swift
 /// while let report = try reports.next() { … }
 /// ```
 ///
-/// The reports before a malformed one come out; at the malformed one the walk throws, and after that it is at its end,
-/// since nothing tells where the next report would begin.
+/// Iteration returns the reports before a malformed one, throws there, and then ends, since the start of the next
+/// report is unknown.
 public struct AdvertisingReports: ~Escapable {
-    /// How reports are laid out, which is the subevent they come in.
+    /// The layout of the reports, given by the subevent.
     public enum Layout: Sendable {
         /// LE Advertising Report: legacy PDUs (Core Vol 4 Part E §7.7.65.2).
         case legacy
@@ -19,12 +19,12 @@ public struct AdvertisingReports: ~Escapable {
         case extended
     }
 
-    /// How the reports are laid out.
+    /// The layout of the reports.
     public let layout: Layout
     @usableFromInline var remaining: Int
     @usableFromInline var reader: ByteReader
 
-    /// Starts at the number of reports, the byte after the subevent code.
+    /// Begins at Num_Reports, the byte after the subevent code.
     @inlinable @inline(__always)
     @_lifetime(copy reader)
     init(layout: Layout, reading reader: consuming ByteReader) throws(TruncatedBytes) {
@@ -33,12 +33,12 @@ public struct AdvertisingReports: ~Escapable {
         self.reader = reader
     }
 
-    /// How many reports the event says are still to come; zero after a malformed one.
+    /// The number of remaining reports according to the event; zero after a malformed one.
     @inlinable public var remainingCount: Int { remaining }
 
     /// The next report, or nil after the last.
     ///
-    /// Throws when the report is cut off or of no known kind.
+    /// - Throws: ``HCIDecodingError`` for a truncated report or a reserved event type.
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -59,7 +59,7 @@ public struct AdvertisingReports: ~Escapable {
         throw .reservedEventType
     }
 
-    /// Returns nil for an event type without a meaning.
+    /// Nil for a reserved event type.
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -77,7 +77,7 @@ public struct AdvertisingReports: ~Escapable {
             data: data)
     }
 
-    /// Returns nil for an event type without a meaning.
+    /// Nil for a reserved event type.
     @inlinable
     @_lifetime(copy self)
     @_lifetime(self: copy self)
@@ -85,7 +85,7 @@ public struct AdvertisingReports: ~Escapable {
         let eventType = try reader.readUInt8()
         let addressType = try reader.readUInt8()
         let address = try reader.readAddress(LEPeerAddress.kind(ofType: addressType))
-        // Its type is random or "unresolved", which is the same: only random addresses are not resolved.
+        // The type is random or unresolved, which is equivalent: only random addresses are unresolved.
         try reader.skip(1)
         let directAddress = try reader.readAddress(.random)
         let rssi = try reader.readInt8()
@@ -110,7 +110,7 @@ public struct AdvertisingReports: ~Escapable {
         let rssi = try reader.readInt8()
         let periodicInterval = try reader.readUInt16()
         let directAddressType = try reader.readUInt8()
-        // Direct addresses of unresolved private addresses have a type of their own, which is even.
+        // Unresolved private addresses have the type 0xFE, which is even.
         let directAddress = try reader.readAddress(
             directAddressType == 0xFE ? .random : LEPeerAddress.kind(ofType: directAddressType))
         let properties = AdvertisingReport.Properties(rawValue: UInt8(truncatingIfNeeded: eventType) & 0x1F)
@@ -128,7 +128,7 @@ public struct AdvertisingReports: ~Escapable {
             isDirectAddressUnresolved: isDirected && directAddressType == 0xFE, data: try reader.read(count))
     }
 
-    /// The reports that are left, one after the other.
+    /// The remaining reports, separated by semicolons.
     public var description: String {
         var walk = self
         var texts: [String] = []
@@ -140,7 +140,7 @@ public struct AdvertisingReports: ~Escapable {
         return texts.joined(separator: "; ")
     }
 
-    /// Appends what is left of the walk: the number of reports and their bytes.
+    /// Writes the remaining reports: their number and their bytes.
     func write(to writer: inout ByteWriter) throws(BufferFull) {
         var rest = reader
         try writer.write(UInt8(truncatingIfNeeded: remaining))
@@ -149,8 +149,8 @@ public struct AdvertisingReports: ~Escapable {
 }
 
 extension AdvertisingReport.Properties {
-    /// What an extended report says of the same PDU. Scan responses of legacy reports do not tell what they answer: of
-    /// the two advertisements that have them, both are scannable and one is connectable.
+    /// The properties in an extended report of the same PDU. A legacy scan response does not identify the advertisement
+    /// it belongs to; both possible ones are scannable, and one is connectable.
     @inlinable
     init(legacyEventType: UInt8) {
         switch legacyEventType {
@@ -162,7 +162,7 @@ extension AdvertisingReport.Properties {
         }
     }
 
-    /// The legacy report's event type of such a PDU.
+    /// The event type of a legacy report of this PDU.
     var legacyEventType: UInt8 {
         if contains(.scanResponse) { return 0x04 }
         if contains(.directed) { return 0x01 }
@@ -172,8 +172,8 @@ extension AdvertisingReport.Properties {
 }
 
 extension AdvertisingReport.DataStatus {
-    /// Bits 5 and 6 of an extended report's event type. The reserved value counts as truncated: nothing can be expected
-    /// to follow.
+    /// The status in bits 5 and 6 of an extended report's event type. The reserved value counts as truncated, since
+    /// nothing is certain to follow.
     @inlinable
     init(extendedEventType: UInt16) {
         switch extendedEventType >> 5 & 0x03 {

@@ -1,4 +1,4 @@
-// What commands and events are made of, and what they are encoded with.
+// The types that commands and events consist of, and their encoder.
 @_exported import struct BluetoothPrimitives.BluetoothAddress
 @_exported import struct BluetoothPrimitives.BufferFull
 @_exported import struct BluetoothPrimitives.ByteWriter

@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 extension HCICommand: CustomStringConvertible {
-    /// The command's name and its parameters.
+    /// The name of the command and its parameters.
     public var description: String {
         let parameters = parameterDescription
         return parameters.isEmpty ? "\(opcode)" : "\(opcode): \(parameters)"
@@ -80,6 +80,6 @@ extension HCICommand: CustomStringConvertible {
 }
 
 extension LEScanTiming: CustomStringConvertible {
-    /// The type and how much of the time the radio listens.
+    /// The scan type, window and interval.
     public var description: String { "\(type), \(window) of \(interval) x 0.625 ms" }
 }

@@ -1,11 +1,13 @@
 import BluetoothPrimitives
 
 extension HCICommand {
-    /// Reads a packet with its leading 0x01.
+    /// Decodes a packet with its leading 0x01.
     ///
-    /// An unnamed command is ``unknown(_:parameters:)``. Throws when a named one has too few parameters; values
-    /// without a meaning are kept where the type can hold them, so that a command which does not encode to the bytes it
-    /// came from had invalid ones. Parameters beyond those known are ignored.
+    /// A command without a case of its own is ``unknown(_:parameters:)``. Reserved values are preserved where the type
+    /// can represent them, so that a command which encodes to other bytes had invalid values. Additional parameters are
+    /// ignored.
+    ///
+    /// - Throws: ``HCIDecodingError`` when a known command has too few parameters.
     public init(decoding packet: RawSpan) throws(HCIDecodingError) {
         let packet = try HCICommandPacket(decoding: packet)
         do throws(TruncatedBytes) {
@@ -66,7 +68,7 @@ extension HCICommand {
         }
     }
 
-    /// The commands of extended advertising, scanning and connecting; nil for any other.
+    /// Decodes the commands of extended advertising, scanning and connecting; nil for others.
     private init?(extended opcode: HCIOpcode, reading reader: inout ByteReader) throws(TruncatedBytes) {
         switch opcode {
         case .leSetAdvertisingSetRandomAddress:
@@ -141,7 +143,7 @@ extension HCICommand {
         case .leSetExtendedAdvertisingData(let data), .leSetExtendedScanResponseData(let data):
             try data.write(to: &writer)
         case .leSetExtendedAdvertisingEnable(let isEnabled, let sets):
-            // Sixty-three sets fill a command.
+            // The maximum of a command is 63 sets.
             guard let count = UInt8(exactly: sets.count) else {
                 throw BufferFull(needed: 2 + 4 * sets.count, available: 255)
             }

@@ -1,33 +1,33 @@
 import BluetoothPrimitives
 
-/// What a controller tells its host (Core Vol 4 Part E §5.4.4).
+/// An HCI event (Core Vol 4 Part E §5.4.4).
 ///
-/// Lists and unnamed events are borrowed from the packet. Parameters beyond those known are ignored, as later versions
-/// of the specification append some.
+/// Lists and unknown events are borrowed from the packet. Additional parameters are ignored, since later versions of
+/// the specification append some.
 public enum HCIEvent: ~Escapable {
-    /// A connection ended (§7.7.5).
+    /// Disconnection Complete (§7.7.5).
     case disconnectionComplete(HCIDisconnectionComplete)
-    /// A connection was encrypted or is no longer (§7.7.8).
+    /// Encryption Change (§7.7.8).
     case encryptionChange(HCIEncryptionChange)
-    /// A command was carried out, or refused (§7.7.14).
+    /// Command Complete (§7.7.14).
     case commandComplete(HCICommandComplete)
-    /// A command was begun, or refused (§7.7.15).
+    /// Command Status (§7.7.15).
     case commandStatus(HCICommandStatus)
-    /// The controller found a fault in itself, with a code of its maker (§7.7.16).
+    /// Hardware Error, with a vendor-specific code (§7.7.16).
     case hardwareError(UInt8)
-    /// Data packets left the controller's buffers (§7.7.19).
+    /// Number Of Completed Packets (§7.7.19).
     case numberOfCompletedPackets(HCICompletedPackets)
-    /// An LE event (§7.7.65).
+    /// LE Meta (§7.7.65).
     case leMeta(HCILEMetaEvent)
-    /// Not from a controller: something happened to an adapter of the Linux kernel.
+    /// A change of an adapter, sent by the Linux kernel and not by a controller.
     case deviceEvent(HCIDeviceEvent)
-    /// An event this type does not name.
+    /// Another event.
     case unknown(HCIEventCode, parameters: RawSpan)
 
-    /// The most bytes an event packet takes: type, code, length and 255 bytes of parameters.
+    /// The maximum size of an event packet in bytes: type, code, length and 255 bytes of parameters.
     public static var maximumByteCount: Int { 258 }
 
-    /// Reads a packet with its leading 0x04; bytes after the length it gives are ignored.
+    /// Decodes a packet with its leading 0x04, ignoring bytes after its length.
     @inlinable
     @_lifetime(copy packet)
     public init(decoding packet: RawSpan) throws(HCIDecodingError) {
@@ -57,7 +57,7 @@ public enum HCIEvent: ~Escapable {
         }
     }
 
-    /// The events other than LE Meta.
+    /// Decodes the events other than LE Meta.
     @usableFromInline
     @_lifetime(copy parameters)
     init(code: HCIEventCode, parameters: RawSpan) throws(TruncatedBytes) {
@@ -75,7 +75,7 @@ public enum HCIEvent: ~Escapable {
         case .hardwareError: self = .hardwareError(try reader.readUInt8())
         case .numberOfCompletedPackets: self = .numberOfCompletedPackets(try HCICompletedPackets(reading: reader))
         case .stackInternal:
-            // The kernel has one kind of internal event.
+            // The kernel has one type of internal event.
             if let event = try HCIDeviceEvent(reading: &reader) {
                 self = .deviceEvent(event)
             } else {
@@ -85,7 +85,7 @@ public enum HCIEvent: ~Escapable {
         }
     }
 
-    /// The event's code.
+    /// The event code.
     public var code: HCIEventCode {
         switch self {
         case .disconnectionComplete: return .disconnectionComplete
@@ -100,7 +100,7 @@ public enum HCIEvent: ~Escapable {
         }
     }
 
-    /// The event's name and its parameters.
+    /// The name of the event and its parameters.
     public var description: String {
         switch self {
         case .disconnectionComplete(let event): return "\(code): \(event)"
@@ -116,18 +116,18 @@ public enum HCIEvent: ~Escapable {
         }
     }
 
-    /// The event as a packet with its leading 0x04.
+    /// The event packet with its leading 0x04.
     ///
-    /// Throws ``BufferFull`` when the parameters take more than 255 bytes.
+    /// - Throws: ``BufferFull`` when the parameters exceed 255 bytes.
     public func packet() throws(BufferFull) -> [UInt8] {
         var writer = ByteWriter(capacity: Self.maximumByteCount)
         try encode(into: &writer)
         return writer.bytes
     }
 
-    /// Appends the event as a packet with its leading 0x04, as a controller sends it.
+    /// Appends the event packet with its leading 0x04, as a controller sends it.
     ///
-    /// Throws ``BufferFull`` when `writer` or the event has no room for it, and leaves `writer` as it was.
+    /// - Throws: ``BufferFull`` when `writer` or the event has no room for it; `writer` is then unchanged.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
         try writer.writePacket { (writer) throws(BufferFull) in
             try writer.write(HCIPacketType.event.rawValue)

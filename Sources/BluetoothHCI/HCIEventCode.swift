@@ -1,11 +1,11 @@
 import BluetoothPrimitives
 
-/// Which event a packet holds (Core Vol 4 Part E §7.7).
+/// An event code (Core Vol 4 Part E §7.7).
 public struct HCIEventCode: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The code as sent, one byte.
     public let rawValue: UInt8
 
-    /// A code of any value.
+    /// The code with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -29,12 +29,12 @@ public struct HCIEventCode: RawRepresentable, Hashable, Sendable {
     public static let encryptionKeyRefreshComplete = HCIEventCode(rawValue: 0x30)
     /// LE Meta.
     public static let leMeta = HCIEventCode(rawValue: 0x3E)
-    /// Not from a controller: the Linux kernel tells about its adapters.
+    /// A stack internal event, sent by the Linux kernel and not by a controller.
     public static let stackInternal = HCIEventCode(rawValue: 0xFD)
 }
 
 extension HCIEventCode: CustomStringConvertible {
-    /// The event's name in the specification, or the code where it has none here.
+    /// The name in the specification, or the value of an unnamed code.
     public var description: String {
         switch self {
         case .disconnectionComplete: return "Disconnection Complete"
@@ -52,12 +52,12 @@ extension HCIEventCode: CustomStringConvertible {
     }
 }
 
-/// Which event an LE Meta event holds (Core Vol 4 Part E §7.7.65).
+/// The subevent code of an LE Meta event (Core Vol 4 Part E §7.7.65).
 public struct LESubeventCode: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The code as sent, one byte.
     public let rawValue: UInt8
 
-    /// A code of any value.
+    /// The code with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -96,7 +96,7 @@ public struct LESubeventCode: RawRepresentable, Hashable, Sendable {
 }
 
 extension LESubeventCode: CustomStringConvertible {
-    /// The event's name in the specification, or the code where it has none here.
+    /// The name in the specification, or the value of an unnamed code.
     public var description: String {
         switch self {
         case .connectionComplete: return "LE Connection Complete"
@@ -120,7 +120,7 @@ extension LESubeventCode: CustomStringConvertible {
 }
 
 extension AdvertisingReports.Layout {
-    /// The subevent whose reports are laid out so.
+    /// The subevent that contains reports of this layout.
     var subevent: LESubeventCode {
         switch self {
         case .legacy: return .advertisingReport

@@ -2,14 +2,14 @@ import BluetoothPrimitives
 
 /// Disconnection Complete (Core Vol 4 Part E §7.7.5).
 public struct HCIDisconnectionComplete: Hashable, Sendable, CustomStringConvertible {
-    /// Whether the connection ended; if not, ``reason`` says nothing.
+    /// The status; unless it is success, the connection persists and ``reason`` is meaningless.
     public var status: HCIStatus
-    /// Which connection.
+    /// The connection.
     public var handle: ConnectionHandle
-    /// Why it ended.
+    /// The reason for the disconnection.
     public var reason: HCIStatus
 
-    /// A connection that ended.
+    /// The end of a connection.
     public init(status: HCIStatus = .success, handle: ConnectionHandle, reason: HCIStatus) {
         self.status = status
         self.handle = handle
@@ -28,17 +28,17 @@ public struct HCIDisconnectionComplete: Hashable, Sendable, CustomStringConverti
         try writer.write(reason)
     }
 
-    /// The connection and why it ended.
+    /// The connection and the reason, or the status of a failure.
     public var description: String { "handle \(handle), \(status.isSuccess ? reason : status)" }
 }
 
 /// Encryption Change (Core Vol 4 Part E §7.7.8).
 public struct HCIEncryptionChange: Hashable, Sendable, CustomStringConvertible {
-    /// Whether encryption changed, or why not.
+    /// The status; unless it is success, the encryption is unchanged.
     public var status: HCIStatus
-    /// Which connection.
+    /// The connection.
     public var handle: ConnectionHandle
-    /// Whether the connection is encrypted now.
+    /// Whether the connection is now encrypted.
     public var isEncrypted: Bool
 
     /// A change of encryption.
@@ -60,7 +60,7 @@ public struct HCIEncryptionChange: Hashable, Sendable, CustomStringConvertible {
         try writer.write(isEncrypted)
     }
 
-    /// The connection and whether it is encrypted.
+    /// The connection and its encryption.
     public var description: String {
         "handle \(handle), \(status.isSuccess ? (isEncrypted ? "encrypted" : "not encrypted") : status.description)"
     }
@@ -68,14 +68,14 @@ public struct HCIEncryptionChange: Hashable, Sendable, CustomStringConvertible {
 
 /// Command Complete (Core Vol 4 Part E §7.7.14).
 public struct HCICommandComplete: ~Escapable {
-    /// Which command.
+    /// The completed command.
     public var opcode: HCIOpcode
-    /// How many more commands the controller takes now.
+    /// The number of commands that the controller accepts now.
     public var allowedCommandPackets: UInt8
-    /// The command's answer; nearly always its first byte is the status. ``HCIReturnParameters`` reads it.
+    /// The return parameters, which nearly always begin with the status. ``HCIReturnParameters`` decodes them.
     public var returnParameters: RawSpan
 
-    /// The answer to a command, given as bytes.
+    /// The completion of a command with encoded return parameters.
     @_lifetime(copy returnParameters)
     public init(opcode: HCIOpcode, allowedCommandPackets: UInt8 = 1, returnParameters: RawSpan) {
         self.opcode = opcode
@@ -83,13 +83,13 @@ public struct HCICommandComplete: ~Escapable {
         self.returnParameters = returnParameters
     }
 
-    /// The first byte of the answer; nil when the answer is empty.
+    /// The first byte of the return parameters; nil when there are none.
     public var status: HCIStatus? {
         var reader = ByteReader(returnParameters)
         return try? reader.readStatus()
     }
 
-    /// The command and its answer.
+    /// The command, its status and its return parameters.
     public var description: String {
         let answer =
             opcode.answersWithSecret ? "\(returnParameters.byteCount) bytes" : [UInt8](returnParameters).hexadecimal
@@ -99,11 +99,11 @@ public struct HCICommandComplete: ~Escapable {
 
 /// Command Status (Core Vol 4 Part E §7.7.15).
 public struct HCICommandStatus: Hashable, Sendable, CustomStringConvertible {
-    /// Success when the command is being carried out, or why it is refused.
+    /// Success for a pending command, or the reason for its refusal.
     public var status: HCIStatus
-    /// How many more commands the controller takes now.
+    /// The number of commands that the controller accepts now.
     public var allowedCommandPackets: UInt8
-    /// Which command.
+    /// The command.
     public var opcode: HCIOpcode
 
     /// The status of a command.
@@ -129,9 +129,9 @@ public struct HCICommandStatus: Hashable, Sendable, CustomStringConvertible {
     public var description: String { "\(opcode), \(status)" }
 }
 
-/// The connections of a Number Of Completed Packets event, decoded while walking (Core Vol 4 Part E §7.7.19).
+/// The connections of a Number Of Completed Packets event, decoded during iteration (Core Vol 4 Part E §7.7.19).
 public struct HCICompletedPackets: ~Escapable {
-    /// How many connections are still to come.
+    /// The number of remaining connections.
     public private(set) var remainingCount: Int
     private var reader: ByteReader
 
@@ -145,17 +145,17 @@ public struct HCICompletedPackets: ~Escapable {
         self.reader = reader
     }
 
-    /// The next connection and how many of its packets were sent, or nil after the last.
+    /// The next connection and the number of its completed packets, or nil after the last.
     @_lifetime(self: copy self)
     public mutating func next() -> (handle: ConnectionHandle, count: UInt16)? {
-        // There are as many bytes as the count asks for: the initialiser has seen to it.
+        // The initializer has verified the number of bytes.
         guard remainingCount > 0, let handle = try? reader.readConnectionHandle(), let count = try? reader.readUInt16()
         else { return nil }
         remainingCount -= 1
         return (handle, count)
     }
 
-    /// The connections and their counts.
+    /// The connections and the numbers of their packets.
     public var description: String {
         var walk = self
         var parts: [String] = []
@@ -172,9 +172,9 @@ public struct HCICompletedPackets: ~Escapable {
         }
     }
 
-    /// The event as a packet with its leading 0x04, for a controller that has sent packets of `completed`.
+    /// The event packet with its leading 0x04 for the packets in `completed`.
     ///
-    /// Throws ``BufferFull`` for more than 63 connections, which one event cannot hold.
+    /// - Throws: ``BufferFull`` for more than 63 connections, the maximum of one event.
     public static func packet(
         _ completed: [(handle: ConnectionHandle, count: UInt16)]
     ) throws(BufferFull) -> [UInt8] {
@@ -194,28 +194,28 @@ public struct HCICompletedPackets: ~Escapable {
     }
 }
 
-/// What the Linux kernel tells on raw sockets bound to no adapter: something happened to one.
+/// A change of an adapter, sent by the Linux kernel on raw sockets that are bound to no adapter.
 public struct HCIDeviceEvent: Hashable, Sendable, CustomStringConvertible {
-    /// What happened.
+    /// The kind of a change.
     public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The number in the packet.
+        /// The value as sent.
         public let rawValue: UInt16
 
-        /// A kind of any value.
+        /// The kind with the value `rawValue`.
         public init(rawValue: UInt16) {
             self.rawValue = rawValue
         }
 
-        /// The adapter is there; the kernel may not have set it up yet.
+        /// The adapter was registered; the kernel may not have initialized it yet.
         public static let registered = Kind(rawValue: 1)
-        /// The adapter is gone.
+        /// The adapter was unregistered.
         public static let unregistered = Kind(rawValue: 2)
-        /// The adapter was switched on.
+        /// The adapter was powered on.
         public static let up = Kind(rawValue: 3)
-        /// The adapter was switched off.
+        /// The adapter was powered off.
         public static let down = Kind(rawValue: 4)
 
-        /// The kind in words.
+        /// The name of the kind.
         public var description: String {
             switch self {
             case .registered: return "registered"
@@ -227,21 +227,21 @@ public struct HCIDeviceEvent: Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    /// What happened.
+    /// The kind of the change.
     public var kind: Kind
-    /// To which adapter: 0 is hci0.
+    /// The index of the adapter: 0 is hci0.
     public var deviceIndex: UInt16
 
-    /// The stack internal event that tells about adapters.
+    /// The type of stack internal events about adapters.
     private static let type: UInt16 = 0x0001
 
-    /// Something that happened to the adapter hci`deviceIndex`.
+    /// A change of the adapter hci`deviceIndex`.
     public init(_ kind: Kind, deviceIndex: UInt16) {
         self.kind = kind
         self.deviceIndex = deviceIndex
     }
 
-    /// Returns nil for a stack internal event that tells something else.
+    /// Nil for another type of stack internal event.
     init?(reading reader: inout ByteReader) throws(TruncatedBytes) {
         guard try reader.readUInt16() == Self.type else { return nil }
         kind = Kind(rawValue: try reader.readUInt16())
@@ -254,6 +254,6 @@ public struct HCIDeviceEvent: Hashable, Sendable, CustomStringConvertible {
         try writer.write(deviceIndex)
     }
 
-    /// The adapter and what happened to it.
+    /// The adapter and its change.
     public var description: String { "hci\(deviceIndex) \(kind)" }
 }

@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
-/// Which of two generations of commands to use. Most controllers refuse one generation after the other was used,
-/// with Command Disallowed, until they are reset (Core Vol 4 Part E §3.1.1).
+/// One of the two generations of LE commands. After one was used, most controllers refuse the other with Command
+/// Disallowed until a reset (Core Vol 4 Part E §3.1.1).
 public enum HCICommandFamily: Sendable {
     /// The commands of Bluetooth 4.
     case legacy
@@ -9,13 +9,13 @@ public enum HCICommandFamily: Sendable {
     case extended
 }
 
-/// The commands a controller has, as Read Local Supported Commands tells them (Core Vol 4 Part E §6.27).
+/// The commands that a controller supports, from Read Local Supported Commands (Core Vol 4 Part E §6.27).
 public struct HCICommandSupport: Hashable, Sendable {
-    /// A command's place in the table.
+    /// The position of a command in the bit mask.
     public struct Bit: Hashable, Sendable {
-        /// Which byte, 0 to 63.
+        /// The byte, 0 to 63.
         public var octet: Int
-        /// Which bit of it, 0 to 7.
+        /// The bit of the byte, 0 to 7.
         public var bit: Int
 
         /// The bit at `octet` and `bit`.
@@ -46,13 +46,13 @@ public struct HCICommandSupport: Hashable, Sendable {
         public static let readRSSI = Bit(octet: 15, bit: 5)
     }
 
-    /// How many bytes the table takes.
+    /// The size of the bit mask in bytes.
     public static let byteCount = 64
 
-    /// The 64 bytes of the table.
+    /// The 64 bytes of the bit mask.
     public private(set) var octets: [UInt8]
 
-    /// The table with the given commands and no others.
+    /// A bit mask of the given commands.
     public init(_ bits: some Sequence<Bit> = []) {
         octets = [UInt8](repeating: 0, count: Self.byteCount)
         for bit in bits { insert(bit) }
@@ -62,33 +62,33 @@ public struct HCICommandSupport: Hashable, Sendable {
         octets = [UInt8](try reader.read(Self.byteCount))
     }
 
-    /// Whether the controller has the command.
+    /// Whether the controller supports the command.
     public func contains(_ bit: Bit) -> Bool {
         guard octets.indices.contains(bit.octet), (0..<8).contains(bit.bit) else { return false }
         return octets[bit.octet] >> bit.bit & 1 == 1
     }
 
-    /// Marks the command as supported; a place outside the table is ignored.
+    /// Adds a supported command; a position outside the bit mask is ignored.
     public mutating func insert(_ bit: Bit) {
         guard octets.indices.contains(bit.octet), (0..<8).contains(bit.bit) else { return }
         octets[bit.octet] |= 1 << bit.bit
     }
 
-    /// The commands the Linux kernel scans with on this controller; a raw scan beside it has to use the same.
+    /// The commands with which the Linux kernel scans on this controller; a concurrent raw scan must use the same.
     public var scanFamily: HCICommandFamily {
         contains(.leSetExtendedScanParameters) && contains(.leSetExtendedScanEnable) ? .extended : .legacy
     }
 
-    /// The commands the Linux kernel connects with on this controller.
+    /// The commands with which the Linux kernel connects on this controller.
     public var connectFamily: HCICommandFamily { contains(.leExtendedCreateConnection) ? .extended : .legacy }
 }
 
-/// What a controller or a peer's link layer can do (Core Vol 6 Part B §4.6).
+/// The LE features of a controller or a peer (Core Vol 6 Part B §4.6).
 public struct LEFeatures: OptionSet, Hashable, Sendable {
-    /// The 64 bits.
+    /// The 64 bits of the feature mask.
     public let rawValue: UInt64
 
-    /// A set from its bits.
+    /// The features with the bits `rawValue`.
     public init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
@@ -103,7 +103,7 @@ public struct LEFeatures: OptionSet, Hashable, Sendable {
     public static let peripheralInitiatedFeaturesExchange = LEFeatures(rawValue: 1 << 3)
     /// LE Ping.
     public static let ping = LEFeatures(rawValue: 1 << 4)
-    /// LE Data Packet Length Extension: up to 251 bytes in a packet.
+    /// LE Data Packet Length Extension: up to 251 bytes in a data packet.
     public static let dataPacketLengthExtension = LEFeatures(rawValue: 1 << 5)
     /// LL Privacy: the controller resolves private addresses.
     public static let linkLayerPrivacy = LEFeatures(rawValue: 1 << 6)
@@ -116,12 +116,12 @@ public struct LEFeatures: OptionSet, Hashable, Sendable {
     /// LE Periodic Advertising.
     public static let periodicAdvertising = LEFeatures(rawValue: 1 << 13)
 
-    /// The commands the Linux kernel advertises with on this controller; raw advertising has to use the same.
+    /// The commands with which the Linux kernel advertises on this controller; raw advertising must use the same.
     public var advertisingFamily: HCICommandFamily { contains(.extendedAdvertising) ? .extended : .legacy }
 }
 
 extension LEFeatures: CustomStringConvertible {
-    /// The names of the features, joined by commas.
+    /// The names of the features, separated by commas.
     public var description: String {
         listed(
             rawValue,
@@ -134,12 +134,12 @@ extension LEFeatures: CustomStringConvertible {
     }
 }
 
-/// Which events the controller sends (Core Vol 4 Part E §7.3.1).
+/// The events that the controller sends (Core Vol 4 Part E §7.3.1).
 public struct HCIEventMask: OptionSet, Hashable, Sendable {
-    /// The 64 bits.
+    /// The 64 bits of the event mask.
     public let rawValue: UInt64
 
-    /// A set from its bits.
+    /// The mask with the bits `rawValue`.
     public init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
@@ -154,28 +154,28 @@ public struct HCIEventMask: OptionSet, Hashable, Sendable {
     public static let hardwareError = HCIEventMask(rawValue: 1 << 15)
     /// Encryption Key Refresh Complete.
     public static let encryptionKeyRefreshComplete = HCIEventMask(rawValue: 1 << 47)
-    /// LE Meta, which ``LEEventMask`` divides further.
+    /// LE Meta; ``LEEventMask`` selects its subevents.
     public static let leMeta = HCIEventMask(rawValue: 1 << 61)
 
-    /// What a controller starts with after a reset.
+    /// The default after a reset.
     public static let `default` = HCIEventMask(rawValue: 0x0000_1FFF_FFFF_FFFF)
 }
 
-/// Which LE meta events the controller sends: bit n lets subevent n + 1 through (Core Vol 4 Part E §7.8.1).
+/// The LE subevents that the controller sends: bit n enables subevent n + 1 (Core Vol 4 Part E §7.8.1).
 public struct LEEventMask: OptionSet, Hashable, Sendable {
-    /// The 64 bits.
+    /// The 64 bits of the event mask.
     public let rawValue: UInt64
 
-    /// A set from its bits.
+    /// The mask with the bits `rawValue`.
     public init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
 
-    /// The bit that lets `subevent` through; none for a code outside 1 to 64.
+    /// The mask that enables `subevent`; empty for a code outside 1 to 64.
     public init(_ subevent: LESubeventCode) {
         rawValue = (1...64).contains(subevent.rawValue) ? 1 << UInt64(subevent.rawValue - 1) : 0
     }
 
-    /// What a controller starts with after a reset.
+    /// The default after a reset.
     public static let `default` = LEEventMask(rawValue: 0x1F)
 }

@@ -1,37 +1,38 @@
 import BluetoothPrimitives
 
-/// An LE event, told apart by its subevent code (Core Vol 4 Part E §7.7.65).
+/// An LE Meta event, identified by its subevent code (Core Vol 4 Part E §7.7.65).
 public enum HCILEMetaEvent: ~Escapable {
-    /// A connection was made, or not (§7.7.65.1).
+    /// LE Connection Complete (§7.7.65.1).
     case connectionComplete(LEConnectionComplete)
-    /// The same with the private addresses that were on the air (§7.7.65.10).
+    /// LE Enhanced Connection Complete, which also has the private addresses in use (§7.7.65.10).
     case enhancedConnectionComplete(LEConnectionComplete)
-    /// Advertisements were heard (§7.7.65.2, §7.7.65.11, §7.7.65.13).
+    /// Advertising reports: LE Advertising Report, LE Directed Advertising Report or LE Extended Advertising Report
+    /// (§7.7.65.2, §7.7.65.11, §7.7.65.13).
     case advertisingReports(AdvertisingReports)
-    /// A connection has new parameters, or keeps the old (§7.7.65.3).
+    /// LE Connection Update Complete (§7.7.65.3).
     case connectionUpdateComplete(LEConnectionUpdateComplete)
-    /// A peer told its features (§7.7.65.4).
+    /// LE Read Remote Features Complete (§7.7.65.4).
     case readRemoteFeaturesComplete(LERemoteFeatures)
-    /// A peer asks for other connection parameters (§7.7.65.6).
+    /// LE Remote Connection Parameter Request (§7.7.65.6).
     case remoteConnectionParameterRequest(ConnectionHandle, LEConnectionParameters)
-    /// A connection's packets may be of another size (§7.7.65.7).
+    /// LE Data Length Change (§7.7.65.7).
     case dataLengthChange(LEDataLengthChange)
-    /// A connection's PHYs changed, or not (§7.7.65.12).
+    /// LE PHY Update Complete (§7.7.65.12).
     case phyUpdateComplete(LEPHYUpdate)
-    /// A scan with a duration ended (§7.7.65.17).
+    /// LE Scan Timeout (§7.7.65.17).
     case scanTimeout
-    /// An advertising set stopped advertising (§7.7.65.18).
+    /// LE Advertising Set Terminated (§7.7.65.18).
     case advertisingSetTerminated(LEAdvertisingSetTerminated)
-    /// A subevent this type does not name.
+    /// Another subevent.
     case unknown(LESubeventCode, parameters: RawSpan)
 
-    /// Reads the parameters of an LE Meta event, of which the first byte is the subevent code.
+    /// Decodes the parameters of an LE Meta event, whose first byte is the subevent code.
     @inlinable @inline(__always)
     @_lifetime(copy parameters)
     init(decoding parameters: RawSpan) throws(TruncatedBytes) {
         var reader = ByteReader(parameters)
         let subevent = try reader.readUInt8()
-        // Reports come by the thousand and are decided here; the others are looked up by name.
+        // A fast path for reports, which come in thousands.
         switch subevent {
         case 0x02: self = .advertisingReports(try AdvertisingReports(layout: .legacy, reading: reader))
         case 0x0D: self = .advertisingReports(try AdvertisingReports(layout: .extended, reading: reader))
@@ -66,7 +67,7 @@ public enum HCILEMetaEvent: ~Escapable {
         }
     }
 
-    /// The event's code.
+    /// The subevent code.
     public var subevent: LESubeventCode {
         switch self {
         case .connectionComplete: return .connectionComplete
@@ -83,7 +84,7 @@ public enum HCILEMetaEvent: ~Escapable {
         }
     }
 
-    /// The event's name and its parameters.
+    /// The name of the subevent and its parameters.
     public var description: String {
         switch self {
         case .connectionComplete(let event), .enhancedConnectionComplete(let event): return "\(subevent): \(event)"

@@ -1,31 +1,31 @@
 import BluetoothPrimitives
 
-/// Which command a packet holds (Core Vol 4 Part E §5.4.1).
+/// An HCI opcode (Core Vol 4 Part E §5.4.1).
 ///
-/// The set is open: vendors have their own (group 0x3F), and a code without a name keeps its value.
+/// An open set: vendors have commands of their own (group 0x3F), and unnamed opcodes keep their value.
 public struct HCIOpcode: RawRepresentable, Hashable, Sendable {
-    /// Six bits of group, ten bits of command.
+    /// The opcode: six bits of OGF, ten bits of OCF.
     public let rawValue: UInt16
 
-    /// An opcode of any value.
+    /// The opcode with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// An opcode from the low six bits of `group` (OGF) and the low ten bits of `command` (OCF).
+    /// The opcode with the low six bits of `group` (OGF) and the low ten bits of `command` (OCF).
     @inlinable
     public init(group: UInt8, command: UInt16) {
         rawValue = UInt16(group & 0x3F) << 10 | command & 0x3FF
     }
 
-    /// The opcode group field (OGF); 8 holds the LE commands.
+    /// The opcode group field (OGF); 8 is that of the LE controller commands.
     @inlinable public var group: UInt8 { UInt8(truncatingIfNeeded: rawValue >> 10) }
 
     /// The opcode command field (OCF).
     @inlinable public var command: UInt16 { rawValue & 0x3FF }
 
-    /// No command; a Command Complete with it only says how many commands the controller takes.
+    /// No Operation; a Command Complete with it only updates the number of commands that the controller accepts.
     public static let none = HCIOpcode(rawValue: 0x0000)
 
     // Link control commands.
@@ -181,7 +181,7 @@ public struct HCIOpcode: RawRepresentable, Hashable, Sendable {
 }
 
 extension HCIOpcode: CustomStringConvertible {
-    /// The command's name in the specification, or the code where it has none here.
+    /// The name in the specification, or the value of an unnamed opcode.
     public var description: String {
         switch self {
         case .none: return "No Operation"

@@ -1,32 +1,32 @@
 import BluetoothPrimitives
 
-/// The byte in front of every packet on a transport that carries several kinds (Core Vol 4 Part A §2).
+/// The packet indicator, the byte before each packet of a UART transport (Core Vol 4 Part A §2).
 ///
-/// The kernel's raw and user channel sockets put it in front of each packet as well.
+/// The kernel's raw and user channel sockets use it too.
 public struct HCIPacketType: RawRepresentable, Hashable, Sendable {
-    /// The byte.
+    /// The indicator, one byte.
     public let rawValue: UInt8
 
-    /// A type of any value.
+    /// The type with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// A command, host to controller.
+    /// A command, from host to controller.
     public static let command = HCIPacketType(rawValue: 0x01)
-    /// Data of an asynchronous connection, both ways.
+    /// ACL data, in both directions.
     public static let acl = HCIPacketType(rawValue: 0x02)
-    /// Data of a synchronous connection, both ways.
+    /// Synchronous data, in both directions.
     public static let synchronous = HCIPacketType(rawValue: 0x03)
-    /// An event, controller to host.
+    /// An event, from controller to host.
     public static let event = HCIPacketType(rawValue: 0x04)
-    /// Isochronous data, both ways.
+    /// Isochronous data, in both directions.
     public static let isochronous = HCIPacketType(rawValue: 0x05)
 }
 
 extension HCIPacketType: CustomStringConvertible {
-    /// The kind of packet in words.
+    /// The name of the packet type.
     public var description: String {
         switch self {
         case .command: return "command"
@@ -39,18 +39,18 @@ extension HCIPacketType: CustomStringConvertible {
     }
 }
 
-/// Why bytes are not the packet they were taken for.
+/// The reason for which bytes cannot be decoded.
 public enum HCIDecodingError: Error, Equatable, Sendable {
-    /// The first byte names another kind of packet.
+    /// The packet is of another type.
     case unexpectedPacketType(HCIPacketType)
-    /// The packet, or a value in it, is longer than the bytes that came.
+    /// The packet, or a field in it, exceeds the input.
     case truncated(TruncatedBytes)
-    /// An advertising report of a kind that does not exist.
+    /// The event type of an advertising report is reserved.
     case reservedEventType
 }
 
 extension HCIDecodingError: CustomStringConvertible {
-    /// What was found instead.
+    /// The defect in one line.
     public var description: String {
         switch self {
         case .unexpectedPacketType(let type): return "unexpected packet: \(type)"
@@ -60,21 +60,20 @@ extension HCIDecodingError: CustomStringConvertible {
     }
 }
 
-/// The controller's number for a connection, 0x0000 to 0x0EFF (Core Vol 4 Part E §5.3.1).
+/// A connection handle, 0x0000 to 0x0EFF (Core Vol 4 Part E §5.3.1).
 ///
-/// Valid until Disconnection Complete. The socket option L2CAP_CONNINFO tells the one of a connection that the kernel
-/// owns.
+/// Valid until Disconnection Complete. The socket option L2CAP_CONNINFO returns that of a kernel's connection.
 public struct ConnectionHandle: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral {
-    /// The number, in 12 bits.
+    /// The handle, 12 bits.
     public let rawValue: UInt16
 
-    /// A handle from the low 12 bits of `rawValue`; in a packet the other four are flags or reserved.
+    /// The handle in the low 12 bits of `rawValue`; the other four of a packet are flags or reserved.
     @inlinable
     public init(rawValue: UInt16) {
         self.rawValue = rawValue & 0x0FFF
     }
 
-    /// A handle written out in source code.
+    /// A handle from a literal.
     @inlinable
     public init(integerLiteral value: UInt16) {
         self.init(rawValue: value)
@@ -82,27 +81,26 @@ public struct ConnectionHandle: RawRepresentable, Hashable, Sendable, Expressibl
 }
 
 extension ConnectionHandle: CustomStringConvertible {
-    /// The number in hexadecimal.
+    /// The handle in hexadecimal.
     public var description: String { "0x\(hexadecimal(rawValue, digits: 4))" }
 }
 
-/// A device's address together with how the controller knows it: the address types 0x00 to 0x03 of LE commands and
-/// events.
+/// A peer's address with its HCI address type, 0x00 to 0x03 in LE commands and events.
 public struct LEPeerAddress: Hashable, Sendable {
     /// The address.
     public var address: BluetoothAddress
-    /// Whether the address is an identity on the controller's resolving list (types 0x02 and 0x03), which may differ
-    /// from the private address that is on the air.
+    /// Whether the address is an identity in the controller's resolving list (types 0x02 and 0x03), which can differ
+    /// from the private address in the packets.
     public var isResolvedIdentity: Bool
 
-    /// A peer's address, by default the one on the air.
+    /// A peer's address, by default the one in its packets.
     @inlinable
     public init(_ address: BluetoothAddress, isResolvedIdentity: Bool = false) {
         self.address = address
         self.isResolvedIdentity = isResolvedIdentity
     }
 
-    /// The address type byte of HCI.
+    /// The Address_Type of HCI, one byte.
     @inlinable var type: UInt8 { address.kind.rawValue | (isResolvedIdentity ? 0x02 : 0x00) }
 
     init(reading reader: inout ByteReader) throws(TruncatedBytes) {
@@ -115,7 +113,7 @@ public struct LEPeerAddress: Hashable, Sendable {
         try writer.write(address)
     }
 
-    /// The address space that an address type byte means; the low bit decides it in all types that have an address.
+    /// The kind of address for an Address_Type; the low bit determines it in all types that have an address.
     @inlinable
     static func kind(ofType type: UInt8) -> BluetoothAddress.Kind {
         type & 0x01 == 0 ? .public : .random
@@ -123,32 +121,32 @@ public struct LEPeerAddress: Hashable, Sendable {
 }
 
 extension LEPeerAddress: CustomStringConvertible {
-    /// The address, its kind, and whether it is an identity.
+    /// The address, its kind, and the mark of an identity.
     public var description: String { "\(address) (\(address.kind)\(isResolvedIdentity ? " identity" : ""))" }
 }
 
-/// Which of its addresses a controller uses for scanning, advertising or connecting.
+/// The type of a controller's own address for scanning, advertising or connecting.
 public struct LEOwnAddressType: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The type as sent, one byte.
     public let rawValue: UInt8
 
-    /// A type of any value.
+    /// The type with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
     /// The public address.
     public static let `public` = LEOwnAddressType(rawValue: 0x00)
-    /// The random address set before.
+    /// The random address from LE Set Random Address.
     public static let random = LEOwnAddressType(rawValue: 0x01)
-    /// A private address made by the controller, or else the public one.
+    /// A resolvable private address that the controller generates, otherwise the public address.
     public static let resolvablePrivateOrPublic = LEOwnAddressType(rawValue: 0x02)
-    /// A private address made by the controller, or else the random one set before.
+    /// A resolvable private address that the controller generates, otherwise the random address.
     public static let resolvablePrivateOrRandom = LEOwnAddressType(rawValue: 0x03)
 }
 
 extension LEOwnAddressType: CustomStringConvertible {
-    /// The type in words.
+    /// The name of the type.
     public var description: String {
         switch self {
         case .public: return "public"
@@ -161,7 +159,7 @@ extension LEOwnAddressType: CustomStringConvertible {
 }
 
 extension ByteReader {
-    /// A byte that says yes or no; anything but zero is yes.
+    /// Reads a Boolean value; every byte other than zero is true.
     @_lifetime(self: copy self)
     mutating func readBool() throws(TruncatedBytes) -> Bool {
         try readUInt8() != 0
@@ -179,7 +177,7 @@ extension ByteReader {
 }
 
 extension ByteWriter {
-    /// Writes a packet whole, or nothing of it: what it begins with, how long its parameters are, and these.
+    /// Writes a complete packet, or nothing: its header, the length of its parameters, and the parameters.
     mutating func writePacket(
         header: (inout ByteWriter) throws(BufferFull) -> Void,
         parameters: (inout ByteWriter) throws(BufferFull) -> Void

@@ -1,8 +1,8 @@
 import BluetoothPrimitives
 
 extension HCIPacketType {
-    /// A packet with its type in front, in one line: an event's or command's name and parameters, of data its
-    /// connection and length. What cannot be read is told with its bytes, but never what may be a key.
+    /// A packet with its leading type in one line: the name and parameters of a command or event, the connection and
+    /// length of data. A malformed packet appears with its size and defect; keys never appear.
     public static func description(of packet: RawSpan) -> String {
         var reader = ByteReader(packet)
         guard let byte = try? reader.readUInt8() else { return "empty packet" }

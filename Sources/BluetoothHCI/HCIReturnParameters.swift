@@ -1,19 +1,19 @@
 import BluetoothPrimitives
 
-/// Versions and manufacturer of a controller (Core Vol 4 Part E §7.4.1).
+/// The versions and manufacturer of a controller (Core Vol 4 Part E §7.4.1).
 public struct HCIVersionInformation: Hashable, Sendable, CustomStringConvertible {
-    /// The HCI version as numbered by the Bluetooth SIG: 6 is 4.0, 9 is 5.0.
+    /// The HCI version as assigned by the Bluetooth SIG: 6 is 4.0, 9 is 5.0.
     public var hciVersion: UInt8
-    /// The maker's own subversion of HCI.
+    /// The HCI subversion, vendor-specific.
     public var hciSubversion: UInt16
-    /// The link layer version as numbered by the Bluetooth SIG.
+    /// The link layer version as assigned by the Bluetooth SIG.
     public var linkLayerVersion: UInt8
-    /// The maker's company identifier.
+    /// The manufacturer's company identifier.
     public var companyIdentifier: UInt16
-    /// The maker's own subversion of the link layer.
+    /// The link layer subversion, vendor-specific.
     public var linkLayerSubversion: UInt16
 
-    /// Versions as numbered by the Bluetooth SIG.
+    /// The given versions.
     public init(
         hciVersion: UInt8, hciSubversion: UInt16 = 0, linkLayerVersion: UInt8, companyIdentifier: UInt16,
         linkLayerSubversion: UInt16 = 0
@@ -41,35 +41,35 @@ public struct HCIVersionInformation: Hashable, Sendable, CustomStringConvertible
         try writer.write(linkLayerSubversion)
     }
 
-    /// The versions as the Bluetooth SIG numbers them.
+    /// The versions as assigned by the Bluetooth SIG, and the manufacturer.
     public var description: String {
         "HCI version \(hciVersion), link layer version \(linkLayerVersion), "
             + "company 0x\(hexadecimal(companyIdentifier, digits: 4))"
     }
 }
 
-/// What a controller's BR/EDR link manager can do, as far as it matters for LE (Core Vol 2 Part C §3.3).
+/// The LMP features of a controller that concern LE (Core Vol 2 Part C §3.3).
 public struct LMPFeatures: OptionSet, Hashable, Sendable {
     /// The 64 bits of page 0.
     public let rawValue: UInt64
 
-    /// A set from its bits.
+    /// The features with the bits `rawValue`.
     public init(rawValue: UInt64) {
         self.rawValue = rawValue
     }
 
-    /// BR/EDR Not Supported: the controller is for LE alone.
+    /// BR/EDR Not Supported: the controller supports LE only.
     public static let brEDRNotSupported = LMPFeatures(rawValue: 1 << 37)
     /// LE Supported (Controller).
     public static let leSupported = LMPFeatures(rawValue: 1 << 38)
 }
 
-/// The answers that Command Complete events bring, by command.
+/// The return parameters of a Command Complete event, by command.
 ///
-/// Every answer but ``status(_:)`` means success: a command that failed answers with its status alone.
+/// Every case except ``status(_:)`` implies success: a failed command returns its status only.
 public enum HCIReturnParameters: Hashable, Sendable {
-    /// How the command ended: of commands that only do something, and of all that failed. Also of commands whose
-    /// answer is not named here; its bytes are in ``HCICommandComplete/returnParameters``.
+    /// The status of a command without other return parameters, of any failed command, and of a command without a case
+    /// here, whose bytes are in ``HCICommandComplete/returnParameters``.
     case status(HCIStatus)
     /// Read Local Version Information.
     case versionInformation(HCIVersionInformation)
@@ -79,26 +79,26 @@ public enum HCIReturnParameters: Hashable, Sendable {
     case supportedFeatures(LMPFeatures)
     /// Read BD_ADDR: the public address.
     case address(BluetoothAddress)
-    /// Read RSSI: the strength of the connection's signal in dBm, where the controller knows.
+    /// Read RSSI: the RSSI of the connection in dBm, if available.
     case rssi(ConnectionHandle, Int8?)
-    /// Read Transmit Power Level: what the connection's packets are sent with, in dBm.
+    /// Read Transmit Power Level: the level of the connection in dBm.
     case transmitPower(ConnectionHandle, Int8)
     /// LE Read Local Supported Features.
     case leFeatures(LEFeatures)
-    /// LE Set Data Length: done for this connection.
+    /// LE Set Data Length: the connection.
     case dataLengthSet(ConnectionHandle)
     /// LE Read PHY.
     case phys(LEPHYUpdate)
-    /// LE Set Extended Advertising Parameters: the transmit power the controller chose, in dBm.
+    /// LE Set Extended Advertising Parameters: the selected transmit power in dBm.
     case selectedTransmitPower(Int8)
     /// LE Read Maximum Advertising Data Length: 31 to 1650 bytes.
     case maximumAdvertisingDataLength(UInt16)
     /// LE Read Number of Supported Advertising Sets.
     case numberOfSupportedAdvertisingSets(UInt8)
 
-    /// Reads the answer to the command the event names.
+    /// Decodes the return parameters of the event's command.
     ///
-    /// Throws when the answer is shorter than that command's.
+    /// - Throws: ``HCIDecodingError`` when they are too short for the command.
     public init(decoding event: HCICommandComplete) throws(HCIDecodingError) {
         do throws(TruncatedBytes) {
             var reader = ByteReader(event.returnParameters)
@@ -131,7 +131,7 @@ public enum HCIReturnParameters: Hashable, Sendable {
         }
     }
 
-    /// The answer's bytes, beginning with the status.
+    /// Encodes the return parameters, which begin with the status.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
         if case .status(let status) = self { return try writer.write(status) }
         if case .phys(let phys) = self { return try phys.write(to: &writer) }
@@ -156,9 +156,9 @@ public enum HCIReturnParameters: Hashable, Sendable {
         }
     }
 
-    /// The Command Complete event with this answer, as a packet with its leading 0x04.
+    /// The Command Complete event with these return parameters, as a packet with its leading 0x04.
     ///
-    /// Throws ``BufferFull`` never in practice: no answer is longer than an event holds.
+    /// - Throws: ``BufferFull`` never in practice, since all return parameters fit into an event.
     public func commandComplete(
         _ opcode: HCIOpcode, allowedCommandPackets: UInt8 = 1
     ) throws(BufferFull) -> [UInt8] {

@@ -1,12 +1,12 @@
-// Which packets carry keys, passkeys or out-of-band data: nobody prints or records what stands in them.
+// Packets with keys, passkeys or out-of-band data, whose contents must not be printed or recorded.
 
 extension HCIOpcode {
-    /// Whether the command's parameters have a key, a passkey or out-of-band data.
+    /// Whether the parameters of the command contain a key, a passkey or out-of-band data.
     public var carriesSecret: Bool {
         switch rawValue {
         // Link Key and PIN Code Request Reply, User Passkey Request Reply, Remote OOB Data Request Reply and Extended.
         case 0x040B, 0x040D, 0x042E, 0x0430, 0x0445: true
-        // Create Physical Link and Accept Physical Link, of controllers that still have them: a key made of the link's.
+        // Create Physical Link and Accept Physical Link, of controllers with AMP: a key derived from the link key.
         case 0x0435, 0x0436: true
         // Write Stored Link Key.
         case 0x0C11: true
@@ -18,7 +18,7 @@ extension HCIOpcode {
         }
     }
 
-    /// Whether what the command returns has a key, out-of-band data, or what keys are made of.
+    /// Whether the return parameters contain a key, out-of-band data, or key material.
     public var answersWithSecret: Bool {
         switch rawValue {
         // Read Local OOB Data and Extended, LE Encrypt, LE Rand.
@@ -29,7 +29,7 @@ extension HCIOpcode {
 }
 
 extension HCIEventCode {
-    /// Whether the event has a key or a passkey.
+    /// Whether the event contains a key or a passkey.
     public var carriesSecret: Bool {
         switch rawValue {
         // Return Link Keys, Link Key Notification, User Confirmation Request, User Passkey Notification.
@@ -40,6 +40,6 @@ extension HCIEventCode {
 }
 
 extension LESubeventCode {
-    /// Whether the event has a key: LE Generate DHKey Complete.
+    /// Whether the event contains a key: LE Generate DHKey Complete.
     public var carriesSecret: Bool { rawValue == 0x09 }
 }

@@ -1,19 +1,19 @@
 import BluetoothPrimitives
 
-/// How a command ended, or why a connection did (Core Vol 1 Part F §1.3).
+/// A controller error code: the status of a command or the reason for a disconnection (Core Vol 1 Part F §1.3).
 ///
-/// The set is open: a code without a name keeps its value.
+/// An open set: unnamed codes keep their value.
 public struct HCIStatus: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The code as sent, one byte.
     public let rawValue: UInt8
 
-    /// A status of any value.
+    /// The status with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Whether the command did what it was asked to.
+    /// Whether the command succeeded.
     @inlinable public var isSuccess: Bool { rawValue == 0 }
 
     /// Success.
@@ -151,7 +151,7 @@ public struct HCIStatus: RawRepresentable, Hashable, Sendable {
 }
 
 extension HCIStatus: CustomStringConvertible {
-    /// The status in words and as a number.
+    /// The name and the value of the status.
     public var description: String { "\(words) (0x\(hexadecimal(rawValue, digits: 2)))" }
 
     private var words: String {

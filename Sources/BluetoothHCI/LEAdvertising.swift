@@ -1,29 +1,29 @@
 import BluetoothPrimitives
 
-/// What kind of legacy advertisement to send (Core Vol 4 Part E §7.8.5).
+/// The type of legacy advertising (Core Vol 4 Part E §7.8.5).
 public struct LEAdvertisingType: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The type as sent, one byte.
     public let rawValue: UInt8
 
-    /// A type of any value.
+    /// The type with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Anybody may connect and ask for the scan response (ADV_IND).
+    /// Connectable and scannable undirected advertising (ADV_IND).
     public static let connectableUndirected = LEAdvertisingType(rawValue: 0x00)
-    /// One device may connect; as fast as the radio can, for 1.28 s (ADV_DIRECT_IND).
+    /// Connectable high duty cycle directed advertising for 1.28 s (ADV_DIRECT_IND).
     public static let connectableDirectedHighDutyCycle = LEAdvertisingType(rawValue: 0x01)
-    /// Nobody may connect, anybody may ask for the scan response (ADV_SCAN_IND).
+    /// Scannable undirected advertising (ADV_SCAN_IND).
     public static let scannableUndirected = LEAdvertisingType(rawValue: 0x02)
-    /// Nobody may connect nor ask (ADV_NONCONN_IND).
+    /// Non-connectable and non-scannable undirected advertising (ADV_NONCONN_IND).
     public static let nonConnectableUndirected = LEAdvertisingType(rawValue: 0x03)
-    /// One device may connect, at the interval that was set (ADV_DIRECT_IND).
+    /// Connectable low duty cycle directed advertising, at the set interval (ADV_DIRECT_IND).
     public static let connectableDirectedLowDutyCycle = LEAdvertisingType(rawValue: 0x04)
 }
 
 extension LEAdvertisingType: CustomStringConvertible {
-    /// The type in words.
+    /// The name of the type.
     public var description: String {
         switch self {
         case .connectableUndirected: return "connectable"
@@ -36,60 +36,60 @@ extension LEAdvertisingType: CustomStringConvertible {
     }
 }
 
-/// The three channels that advertisements start on.
+/// The primary advertising channels.
 public struct LEAdvertisingChannelMap: OptionSet, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The channel map as sent, one byte.
     public let rawValue: UInt8
 
-    /// A set from its bits.
+    /// The channels with the bits `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// 2402 MHz.
+    /// Channel 37 at 2402 MHz.
     public static let channel37 = LEAdvertisingChannelMap(rawValue: 1 << 0)
-    /// 2426 MHz.
+    /// Channel 38 at 2426 MHz.
     public static let channel38 = LEAdvertisingChannelMap(rawValue: 1 << 1)
-    /// 2480 MHz.
+    /// Channel 39 at 2480 MHz.
     public static let channel39 = LEAdvertisingChannelMap(rawValue: 1 << 2)
-    /// All three.
+    /// All three channels.
     public static let all: LEAdvertisingChannelMap = [.channel37, .channel38, .channel39]
 }
 
-/// Who may ask for the scan response and who may connect.
+/// The devices whose scan and connection requests are accepted.
 public struct LEAdvertisingFilterPolicy: OptionSet, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The policy as sent, one byte.
     public let rawValue: UInt8
 
-    /// A policy from its bits.
+    /// The policy with the bits `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Only devices on the filter accept list may ask for the scan response.
+    /// Accept scan requests only from devices on the filter accept list.
     public static let scanRequestsFromAcceptListOnly = LEAdvertisingFilterPolicy(rawValue: 1 << 0)
-    /// Only devices on the filter accept list may connect.
+    /// Accept connections only from devices on the filter accept list.
     public static let connectionsFromAcceptListOnly = LEAdvertisingFilterPolicy(rawValue: 1 << 1)
 }
 
-/// LE Set Advertising Parameters (Core Vol 4 Part E §7.8.5).
+/// The parameters of LE Set Advertising Parameters (Core Vol 4 Part E §7.8.5).
 public struct LEAdvertisingParameters: Hashable, Sendable {
-    /// The shortest interval, in units of 0.625 ms, 0x20 to 0x4000.
+    /// The minimum advertising interval, in units of 0.625 ms, 0x20 to 0x4000.
     public var intervalMinimum: UInt16
-    /// The longest interval, in units of 0.625 ms, 0x20 to 0x4000.
+    /// The maximum advertising interval, in units of 0.625 ms, 0x20 to 0x4000.
     public var intervalMaximum: UInt16
-    /// What may be done with the advertisement.
+    /// The type of advertising.
     public var type: LEAdvertisingType
-    /// The advertiser's address.
+    /// The type of the advertiser's address.
     public var ownAddressType: LEOwnAddressType
-    /// To whom directed advertisements are directed; zero otherwise.
+    /// The target of directed advertising; zero otherwise.
     public var peer: LEPeerAddress
-    /// The channels to use.
+    /// The channels in use.
     public var channels: LEAdvertisingChannelMap
-    /// Who is answered.
+    /// The filter policy.
     public var filterPolicy: LEAdvertisingFilterPolicy
 
-    /// Parameters of legacy advertising; intervals in units of 0.625 ms, 0x0800 being the specification's default.
+    /// Parameters of legacy advertising, with intervals in units of 0.625 ms; the specification's default is 0x0800.
     public init(
         intervalMinimum: UInt16 = 0x0800, intervalMaximum: UInt16 = 0x0800,
         type: LEAdvertisingType = .connectableUndirected, ownAddressType: LEOwnAddressType = .public,
@@ -126,14 +126,14 @@ public struct LEAdvertisingParameters: Hashable, Sendable {
     }
 }
 
-/// The data of LE Set Advertising Data and LE Set Scan Response Data: a length and always 31 bytes (Core Vol 4 Part E
-/// §7.8.7).
+/// The data of LE Set Advertising Data and LE Set Scan Response Data: a length and always 31 bytes
+/// (Core Vol 4 Part E §7.8.7).
 enum LELegacyAdvertisingData {
     static let byteCount = 31
 
     static func read(from reader: inout ByteReader) throws(TruncatedBytes) -> [UInt8] {
         let count = Int(try reader.readUInt8())
-        // Controllers take the padding for granted; a host that leaves it out is understood all the same.
+        // Controllers ignore the padding; a command without it is accepted too.
         let data = [UInt8](try reader.read(count))
         return data
     }
@@ -148,37 +148,37 @@ enum LELegacyAdvertisingData {
     }
 }
 
-/// What an advertising set sends (Core Vol 4 Part E §7.8.53).
+/// The properties of an advertising set's events (Core Vol 4 Part E §7.8.53).
 public struct LEAdvertisingEventProperties: OptionSet, Hashable, Sendable {
-    /// The two bytes in the packet.
+    /// The properties as sent, two bytes.
     public let rawValue: UInt16
 
-    /// A set from its bits.
+    /// The properties with the bits `rawValue`.
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// A central may connect.
+    /// Connectable advertising.
     public static let connectable = LEAdvertisingEventProperties(rawValue: 1 << 0)
-    /// A scanner may ask for more.
+    /// Scannable advertising.
     public static let scannable = LEAdvertisingEventProperties(rawValue: 1 << 1)
-    /// Meant for one device.
+    /// Directed advertising.
     public static let directed = LEAdvertisingEventProperties(rawValue: 1 << 2)
-    /// Directed and as fast as the radio can, for 1.28 s.
+    /// High duty cycle directed connectable advertising for 1.28 s.
     public static let highDutyCycleDirected = LEAdvertisingEventProperties(rawValue: 1 << 3)
-    /// Sent as legacy PDUs, which every scanner understands; at most 31 bytes.
+    /// Legacy PDUs, which every scanner receives, with at most 31 bytes of data.
     public static let legacy = LEAdvertisingEventProperties(rawValue: 1 << 4)
-    /// Without the advertiser's address.
+    /// Anonymous advertising, without the advertiser's address.
     public static let anonymous = LEAdvertisingEventProperties(rawValue: 1 << 5)
-    /// With the transmit power in the header.
+    /// The transmit power in the extended header.
     public static let includeTransmitPower = LEAdvertisingEventProperties(rawValue: 1 << 6)
 
-    /// What legacy connectable advertising is as an advertising set (ADV_IND).
+    /// The properties of legacy connectable undirected advertising (ADV_IND).
     public static let legacyConnectable: LEAdvertisingEventProperties = [.connectable, .scannable, .legacy]
 }
 
 extension LEAdvertisingEventProperties: CustomStringConvertible {
-    /// The names, joined by commas.
+    /// The names of the properties, separated by commas.
     public var description: String {
         listed(
             rawValue,
@@ -189,38 +189,38 @@ extension LEAdvertisingEventProperties: CustomStringConvertible {
     }
 }
 
-/// LE Set Extended Advertising Parameters (Core Vol 4 Part E §7.8.53).
+/// The parameters of LE Set Extended Advertising Parameters (Core Vol 4 Part E §7.8.53).
 public struct LEExtendedAdvertisingParameters: Hashable, Sendable {
-    /// Which advertising set, 0x00 to 0xEF.
+    /// The advertising handle, 0x00 to 0xEF.
     public var advertisingHandle: UInt8
-    /// What the set sends.
+    /// The properties of the set's events.
     public var properties: LEAdvertisingEventProperties
-    /// The shortest interval, in units of 0.625 ms, 0x20 to 0xFFFFFF.
+    /// The minimum advertising interval, in units of 0.625 ms, 0x20 to 0xFFFFFF.
     public var intervalMinimum: UInt32
-    /// The longest interval, in units of 0.625 ms, 0x20 to 0xFFFFFF.
+    /// The maximum advertising interval, in units of 0.625 ms, 0x20 to 0xFFFFFF.
     public var intervalMaximum: UInt32
-    /// The channels to use.
+    /// The primary channels in use.
     public var channels: LEAdvertisingChannelMap
-    /// The advertiser's address.
+    /// The type of the advertiser's address.
     public var ownAddressType: LEOwnAddressType
-    /// To whom directed advertisements are directed; zero otherwise.
+    /// The target of directed advertising; zero otherwise.
     public var peer: LEPeerAddress
-    /// Who is answered.
+    /// The filter policy.
     public var filterPolicy: LEAdvertisingFilterPolicy
-    /// The wanted transmit power in dBm; nil leaves it to the controller.
+    /// The requested transmit power in dBm; nil for no preference.
     public var transmitPower: Int8?
-    /// LE 1M or LE Coded; legacy is always LE 1M.
+    /// The primary PHY, LE 1M or LE Coded; legacy advertising uses LE 1M.
     public var primaryPHY: LEPHY
-    /// How many events the secondary channel may leave out.
+    /// The maximum number of advertising events that the secondary channel may skip.
     public var secondaryMaximumSkip: UInt8
-    /// The PHY of the secondary channel.
+    /// The secondary PHY.
     public var secondaryPHY: LEPHY
-    /// The set's number on the air, 0x00 to 0x0F.
+    /// The advertising SID, 0x00 to 0x0F.
     public var advertisingSetID: UInt8
-    /// Whether the controller tells when somebody asks for the scan response.
+    /// Whether the controller reports scan requests.
     public var notifiesScanRequests: Bool
 
-    /// Parameters of an advertising set; intervals in units of 0.625 ms.
+    /// Parameters of an advertising set, with intervals in units of 0.625 ms.
     public init(
         advertisingHandle: UInt8, properties: LEAdvertisingEventProperties, intervalMinimum: UInt32 = 0x0800,
         intervalMaximum: UInt32 = 0x0800, channels: LEAdvertisingChannelMap = .all,
@@ -280,39 +280,39 @@ public struct LEExtendedAdvertisingParameters: Hashable, Sendable {
     }
 }
 
-/// Stands in HCI for a transmit power or signal strength that is not known or not chosen.
+/// The value of HCI for an unavailable transmit power or RSSI, or for no preference.
 @usableFromInline let powerUnavailable: Int8 = 127
 
-/// The value, or nil for the one that stands for "none".
+/// The power in dBm, or nil for the value that means "unavailable".
 @inlinable
 func unlessUnavailable(_ power: Int8) -> Int8? {
     power == 127 ? nil : power
 }
 
-/// Which part of an advertising set's data a command brings (Core Vol 4 Part E §7.8.54).
+/// The fragment of an advertising set's data in a command (Core Vol 4 Part E §7.8.54).
 public struct LEAdvertisingDataOperation: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The operation as sent, one byte.
     public let rawValue: UInt8
 
-    /// An operation of any value.
+    /// The operation with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// A part between the first and the last.
+    /// A fragment between the first and the last.
     public static let intermediateFragment = LEAdvertisingDataOperation(rawValue: 0x00)
-    /// The first part.
+    /// The first fragment.
     public static let firstFragment = LEAdvertisingDataOperation(rawValue: 0x01)
-    /// The last part.
+    /// The last fragment.
     public static let lastFragment = LEAdvertisingDataOperation(rawValue: 0x02)
-    /// All of the data.
+    /// The complete data.
     public static let complete = LEAdvertisingDataOperation(rawValue: 0x03)
-    /// No data: keeps it and only tells scanners that it is new.
+    /// Unchanged data, with a new Advertising DID for scanners.
     public static let unchanged = LEAdvertisingDataOperation(rawValue: 0x04)
 }
 
 extension LEAdvertisingDataOperation: CustomStringConvertible {
-    /// The operation in words.
+    /// The name of the operation.
     public var description: String {
         switch self {
         case .intermediateFragment: return "intermediate fragment"
@@ -325,18 +325,19 @@ extension LEAdvertisingDataOperation: CustomStringConvertible {
     }
 }
 
-/// LE Set Extended Advertising Data and LE Set Extended Scan Response Data (Core Vol 4 Part E §7.8.54, §7.8.55).
+/// The parameters of LE Set Extended Advertising Data and LE Set Extended Scan Response Data
+/// (Core Vol 4 Part E §7.8.54, §7.8.55).
 public struct LEExtendedAdvertisingData: Hashable, Sendable {
-    /// Which advertising set.
+    /// The advertising handle.
     public var advertisingHandle: UInt8
-    /// Which part of the data this is.
+    /// The fragment of the data.
     public var operation: LEAdvertisingDataOperation
-    /// Whether the controller may divide the data over several PDUs as it likes.
+    /// Whether the controller may fragment the data in several PDUs.
     public var mayBeFragmented: Bool
-    /// The data, at most 251 bytes in one command.
+    /// The data, at most 251 bytes in a command.
     public var data: [UInt8]
 
-    /// A part of an advertising set's data, by default all of it.
+    /// A fragment of a set's data, by default the complete data.
     public init(
         advertisingHandle: UInt8, operation: LEAdvertisingDataOperation = .complete, mayBeFragmented: Bool = false,
         data: [UInt8]
@@ -367,16 +368,16 @@ public struct LEExtendedAdvertisingData: Hashable, Sendable {
     }
 }
 
-/// One advertising set in LE Set Extended Advertising Enable (Core Vol 4 Part E §7.8.56).
+/// An advertising set in LE Set Extended Advertising Enable (Core Vol 4 Part E §7.8.56).
 public struct LEAdvertisingSetEnable: Hashable, Sendable {
-    /// Which advertising set.
+    /// The advertising handle.
     public var advertisingHandle: UInt8
-    /// For how long, in units of 10 ms; zero is until disabled.
+    /// The duration in units of 10 ms; zero for no limit.
     public var duration: UInt16
-    /// After how many advertisements to stop; zero is never.
+    /// The maximum number of advertising events; zero for no limit.
     public var maximumEvents: UInt8
 
-    /// Advertises with the set, by default until disabled.
+    /// A set to enable, by default without limits.
     public init(advertisingHandle: UInt8, duration: UInt16 = 0, maximumEvents: UInt8 = 0) {
         self.advertisingHandle = advertisingHandle
         self.duration = duration

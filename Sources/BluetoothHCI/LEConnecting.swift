@@ -1,18 +1,18 @@
 import BluetoothPrimitives
 
-/// How often and how patiently two devices meet, as a host asks for it (Core Vol 4 Part E §7.8.12).
+/// The connection parameters that a host requests (Core Vol 4 Part E §7.8.12).
 public struct LEConnectionParameters: Hashable, Sendable {
-    /// The shortest connection interval, in units of 1.25 ms, 6 to 3200.
+    /// The minimum connection interval, in units of 1.25 ms, 6 to 3200.
     public var intervalMinimum: UInt16
-    /// The longest connection interval, in units of 1.25 ms, 6 to 3200.
+    /// The maximum connection interval, in units of 1.25 ms, 6 to 3200.
     public var intervalMaximum: UInt16
-    /// How many events in a row the peripheral may sleep through, 0 to 499.
+    /// The peripheral latency in connection events, 0 to 499.
     public var latency: UInt16
-    /// After how long without a packet the connection is lost, in units of 10 ms, 10 to 3200; it must be longer than
-    /// two intervals with latency.
+    /// The supervision timeout, in units of 10 ms, 10 to 3200; it must exceed twice the maximum interval times (latency
+    /// + 1).
     public var supervisionTimeout: UInt16
 
-    /// Parameters in the units of the packets.
+    /// Connection parameters in the units of HCI.
     public init(intervalMinimum: UInt16, intervalMaximum: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
         self.intervalMinimum = intervalMinimum
         self.intervalMaximum = intervalMaximum
@@ -43,14 +43,14 @@ extension LEConnectionParameters: CustomStringConvertible {
     }
 }
 
-/// How long the two devices may talk in one connection event: a hint to the controller's scheduler.
+/// The expected length of connection events, a hint to the controller's scheduler.
 public struct LEConnectionEventLength: Hashable, Sendable {
-    /// At least, in units of 0.625 ms.
+    /// The minimum length, in units of 0.625 ms.
     public var minimum: UInt16
-    /// At most, in units of 0.625 ms.
+    /// The maximum length, in units of 0.625 ms.
     public var maximum: UInt16
 
-    /// A hint, by default none.
+    /// A hint, none by default.
     public init(minimum: UInt16 = 0, maximum: UInt16 = 0) {
         self.minimum = minimum
         self.maximum = maximum
@@ -67,21 +67,21 @@ public struct LEConnectionEventLength: Hashable, Sendable {
     }
 }
 
-/// LE Create Connection (Core Vol 4 Part E §7.8.12).
+/// The parameters of LE Create Connection (Core Vol 4 Part E §7.8.12).
 public struct LECreateConnectionParameters: Hashable, Sendable {
-    /// From one scan window to the next, in units of 0.625 ms, 4 to 0x4000.
+    /// The scan interval, in units of 0.625 ms, 4 to 0x4000.
     public var scanInterval: UInt16
-    /// How long of it the radio listens, in units of 0.625 ms.
+    /// The scan window, in units of 0.625 ms.
     public var scanWindow: UInt16
-    /// Whether to connect to whichever device of the filter accept list is heard first; ``peer`` is then ignored.
+    /// Whether to connect to any device on the filter accept list; ``peer`` is then ignored.
     public var usesAcceptList: Bool
-    /// With whom to connect.
+    /// The peer.
     public var peer: LEPeerAddress
-    /// The address to connect with.
+    /// The type of the initiator's address.
     public var ownAddressType: LEOwnAddressType
-    /// What to begin with.
+    /// The connection parameters.
     public var parameters: LEConnectionParameters
-    /// A hint to the scheduler.
+    /// The expected length of connection events.
     public var eventLength: LEConnectionEventLength
 
     /// Parameters of a legacy connection attempt.
@@ -120,15 +120,15 @@ public struct LECreateConnectionParameters: Hashable, Sendable {
     }
 }
 
-/// What LE Extended Create Connection does on one PHY.
+/// The parameters of LE Extended Create Connection for one PHY.
 public struct LEInitiatingParameters: Hashable, Sendable {
-    /// From one scan window to the next, in units of 0.625 ms.
+    /// The scan interval, in units of 0.625 ms.
     public var scanInterval: UInt16
-    /// How long of it the radio listens, in units of 0.625 ms.
+    /// The scan window, in units of 0.625 ms.
     public var scanWindow: UInt16
-    /// What to begin with.
+    /// The connection parameters.
     public var parameters: LEConnectionParameters
-    /// A hint to the scheduler.
+    /// The expected length of connection events.
     public var eventLength: LEConnectionEventLength
 
     /// Parameters for one PHY.
@@ -157,22 +157,22 @@ public struct LEInitiatingParameters: Hashable, Sendable {
     }
 }
 
-/// LE Extended Create Connection (Core Vol 4 Part E §7.8.66).
+/// The parameters of LE Extended Create Connection (Core Vol 4 Part E §7.8.66).
 public struct LEExtendedCreateConnectionParameters: Hashable, Sendable {
-    /// Whether to connect to whichever device of the filter accept list is heard first; ``peer`` is then ignored.
+    /// Whether to connect to any device on the filter accept list; ``peer`` is then ignored.
     public var usesAcceptList: Bool
-    /// The address to connect with.
+    /// The type of the initiator's address.
     public var ownAddressType: LEOwnAddressType
-    /// With whom to connect.
+    /// The peer.
     public var peer: LEPeerAddress
-    /// What to do on LE 1M; nil does not listen there.
+    /// The parameters for LE 1M; nil disables it.
     public var le1M: LEInitiatingParameters?
-    /// What to begin with on LE 2M, where advertisements cannot be but connections can; nil does without.
+    /// The parameters for LE 2M, which has no primary advertising but connections; nil disables it.
     public var le2M: LEInitiatingParameters?
-    /// What to do on LE Coded; nil does not listen there.
+    /// The parameters for LE Coded; nil disables it.
     public var leCoded: LEInitiatingParameters?
 
-    /// Parameters of an extended connection attempt; at least one PHY has to be given.
+    /// Parameters of an extended connection attempt, for at least one PHY.
     public init(
         usesAcceptList: Bool = false, ownAddressType: LEOwnAddressType = .public, peer: LEPeerAddress,
         le1M: LEInitiatingParameters?, le2M: LEInitiatingParameters? = nil, leCoded: LEInitiatingParameters? = nil
@@ -185,7 +185,7 @@ public struct LEExtendedCreateConnectionParameters: Hashable, Sendable {
         self.leCoded = leCoded
     }
 
-    /// The PHYs that parameters are given for.
+    /// The PHYs that have parameters.
     public var phys: LEPHYSet {
         [le1M == nil ? [] : .le1M, le2M == nil ? [] : .le2M, leCoded == nil ? [] : .leCoded]
     }
@@ -211,14 +211,14 @@ public struct LEExtendedCreateConnectionParameters: Hashable, Sendable {
     }
 }
 
-/// A line of the filter accept list (Core Vol 4 Part E §7.8.16).
+/// An entry of the filter accept list (Core Vol 4 Part E §7.8.16).
 public enum LEFilterAcceptListEntry: Hashable, Sendable {
-    /// One device.
+    /// A device.
     case device(BluetoothAddress)
-    /// Every advertiser that does not say who it is.
+    /// All anonymous advertisers.
     case anonymousAdvertisers
 
-    /// The address type byte that means an advertiser without an address.
+    /// The address type of anonymous advertisers.
     static let anonymousType: UInt8 = 0xFF
 
     init(reading reader: inout ByteReader) throws(TruncatedBytes) {
@@ -240,7 +240,7 @@ public enum LEFilterAcceptListEntry: Hashable, Sendable {
 }
 
 extension LEFilterAcceptListEntry: CustomStringConvertible {
-    /// The device, or that there is no saying which.
+    /// The device, or `anonymous advertisers`.
     public var description: String {
         switch self {
         case .device(let address): return "\(LEPeerAddress(address))"

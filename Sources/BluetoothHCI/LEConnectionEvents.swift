@@ -1,21 +1,21 @@
 import BluetoothPrimitives
 
-/// Which side of a connection this device is.
+/// The role of this device in a connection.
 public struct LERole: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The byte in the packet.
+    /// The role as sent, one byte.
     public let rawValue: UInt8
 
-    /// A role of any value.
+    /// The role with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// The side that connected.
+    /// The central, which initiated the connection.
     public static let central = LERole(rawValue: 0x00)
-    /// The side that advertised.
+    /// The peripheral, which advertised.
     public static let peripheral = LERole(rawValue: 0x01)
 
-    /// The role in words.
+    /// The name of the role.
     public var description: String {
         switch self {
         case .central: return "central"
@@ -25,16 +25,16 @@ public struct LERole: RawRepresentable, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// The parameters a connection runs with.
+/// The current parameters of a connection.
 public struct LEActiveConnectionParameters: Hashable, Sendable, CustomStringConvertible {
-    /// From one connection event to the next, in units of 1.25 ms.
+    /// The connection interval, in units of 1.25 ms.
     public var interval: UInt16
-    /// How many events in a row the peripheral may sleep through.
+    /// The peripheral latency in connection events.
     public var latency: UInt16
-    /// After how long without a packet the connection is lost, in units of 10 ms.
+    /// The supervision timeout, in units of 10 ms.
     public var supervisionTimeout: UInt16
 
-    /// Parameters in the units of the packets.
+    /// Connection parameters in the units of HCI.
     public init(interval: UInt16, latency: UInt16, supervisionTimeout: UInt16) {
         self.interval = interval
         self.latency = latency
@@ -61,24 +61,24 @@ public struct LEActiveConnectionParameters: Hashable, Sendable, CustomStringConv
 
 /// LE Connection Complete and LE Enhanced Connection Complete (Core Vol 4 Part E §7.7.65.1, §7.7.65.10).
 public struct LEConnectionComplete: Hashable, Sendable, CustomStringConvertible {
-    /// Whether there is a connection, or why not; without one only the status counts.
+    /// The status; unless it is success, all other fields are meaningless.
     public var status: HCIStatus
-    /// The new connection.
+    /// The connection.
     public var handle: ConnectionHandle
-    /// Which side this device is.
+    /// The role of this device.
     public var role: LERole
-    /// Who the other side is.
+    /// The peer.
     public var peer: LEPeerAddress
-    /// The private address this device used, where the controller made one; enhanced event only.
+    /// The local resolvable private address that the controller generated; enhanced event only.
     public var localResolvablePrivateAddress: BluetoothAddress?
-    /// The private address the peer used, where the controller resolved it; enhanced event only.
+    /// The peer's resolvable private address that the controller resolved; enhanced event only.
     public var peerResolvablePrivateAddress: BluetoothAddress?
-    /// What the connection begins with.
+    /// The initial connection parameters.
     public var parameters: LEActiveConnectionParameters
-    /// The central's clock accuracy as coded in the specification, 0 (500 ppm) to 7 (20 ppm); for a peripheral.
+    /// The central's clock accuracy, 0 (500 ppm) to 7 (20 ppm); only for a peripheral.
     public var centralClockAccuracy: UInt8
 
-    /// A connection that was made or, with a status other than success, was not.
+    /// A new connection, or a failed attempt with another status than success.
     public init(
         status: HCIStatus = .success, handle: ConnectionHandle, role: LERole, peer: LEPeerAddress,
         localResolvablePrivateAddress: BluetoothAddress? = nil, peerResolvablePrivateAddress: BluetoothAddress? = nil,
@@ -122,7 +122,7 @@ public struct LEConnectionComplete: Hashable, Sendable, CustomStringConvertible 
         try writer.write(centralClockAccuracy)
     }
 
-    /// The connection with its peer, or why there is none.
+    /// The connection and its peer, or the status of a failure.
     public var description: String {
         status.isSuccess ? "handle \(handle), \(role), peer \(peer), \(parameters)" : "\(status)"
     }
@@ -130,14 +130,14 @@ public struct LEConnectionComplete: Hashable, Sendable, CustomStringConvertible 
 
 /// LE Connection Update Complete (Core Vol 4 Part E §7.7.65.3).
 public struct LEConnectionUpdateComplete: Hashable, Sendable, CustomStringConvertible {
-    /// Whether the parameters are new.
+    /// The status; unless it is success, the parameters are unchanged.
     public var status: HCIStatus
-    /// Which connection.
+    /// The connection.
     public var handle: ConnectionHandle
-    /// What the connection runs with.
+    /// The current connection parameters.
     public var parameters: LEActiveConnectionParameters
 
-    /// New parameters of a connection.
+    /// An update of connection parameters.
     public init(status: HCIStatus = .success, handle: ConnectionHandle, parameters: LEActiveConnectionParameters) {
         self.status = status
         self.handle = handle
@@ -162,14 +162,14 @@ public struct LEConnectionUpdateComplete: Hashable, Sendable, CustomStringConver
 
 /// LE Read Remote Features Complete (Core Vol 4 Part E §7.7.65.4).
 public struct LERemoteFeatures: Hashable, Sendable, CustomStringConvertible {
-    /// Whether the peer told.
+    /// The status of the exchange.
     public var status: HCIStatus
-    /// Which connection.
+    /// The connection.
     public var handle: ConnectionHandle
-    /// What the peer's link layer can do.
+    /// The peer's LE features.
     public var features: LEFeatures
 
-    /// A peer's features.
+    /// The features of a peer.
     public init(status: HCIStatus = .success, handle: ConnectionHandle, features: LEFeatures) {
         self.status = status
         self.handle = handle
@@ -194,18 +194,18 @@ public struct LERemoteFeatures: Hashable, Sendable, CustomStringConvertible {
 
 /// LE Data Length Change (Core Vol 4 Part E §7.7.65.7).
 public struct LEDataLengthChange: Hashable, Sendable, CustomStringConvertible {
-    /// Which connection.
+    /// The connection.
     public var handle: ConnectionHandle
-    /// The most bytes in a packet sent, 27 to 251.
+    /// The maximum payload of a transmitted packet in bytes, 27 to 251.
     public var transmitOctets: UInt16
-    /// The most time for a packet sent, in microseconds.
+    /// The maximum duration of a transmitted packet in microseconds.
     public var transmitTime: UInt16
-    /// The most bytes in a packet received, 27 to 251.
+    /// The maximum payload of a received packet in bytes, 27 to 251.
     public var receiveOctets: UInt16
-    /// The most time for a packet received, in microseconds.
+    /// The maximum duration of a received packet in microseconds.
     public var receiveTime: UInt16
 
-    /// New limits of a connection's packets.
+    /// A change of a connection's data length.
     public init(
         handle: ConnectionHandle, transmitOctets: UInt16, transmitTime: UInt16, receiveOctets: UInt16,
         receiveTime: UInt16
@@ -233,23 +233,23 @@ public struct LEDataLengthChange: Hashable, Sendable, CustomStringConvertible {
         try writer.write(receiveTime)
     }
 
-    /// The connection and the limits both ways.
+    /// The connection and its maxima in both directions.
     public var description: String {
         "handle \(handle), transmit \(transmitOctets) bytes \(transmitTime) µs, "
             + "receive \(receiveOctets) bytes \(receiveTime) µs"
     }
 }
 
-/// The PHYs of a connection: LE PHY Update Complete, and the answer to LE Read PHY (Core Vol 4 Part E §7.7.65.12,
-/// §7.8.47).
+/// The PHYs of a connection: LE PHY Update Complete, and the return parameters of LE Read PHY
+/// (Core Vol 4 Part E §7.7.65.12, §7.8.47).
 public struct LEPHYUpdate: Hashable, Sendable, CustomStringConvertible {
-    /// Whether the PHYs are as asked for.
+    /// The status; unless it is success, the PHYs are unchanged.
     public var status: HCIStatus
-    /// Which connection.
+    /// The connection.
     public var handle: ConnectionHandle
-    /// The PHY packets are sent on.
+    /// The PHY for transmission.
     public var transmit: LEPHY
-    /// The PHY packets are received on.
+    /// The PHY for reception.
     public var receive: LEPHY
 
     /// The PHYs of a connection.
@@ -285,16 +285,16 @@ public struct LEPHYUpdate: Hashable, Sendable, CustomStringConvertible {
 
 /// LE Advertising Set Terminated (Core Vol 4 Part E §7.7.65.18).
 public struct LEAdvertisingSetTerminated: Hashable, Sendable, CustomStringConvertible {
-    /// Success when a connection came of it; advertising timeout or limit reached when the set was done.
+    /// Success if the set ended with a connection; advertising timeout or limit reached if it expired.
     public var status: HCIStatus
-    /// Which advertising set.
+    /// The advertising handle.
     public var advertisingHandle: UInt8
-    /// The connection that came of it; meaningless without success.
+    /// The connection; meaningless unless the status is success.
     public var connectionHandle: ConnectionHandle
-    /// How many advertisements were sent, where the set had a limit.
+    /// The number of completed advertising events, if the set has a limit.
     public var completedEvents: UInt8
 
-    /// An advertising set that stopped.
+    /// The end of an advertising set.
     public init(
         status: HCIStatus, advertisingHandle: UInt8, connectionHandle: ConnectionHandle = 0, completedEvents: UInt8 = 0
     ) {
@@ -318,7 +318,7 @@ public struct LEAdvertisingSetTerminated: Hashable, Sendable, CustomStringConver
         try writer.write(completedEvents)
     }
 
-    /// The set and what stopped it.
+    /// The set and the reason for its end.
     public var description: String {
         status.isSuccess
             ? "set \(advertisingHandle), connected as \(connectionHandle)" : "set \(advertisingHandle), \(status)"

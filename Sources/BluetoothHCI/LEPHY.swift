@@ -1,21 +1,21 @@
 import BluetoothPrimitives
 
-/// One way of modulating the radio (Core Vol 4 Part E §7.8.47).
+/// A PHY (Core Vol 4 Part E §7.8.47).
 public struct LEPHY: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The PHY as sent, one byte.
     public let rawValue: UInt8
 
-    /// A PHY of any value.
+    /// The PHY with the value `rawValue`.
     @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// One megabit per second; every device has it.
+    /// LE 1M with 1 Mbit/s, mandatory for all devices.
     public static let le1M = LEPHY(rawValue: 1)
-    /// Two megabits per second.
+    /// LE 2M with 2 Mbit/s.
     public static let le2M = LEPHY(rawValue: 2)
-    /// Long range: 500 or 125 kilobits per second.
+    /// LE Coded with 500 or 125 kbit/s, for long range.
     public static let leCoded = LEPHY(rawValue: 3)
 }
 
@@ -33,39 +33,39 @@ extension LEPHY: CustomStringConvertible {
 
 /// A set of PHYs.
 public struct LEPHYSet: OptionSet, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The set as sent, one byte.
     public let rawValue: UInt8
 
-    /// A set from its bits.
+    /// The set with the bits `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// One megabit per second.
+    /// LE 1M.
     public static let le1M = LEPHYSet(rawValue: 1 << 0)
-    /// Two megabits per second.
+    /// LE 2M.
     public static let le2M = LEPHYSet(rawValue: 1 << 1)
-    /// Long range.
+    /// LE Coded.
     public static let leCoded = LEPHYSet(rawValue: 1 << 2)
 }
 
 extension LEPHYSet: CustomStringConvertible {
-    /// The names, joined by commas.
+    /// The names of the PHYs, separated by commas.
     public var description: String {
         listed(rawValue, names: [0: "LE 1M", 1: "LE 2M", 2: "LE Coded"])
     }
 }
 
-/// What LE Set PHY asks for (Core Vol 4 Part E §7.8.49).
+/// The PHY preferences in LE Set PHY (Core Vol 4 Part E §7.8.49).
 public struct LEPHYPreference: Hashable, Sendable {
-    /// PHYs the host would like to transmit with; nil leaves it to the controller.
+    /// The preferred PHYs for transmission; nil for no preference.
     public var transmit: LEPHYSet?
-    /// PHYs the host would like to receive with; nil leaves it to the controller.
+    /// The preferred PHYs for reception; nil for no preference.
     public var receive: LEPHYSet?
-    /// Preferred coding of LE Coded: 0 none, 1 S=2 (500 kbit/s), 2 S=8 (125 kbit/s).
+    /// The preferred coding of LE Coded: 0 none, 1 S=2 (500 kbit/s), 2 S=8 (125 kbit/s).
     public var codedOptions: UInt16
 
-    /// A preference for both directions.
+    /// Preferences for both directions.
     public init(transmit: LEPHYSet?, receive: LEPHYSet?, codedOptions: UInt16 = 0) {
         self.transmit = transmit
         self.receive = receive

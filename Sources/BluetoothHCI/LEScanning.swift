@@ -1,23 +1,23 @@
 import BluetoothPrimitives
 
-/// Whether a scan asks advertisers for more.
+/// The type of a scan.
 public struct LEScanType: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The type as sent, one byte.
     public let rawValue: UInt8
 
-    /// A type of any value.
+    /// The type with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Only listens.
+    /// Passive scanning, which sends no scan requests.
     public static let passive = LEScanType(rawValue: 0x00)
-    /// Asks scannable advertisers for their scan response, which tells them that somebody scans.
+    /// Active scanning, which sends scan requests to scannable advertisers and thereby reveals the scanner.
     public static let active = LEScanType(rawValue: 0x01)
 }
 
 extension LEScanType: CustomStringConvertible {
-    /// The type in words.
+    /// The name of the type.
     public var description: String {
         switch self {
         case .passive: return "passive"
@@ -27,28 +27,28 @@ extension LEScanType: CustomStringConvertible {
     }
 }
 
-/// Whose advertisements a scan reports.
+/// The filter policy of a scan.
 public struct LEScanFilterPolicy: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The policy as sent, one byte.
     public let rawValue: UInt8
 
-    /// A policy of any value.
+    /// The policy with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Everybody's, except directed ones for somebody else.
+    /// All advertisements, except directed ones to other devices.
     public static let all = LEScanFilterPolicy(rawValue: 0x00)
-    /// Only those of devices on the filter accept list.
+    /// Only advertisements of devices on the filter accept list.
     public static let acceptList = LEScanFilterPolicy(rawValue: 0x01)
-    /// As ``all``, with directed ones to private addresses that the controller cannot resolve.
+    /// The same as ``all``, and directed advertisements to unresolved private addresses.
     public static let allAndUnresolvedDirected = LEScanFilterPolicy(rawValue: 0x02)
-    /// As ``acceptList``, with directed ones to private addresses that the controller cannot resolve.
+    /// The same as ``acceptList``, and directed advertisements to unresolved private addresses.
     public static let acceptListAndUnresolvedDirected = LEScanFilterPolicy(rawValue: 0x03)
 }
 
 extension LEScanFilterPolicy: CustomStringConvertible {
-    /// The policy in words.
+    /// The name of the policy.
     public var description: String {
         switch self {
         case .all: return "all advertisers"
@@ -60,16 +60,16 @@ extension LEScanFilterPolicy: CustomStringConvertible {
     }
 }
 
-/// The rhythm of a scan on one PHY.
+/// The type, interval and window of a scan on one PHY.
 public struct LEScanTiming: Hashable, Sendable {
-    /// Passive or active.
+    /// The scan type.
     public var type: LEScanType
-    /// From the start of one window to the next, in units of 0.625 ms, from 4; up to 0x4000 with legacy commands.
+    /// The scan interval, in units of 0.625 ms, at least 4; at most 0x4000 in legacy commands.
     public var interval: UInt16
-    /// How long of it the radio listens, in units of 0.625 ms, not above ``interval``.
+    /// The scan window, in units of 0.625 ms, at most ``interval``.
     public var window: UInt16
 
-    /// A scan that listens for `window` out of every `interval`, both in units of 0.625 ms.
+    /// A scan timing with `interval` and `window` in units of 0.625 ms.
     public init(type: LEScanType, interval: UInt16, window: UInt16) {
         self.type = type
         self.interval = interval
@@ -89,13 +89,13 @@ public struct LEScanTiming: Hashable, Sendable {
     }
 }
 
-/// LE Set Scan Parameters (Core Vol 4 Part E §7.8.10).
+/// The parameters of LE Set Scan Parameters (Core Vol 4 Part E §7.8.10).
 public struct LEScanParameters: Hashable, Sendable {
-    /// How to scan.
+    /// The type, interval and window.
     public var timing: LEScanTiming
-    /// The address in scan requests.
+    /// The type of the address in scan requests.
     public var ownAddressType: LEOwnAddressType
-    /// Whose advertisements to report.
+    /// The filter policy.
     public var filterPolicy: LEScanFilterPolicy
 
     /// Parameters of a legacy scan.
@@ -120,18 +120,18 @@ public struct LEScanParameters: Hashable, Sendable {
     }
 }
 
-/// LE Set Extended Scan Parameters (Core Vol 4 Part E §7.8.64).
+/// The parameters of LE Set Extended Scan Parameters (Core Vol 4 Part E §7.8.64).
 public struct LEExtendedScanParameters: Hashable, Sendable {
-    /// The address in scan requests.
+    /// The type of the address in scan requests.
     public var ownAddressType: LEOwnAddressType
-    /// Whose advertisements to report.
+    /// The filter policy.
     public var filterPolicy: LEScanFilterPolicy
-    /// How to scan on LE 1M; nil does not.
+    /// The timing on LE 1M; nil disables it.
     public var le1M: LEScanTiming?
-    /// How to scan on LE Coded; nil does not.
+    /// The timing on LE Coded; nil disables it.
     public var leCoded: LEScanTiming?
 
-    /// Parameters of an extended scan; at least one PHY has to be given.
+    /// Parameters of an extended scan, for at least one PHY.
     public init(
         ownAddressType: LEOwnAddressType = .public, filterPolicy: LEScanFilterPolicy = .all, le1M: LEScanTiming?,
         leCoded: LEScanTiming? = nil
@@ -142,7 +142,7 @@ public struct LEExtendedScanParameters: Hashable, Sendable {
         self.leCoded = leCoded
     }
 
-    /// The PHYs that are scanned.
+    /// The PHYs of the scan.
     public var phys: LEPHYSet { [le1M == nil ? [] : .le1M, leCoded == nil ? [] : .leCoded] }
 
     init(reading reader: inout ByteReader) throws(TruncatedBytes) {
@@ -162,26 +162,26 @@ public struct LEExtendedScanParameters: Hashable, Sendable {
     }
 }
 
-/// Whether a device that was reported is reported again.
+/// The filtering of duplicate reports.
 public struct LEDuplicateFilter: RawRepresentable, Hashable, Sendable {
-    /// The byte in the packet.
+    /// The filter as sent, one byte.
     public let rawValue: UInt8
 
-    /// A filter of any value.
+    /// The filter with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Every advertisement is reported.
+    /// Report every advertisement.
     public static let disabled = LEDuplicateFilter(rawValue: 0x00)
-    /// Each device once in a scan; later changes of signal strength or data are not seen.
+    /// Report each device once in a scan; later changes of RSSI or data are not reported.
     public static let enabled = LEDuplicateFilter(rawValue: 0x01)
-    /// Each device once in every period; extended scans only.
+    /// Report each device once in each period; extended scans only.
     public static let resetEachPeriod = LEDuplicateFilter(rawValue: 0x02)
 }
 
 extension LEDuplicateFilter: CustomStringConvertible {
-    /// The filter in words.
+    /// The name of the filter.
     public var description: String {
         switch self {
         case .disabled: return "all reports"
@@ -192,18 +192,18 @@ extension LEDuplicateFilter: CustomStringConvertible {
     }
 }
 
-/// LE Set Extended Scan Enable (Core Vol 4 Part E §7.8.65).
+/// The parameters of LE Set Extended Scan Enable (Core Vol 4 Part E §7.8.65).
 public struct LEExtendedScanEnable: Hashable, Sendable {
-    /// On or off.
+    /// Whether to enable scanning.
     public var isEnabled: Bool
-    /// Whether a device is reported again.
+    /// The filtering of duplicate reports.
     public var duplicates: LEDuplicateFilter
-    /// How long to scan, in units of 10 ms; zero is until disabled.
+    /// The duration in units of 10 ms; zero for no limit.
     public var duration: UInt16
-    /// From the start of one scan to the next, in units of 1.28 s; zero scans once.
+    /// The period from the start of one scan to the next, in units of 1.28 s; zero for one scan.
     public var period: UInt16
 
-    /// Switches scanning on or off.
+    /// Parameters that enable or disable scanning.
     public init(isEnabled: Bool, duplicates: LEDuplicateFilter = .disabled, duration: UInt16 = 0, period: UInt16 = 0) {
         self.isEnabled = isEnabled
         self.duplicates = duplicates

@@ -5,7 +5,7 @@ import Testing
 
 private let advertiser = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
-/// The lines the reports of an event print, and the error the walk ended with.
+/// The descriptions of an event's reports, and the error that ended the iteration.
 private func walk(_ packet: [UInt8]) throws -> (lines: [String], error: HCIDecodingError?) {
     guard case .leMeta(.advertisingReports(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
         Issue.record("no advertising reports")
@@ -38,7 +38,7 @@ struct AdvertisingReportTests {
         }
     }
 
-    @Test("address types tell public, random and resolved identities; RSSI 127 is none")
+    @Test("address types determine public, random and resolved identities; RSSI 127 is nil")
     func addressTypes() throws {
         let expected = ["public", "random", "public identity", "random identity"]
         for (type, kind) in expected.enumerated() {
@@ -48,7 +48,7 @@ struct AdvertisingReportTests {
         }
     }
 
-    @Test("several reports in one event all come out")
+    @Test("several reports in one event are all returned")
     func severalReports() throws {
         let packet = hex("04 3e 1b 02 02 00 01 563412e598c0 03 020106 c4 04 01 563412e598c0 02 0109 c5")
         let (lines, error) = try walk(packet)
@@ -60,26 +60,26 @@ struct AdvertisingReportTests {
         #expect(error == nil)
     }
 
-    @Test("a malformed report ends the walk with an error and keeps those before it")
+    @Test("a malformed report throws after the reports before it were returned")
     func malformedReport() throws {
-        // The second report's data is longer than the event.
+        // The second report's data exceeds the event.
         let tooLong = hex("04 3e 1b 02 02 00 01 563412e598c0 03 020106 c4 04 01 563412e598c0 20 0109 c5")
         var result = try walk(tooLong)
         #expect(result.lines.count == 1)
         #expect(result.error != nil)
-        // The second report is of a kind that does not exist.
+        // The second report has a reserved event type.
         let reserved = hex("04 3e 1b 02 02 00 01 563412e598c0 03 020106 c4 05 01 563412e598c0 02 0109 c5")
         result = try walk(reserved)
         #expect(result.lines.count == 1)
         #expect(result.error == .reservedEventType)
-        // The event promises a second report and has none.
+        // The event announces a second report and has none.
         let missing = hex("04 3e 0f 02 02 00 01 563412e598c0 03 020106 c4")
         result = try walk(missing)
         #expect(result.lines.count == 1)
         #expect(result.error != nil)
     }
 
-    @Test("after the end of the walk there is nothing, after an error too")
+    @Test("iteration returns nil after its end, also after an error")
     func ended() throws {
         let packet = hex("04 3e 0f 02 02 00 01 563412e598c0 03 020106 c4")
         guard case .leMeta(.advertisingReports(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
@@ -94,7 +94,7 @@ struct AdvertisingReportTests {
         if try reports.next() != nil { Issue.record("a report after the end") }
     }
 
-    @Test("extended reports tell all they have (§7.7.65.13)")
+    @Test("extended reports have all fields (§7.7.65.13)")
     func extended() throws {
         let packet = hex("04 3e 1d 0d 01 0500 00 554433221100 01 02 0a f4 c4 5000 fe 563412e5984f 03 020106")
         guard case .leMeta(.advertisingReports(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
@@ -153,7 +153,7 @@ struct AdvertisingReportTests {
         }
     }
 
-    @Test("what a controller writes is what a host reads, in every layout")
+    @Test("a host decodes what a controller encodes, in every layout")
     func writing() throws {
         let data = hex("020106")
         var legacy = AdvertisingReportEvent(layout: .legacy)
@@ -191,7 +191,7 @@ struct AdvertisingReportTests {
         #expect(try walk(directed.packet).lines.count == 1)
     }
 
-    @Test("an event that is full says so and stays as it was")
+    @Test("an event without room refuses a report and is unchanged")
     func full() throws {
         let data = [UInt8](repeating: 0xFF, count: 100)
         var event = AdvertisingReportEvent(layout: .extended)

@@ -180,11 +180,11 @@ struct HCICommandTests {
         }
     }
 
-    @Test("a command cut short within a correct packet is refused, not invented")
+    @Test("a command truncated within a valid packet is refused")
     func shortParameters() {
         for vector in commandVectors where vector.packet.count > 4 {
             guard vector.command.opcode.group != 0x3F else { continue }
-            // The padding of legacy advertising data may be left out.
+            // The padding of legacy advertising data is optional.
             if [.leSetAdvertisingData, .leSetScanResponseData].contains(vector.command.opcode) { continue }
             var packet = Array(vector.packet.dropLast())
             packet[3] -= 1
@@ -202,7 +202,7 @@ struct HCICommandTests {
         }
     }
 
-    @Test("what does not fit is refused and leaves the writer as it was")
+    @Test("a command that does not fit is refused and leaves the writer unchanged")
     func tooLong() throws {
         let commands: [HCICommand] = [
             .leSetAdvertisingData([UInt8](repeating: 0, count: 32)),
@@ -224,7 +224,7 @@ struct HCICommandTests {
         #expect(small.bytes.isEmpty)
     }
 
-    @Test("the longest commands fit")
+    @Test("commands of maximum length fit")
     func longest() throws {
         let data = LEExtendedAdvertisingData(advertisingHandle: 0, data: [UInt8](repeating: 7, count: 251))
         let packet = try HCICommand.leSetExtendedAdvertisingData(data).packet()
@@ -232,15 +232,15 @@ struct HCICommandTests {
         #expect(try decode(packet) == .leSetExtendedAdvertisingData(data))
     }
 
-    @Test("values without a meaning show in encoding again")
+    @Test("reserved values are preserved in encoding")
     func meaninglessValues() throws {
-        // Enable = 2, and a PHY that nobody can scan on.
+        // Enable = 2, and a PHY without scanning.
         for packet in [hex("01 0a20 01 02"), hex("01 4120 08 00 00 03 01 6000 3000")] {
             #expect(try decode(packet).packet() != packet)
         }
     }
 
-    @Test("print themselves with name and parameters")
+    @Test("descriptions have the name and parameters")
     func description() {
         #expect("\(HCICommand.reset)" == "Reset")
         #expect(
@@ -254,7 +254,7 @@ struct HCICommandTests {
         for vector in commandVectors { #expect(!"\(vector.command)".isEmpty) }
     }
 
-    @Test("opcodes are made of group and command (§5.4.1)")
+    @Test("opcodes consist of group and command (§5.4.1)")
     func opcodes() {
         #expect(HCIOpcode(group: 8, command: 0x0042) == .leSetExtendedScanEnable)
         #expect(HCIOpcode.leSetExtendedScanEnable.group == 8)

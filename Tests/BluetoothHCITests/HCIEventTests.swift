@@ -3,7 +3,7 @@ import BluetoothHCI
 import TestSupport
 import Testing
 
-/// An event's packet with the text it prints.
+/// An event's packet with its description.
 struct EventVector: CustomTestStringConvertible, Sendable {
     var packet: [UInt8]
     var description: String
@@ -83,12 +83,12 @@ let eventVectors: [EventVector] = [
 
 @Suite("HCI events (Core Vol 4 Part E §7.7)")
 struct HCIEventTests {
-    @Test("decode and print themselves", arguments: eventVectors)
+    @Test("decode and describe themselves", arguments: eventVectors)
     func decoding(_ vector: EventVector) throws {
         #expect(try describe(vector.packet) == vector.description)
     }
 
-    @Test("encode to the bytes they came from", arguments: eventVectors)
+    @Test("encode to the bytes they were decoded from", arguments: eventVectors)
     func encoding(_ vector: EventVector) throws {
         let event = try HCIEvent(decoding: vector.packet.span.bytes)
         let packet = try event.packet()
@@ -115,7 +115,7 @@ struct HCIEventTests {
         }
     }
 
-    @Test("parameters appended by a later version are passed over")
+    @Test("parameters appended by later versions are ignored")
     func appendedParameters() throws {
         let packet = hex("04 05 06 00 4000 13 aabb")
         guard case .disconnectionComplete(let event) = try HCIEvent(decoding: packet.span.bytes) else {
@@ -133,7 +133,7 @@ struct HCIEventTests {
         }
     }
 
-    @Test("enhanced connections tell the private addresses that were used (§7.7.65.10)")
+    @Test("enhanced connections have the private addresses in use (§7.7.65.10)")
     func enhancedConnection() throws {
         let packet = hex("04 3e 1f 0a 00 4000 01 03 563412e598c0 000000000000 aabbccddee4f 1800 0000 2a00 01")
         guard case .leMeta(.enhancedConnectionComplete(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
@@ -146,7 +146,7 @@ struct HCIEventTests {
         #expect(event.peerResolvablePrivateAddress == BluetoothAddress("4F:EE:DD:CC:BB:AA", kind: .random))
     }
 
-    @Test("completed packets are counted for every connection")
+    @Test("completed packets have a count for every connection")
     func completedPackets() throws {
         let packet = try HCICompletedPackets.packet([(0x40, 3), (0x41, 1)])
         #expect(packet.hexadecimal == hex("04 13 09 02 4000 0300 4100 0100").hexadecimal)
@@ -155,7 +155,7 @@ struct HCIEventTests {
         }
     }
 
-    @Test("status codes print words and number, unknown ones too")
+    @Test("status codes have a name and a value, unnamed ones too")
     func statuses() {
         #expect("\(HCIStatus.connectionTimeout)" == "connection timeout (0x08)")
         #expect("\(HCIStatus(rawValue: 0xEE))" == "unknown status (0xEE)")
@@ -163,7 +163,7 @@ struct HCIEventTests {
     }
 }
 
-@Suite("Answers to HCI commands (Core Vol 4 Part E §7)")
+@Suite("Return parameters of HCI commands (Core Vol 4 Part E §7)")
 struct HCIReturnParametersTests {
     static let support = HCICommandSupport([.leSetExtendedScanParameters, .leSetExtendedScanEnable])
     static let supportBytes =
@@ -220,7 +220,7 @@ struct HCIReturnParametersTests {
         }
     }
 
-    @Test("an answer cut short is refused and none traps")
+    @Test("truncated return parameters are refused and none trap")
     func malformed() throws {
         for (_, answer, bytes) in Self.vectors {
             var short = Array(hex(bytes).dropLast())
@@ -251,7 +251,7 @@ struct HCIReturnParametersTests {
         #expect(LEFeatures.le2M.advertisingFamily == .legacy)
     }
 
-    @Test("bits outside the table are never set")
+    @Test("bits outside the mask are ignored")
     func outside() {
         var support = HCICommandSupport()
         for bit in [

@@ -5,9 +5,9 @@ import Testing
 
 import BluetoothGATT
 
-/// What the owner of a bearer's core does, with a channel that does as it is told.
+/// The owner of a bearer's core, with a scripted channel.
 final class CoreFixture {
-    /// What the channel says to a packet.
+    /// The channel's result for a packet.
     enum Socket { case takes, isFull }
 
     var core: ATTBearerCore
@@ -15,14 +15,14 @@ final class CoreFixture {
     var channel = Socket.takes
     private var writer = ByteWriter(growingTo: 517)
     let endings = Endings()
-    /// What the core had done since it was last asked, one line a step.
+    /// The core's steps since the last query, one line each.
     private var steps: [String] = []
-    /// The packets that the channel took.
+    /// The packets that the channel accepted.
     private(set) var sent: [String] = []
-    /// What the program has to know or to answer.
+    /// The events for the program.
     private(set) var events: [GATTServerEvent] = []
 
-    /// A bearer with the services of ``ServerFixture``, whose battery level can be indicated as well.
+    /// A bearer with the services of ``ServerFixture``, whose battery level can also be indicated.
     init(isEnhanced: Bool = false, waitingLimit: Int = 1024) throws {
         var services = ServerFixture.services
         services[1].characteristics[0].properties.insert(.indicate)
@@ -30,7 +30,7 @@ final class CoreFixture {
         core = ATTBearerCore(server: GATTServer(), isEnhanced: isEnhanced, waitingLimit: waitingLimit)
     }
 
-    /// Does what is to be done; says what that was.
+    /// Performs all steps; returns their descriptions.
     @discardableResult
     func run() -> [String] {
         while let step = core.next(into: &writer) {
@@ -64,7 +64,7 @@ final class CoreFixture {
         }
     }
 
-    /// Receives a packet; says what the core had done.
+    /// Receives a packet; returns the descriptions of the core's steps.
     @discardableResult
     func receive(_ text: String) -> [String] {
         let bytes = hex(text)
@@ -81,7 +81,7 @@ final class CoreFixture {
         return run()
     }
 
-    /// Sends a command at once, if it may go out.
+    /// Sends a command ahead of the queue, if possible.
     func command(_ value: [UInt8]) -> Bool {
         guard core.encodeCommand(value.span.bytes, to: 3, into: &writer) else { return false }
         send()
@@ -116,19 +116,19 @@ final class CoreFixture {
         return message
     }
 
-    /// Answers the read that waits for the program.
+    /// Answers the pending read.
     func answer(_ value: [UInt8]) {
         guard case .readRequested(let request)? = events.first else { return }
         events = core.answer(.read(request, .success(value)), database: &database)
     }
 
-    /// Accepts the write that waits for the program.
+    /// Accepts the pending write.
     func accept() {
         guard case .writeRequested(let request)? = events.first else { return }
         events = core.answer(.write(request, .success(())), database: &database)
     }
 
-    /// The attributes of the program have changed.
+    /// Reports a change of local attributes.
     func change(_ start: AttributeHandle, _ end: AttributeHandle) {
         core.databaseChanged(
             in: AttributeHandleRange(start: start, end: end), database, serviceChanged: 0xFFFE)

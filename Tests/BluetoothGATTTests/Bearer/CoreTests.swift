@@ -7,7 +7,7 @@ import BluetoothGATT
 
 /// The rules of a bearer, as tables of packets.
 @Suite struct ATTBearerCoreTests {
-    @Test("a request, its answer, and its time limit")
+    @Test("a request, its response, and its timer")
     func request() throws {
         let bearer = try CoreFixture()
         bearer.read(0x0003, "A")
@@ -18,7 +18,7 @@ import BluetoothGATT
         #expect(bearer.endings.list == ["A: value 01", "B: refused 0A"])
     }
 
-    @Test("values go to the owner, indications are confirmed")
+    @Test("values go to the owner, and indications are confirmed")
     func values() throws {
         let bearer = try CoreFixture()
         #expect(bearer.receive("1B 0300 01") == ["\(ATTOpcode.handleValueNotification)"])
@@ -28,7 +28,7 @@ import BluetoothGATT
         #expect(bearer.receive("") == [])
     }
 
-    @Test("our values go out when the peer's client has subscribed to them, and fail otherwise")
+    @Test("local values are sent to a subscribed client, and fail otherwise")
     func updates() throws {
         let bearer = try CoreFixture()
         bearer.notify("01")
@@ -45,7 +45,7 @@ import BluetoothGATT
         #expect(bearer.endings.list.suffix(3) == ["N: sent", "I: confirmed", "J: confirmed"])
     }
 
-    @Test("an exchanged ATT_MTU is in force once our response is sent, and an enhanced bearer exchanges none")
+    @Test("a new ATT_MTU is in force once the response is sent, and an enhanced bearer refuses the exchange")
     func exchange() throws {
         let bearer = try CoreFixture()
         bearer.channel = .isFull
@@ -60,7 +60,7 @@ import BluetoothGATT
         #expect(enhanced.core.mtu == 23)
     }
 
-    @Test("a request that comes before the answer to the last is reported and not answered")
+    @Test("a request before the response to the last one is reported and has no response")
     func outOfTurn() throws {
         let bearer = try CoreFixture()
         bearer.channel = .isFull
@@ -77,7 +77,7 @@ import BluetoothGATT
         #expect(bearer.run() == ["010A40000E"])
     }
 
-    @Test("the program answers reads and writes, at its own time")
+    @Test("the program answers reads and writes in its own time")
     func program() throws {
         let bearer = try CoreFixture()
         #expect(bearer.receive("0A 4000") == [])
@@ -90,7 +90,7 @@ import BluetoothGATT
         #expect(bearer.run() == ["13"])
     }
 
-    @Test("Service Changed is indicated before values, once for all changes that wait, and the client is aware then")
+    @Test("one Service Changed indication covers all pending changes and precedes values")
     func serviceChanged() throws {
         let bearer = try CoreFixture()
         bearer.change(1, 3)
@@ -117,7 +117,7 @@ import BluetoothGATT
         #expect(!bearer.core.server.client.isChangeAware, "not of the last change")
     }
 
-    @Test("nothing begins while quiesced; quiet is reported once nothing is in flight")
+    @Test("no transaction begins while quiesced, and quiet follows when none is outstanding")
     func quiescing() throws {
         let bearer = try CoreFixture()
         bearer.receive("12 0700 0300")
@@ -140,7 +140,7 @@ import BluetoothGATT
         #expect(bearer.run() == ["quiet"])
     }
 
-    @Test("what cannot be sent waits until the channel is writable")
+    @Test("unsent PDUs wait until the channel is writable")
     func full() throws {
         let bearer = try CoreFixture()
         bearer.channel = .isFull
@@ -157,10 +157,10 @@ import BluetoothGATT
         #expect(held.receive("0A 0600") == ["full", "reading off", "quiet"], "an answer is sent all the same")
     }
 
-    @Test("a wrong answer and a late one close the bearer, and everything that waits has failed")
+    @Test("a wrong response and a timeout close the bearer, and all waiting operations fail")
     func failures() throws {
         let bearer = try CoreFixture()
-        #expect(bearer.receive("0B 01") == [], "a stray answer hurts nobody")
+        #expect(bearer.receive("0B 01") == [], "a stray response has no effect")
         bearer.read(0x0003, "A")
         bearer.read(0x0005, "B")
         bearer.run()
@@ -180,7 +180,7 @@ import BluetoothGATT
         #expect(late.endings.list.last == "D: closed")
     }
 
-    @Test("what the two sides owe each other at the end")
+    @Test("the outstanding transactions of both sides at the end")
     func outstanding() throws {
         let bearer = try CoreFixture()
         #expect(bearer.core.outstanding.isEmpty)

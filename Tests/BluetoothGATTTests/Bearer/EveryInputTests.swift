@@ -5,11 +5,11 @@ import Testing
 
 import BluetoothGATT
 
-/// Every input of a bearer's core in every state of its channel, with something and with nothing under way.
+/// Every input of a bearer's core in every state of its channel, with and without outstanding transactions.
 @Suite struct EveryInputTests {
     enum State: CaseIterable { case ready, full, ended, closed }
 
-    /// What is under way when the state begins.
+    /// The transactions at the beginning of the state.
     enum Work: CaseIterable { case nothing, ours, peers, quiesced }
 
     enum Input: CaseIterable {
@@ -18,7 +18,7 @@ import BluetoothGATT
         case programAnswer, giveUp, serviceChanged, quiesce, resume, late, close
     }
 
-    @Test("the state that follows, one ending for each operation, and silence after the end", arguments: State.allCases)
+    @Test("the following state, one end for each operation, and no step after the end", arguments: State.allCases)
     func everyInput(state: State) throws {
         for work in Work.allCases {
             for input in Input.allCases {
@@ -57,7 +57,7 @@ import BluetoothGATT
         return fixture
     }
 
-    /// Calls that wait, whatever happens; each says how it has ended.
+    /// Submits one operation of each kind; each closure returns how it ended.
     private func submissions(to fixture: CoreFixture) -> [() -> String?] {
         fixture.channel = .isFull
         let command = fixture.submitCommand("02", "waiting")
@@ -80,11 +80,12 @@ import BluetoothGATT
     private func expected(
         _ input: Input, in state: State, _ work: Work, _ before: ATTBearerCore.SendState
     ) -> ATTBearerCore.SendState {
-        // Nothing follows the end.
+        // The end is final.
         if state == .ended || state == .closed { return .ended }
         switch input {
         case .channelEnded, .late, .close: return .ended
-        // Only with a request in flight is an answer a wrong one. Where the channel takes packets, one of those is sent.
+        // A response is wrong only while a request is outstanding. When the channel accepts packets, one of the new
+        // ones is sent.
         case .wrongAnswer where work == .ours || (state == .ready && work != .quiesced): return .ended
         case .writable: return .ready
         case .full where state == .ready: return .full

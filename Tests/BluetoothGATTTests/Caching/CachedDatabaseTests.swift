@@ -6,7 +6,7 @@ import Testing
 
 import BluetoothGATT
 
-/// What is kept of a database is what it was, or nothing.
+/// A cached database is either decoded unchanged or refused.
 @Suite struct CachedDatabaseTests {
     private static let key = AttributeCacheKey(
         adapter: BluetoothAddress(0x0011_2233_4455, kind: .public),
@@ -38,7 +38,7 @@ import BluetoothGATT
             DatabaseProblem(.unexpectedHandle, .primaryService, at: 0xFFFF),
         ], hash: DatabaseHash([UInt8](1...16)), isFollowed: true)
 
-    @Test func whatIsKeptComesBack() throws {
+    @Test func encodingAndDecodingAreInverse() throws {
         let bytes = try #require(Self.database.encoded(for: Self.key))
         #expect(try CachedDatabase(decoding: bytes, for: Self.key) == Self.database)
         let least = CachedDatabase(services: [], hash: nil)
@@ -47,7 +47,7 @@ import BluetoothGATT
         #expect(few.count == 8 + 2 + 14 + 16)
     }
 
-    @Test("every truncation and every flipped bit is told from the whole")
+    @Test("every truncation and every flipped bit is detected")
     func damage() throws {
         let bytes = try #require(Self.database.encoded(for: Self.key))
         for count in 0..<bytes.count {
@@ -65,7 +65,7 @@ import BluetoothGATT
         #expect(throws: CachedDatabaseError.damaged) { try CachedDatabase(decoding: bytes + [0], for: Self.key) }
     }
 
-    /// The checksum is no secret, so what it is right for is read with the same care.
+    /// The checksum is public, so bytes with a correct checksum are decoded with the same care.
     @Test func aRightChecksumOverWrongBytesDoesNoHarm() throws {
         let bytes = try #require(Self.database.encoded(for: Self.key)).dropLast(16)
         for index in bytes.indices.dropFirst(10) {
@@ -80,7 +80,7 @@ import BluetoothGATT
         }
     }
 
-    @Test func aLaterFormatAndAnotherDeviceAreSaid() throws {
+    @Test func aLaterFormatAndAnotherDeviceAreRefused() throws {
         var bytes = Array(try #require(Self.database.encoded(for: Self.key)).dropLast(16))
         var other = Self.key
         other.peer = BluetoothAddress(other.peer.value, kind: .public)
@@ -92,14 +92,14 @@ import BluetoothGATT
         #expect(throws: CachedDatabaseError.unknownVersion(2)) { try CachedDatabase(decoding: bytes, for: Self.key) }
     }
 
-    @Test func fieldsOfALaterProgramArePassedOver() throws {
+    @Test func unknownFieldsAreSkipped() throws {
         var bytes = Array(try #require(Self.database.encoded(for: Self.key)).dropLast(16))
         bytes += [0x77, 3, 0, 1, 2, 3]
         bytes += RecordFormat.checksum(of: bytes)
         #expect(try CachedDatabase(decoding: bytes, for: Self.key) == Self.database)
     }
 
-    @Test func theHashOfADiscoveredDatabaseIsTheServers() throws {
+    @Test func theHashOfADiscoveredDatabaseEqualsTheServers() throws {
         var server = try AttributeDatabase(DatabaseHashTests.services)
         #expect(DatabaseHash(of: try Self.discover(&server)) != server.hash, "extended properties are not discovered")
         let plain = DatabaseHashTests.services.filter { $0.uuid != 0x1808 && $0.uuid != 0x180F }
@@ -110,7 +110,7 @@ import BluetoothGATT
             ])
         let found = try Self.discover(&server)
         #expect(DatabaseHash(of: found) == server.hash)
-        // Zephyr, NimBLE, Android and Bumble send the one, BlueZ the other.
+        // Zephyr, NimBLE, Android and Bumble send the first order, BlueZ the second.
         for bytes in [server.hash.bytes, server.hash.bytes.reversed()] {
             #expect(DatabaseHash(bytes)?.isHash(of: found) == true)
             #expect(DatabaseHash(bytes)?.isHash(of: Array(found.dropLast())) == false)
@@ -118,7 +118,7 @@ import BluetoothGATT
         #expect(DatabaseHash(server.hash.bytes.dropLast() + [0x5A])?.isHash(of: found) == false)
     }
 
-    /// What our own client finds out about our own server.
+    /// The services that this package's client discovers on its server.
     private static func discover(_ database: inout AttributeDatabase) throws -> [RemoteService] {
         var server = GATTServer()
         var discovery = DatabaseDiscovery()
@@ -138,7 +138,7 @@ import BluetoothGATT
     }
 
     @Test(
-        "the hash is read wherever it is",
+        "the hash is read without its handle",
         arguments: [
             ("0912080000112233445566778899AABBCCDDEEFF", "FFEEDDCCBBAA99887766554433221100"),
             ("010801000A", "none"), ("0108010002", "none"), ("09040800AABB", "violation"), ("0B00", "violation"),

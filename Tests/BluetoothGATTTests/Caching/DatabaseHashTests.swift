@@ -5,9 +5,9 @@ import Testing
 
 import BluetoothGATT
 
-/// Checksums against a database hash that other hosts agree on.
+/// Database hashes against a vector that other hosts agree on.
 @Suite struct DatabaseHashTests {
-    /// The database of the vector, as a program would write it down.
+    /// The description of the vector's database.
     static let services: [GATTService] = [
         GATTService(
             0x1800,
@@ -37,19 +37,19 @@ import BluetoothGATT
             ])
     ]
 
-    @Test func theHashOfADatabaseIsWhatOthersMakeOfIt() throws {
+    @Test func theHashMatchesTheVectorOfOtherHosts() throws {
         let database = try AttributeDatabase(Self.services)
         #expect(database.attributes.count == 0x16)
         #expect(database.hash.description == "F1CA2D48ECF58BAC8A8830BBB9FBA990")
         #expect(database.attribute(at: 0x000D)?.type == .databaseHash)
         #expect(database.attribute(at: 0x000D)?.storedValue == database.hash.bytes)
         #expect(DatabaseHash(database.hash.bytes) == database.hash)
-        // A number of 128 bits, as any in a value: Core Vol 3 Part G §2.4, GATT/SR/GAS/BV-02-C.
+        // A 128-bit number, little-endian as in all values: Core Vol 3 Part G §2.4, GATT/SR/GAS/BV-02-C.
         #expect(database.hash.bytes == hex("90A9FBB9BB30888AAC8BF5EC482DCAF1"))
         #expect(DatabaseHash([1, 2, 3]) == nil)
     }
 
-    @Test func valuesDoNotCountAndStructureDoes() throws {
+    @Test func theHashCoversTheStructureAndNotTheValues() throws {
         var database = try AttributeDatabase(Self.services)
         let before = database.hash
         try database.setValue([0x42, 0x43], of: 0x0003)
@@ -62,7 +62,7 @@ import BluetoothGATT
         #expect(database.attribute(at: 0x000D)?.storedValue == before.bytes)
     }
 
-    @Test func handlesAreNotUsedAgain() throws {
+    @Test func handlesAreNotReused() throws {
         var database = try AttributeDatabase([GATTService(0x1800)])
         let service = GATTService(
             0xFFF0, characteristics: [GATTCharacteristic(0xFFF1, properties: .read, value: .stored([1]))])
@@ -77,7 +77,7 @@ import BluetoothGATT
         #expect(try database.append([]) == nil)
     }
 
-    @Test func handlesThatAreGoneAreUsedWhenThereAreNoOthers() throws {
+    @Test func handlesAreReusedWhenNoOthersAreLeft() throws {
         var database = try AttributeDatabase([GATTService(0x1800)])
         let last = try #require(try database.append([GATTService(0xFFF0, handle: 0xFFFF)]))
         let between = try database.append([GATTService(0xFFF1, endHandle: 0xFFFE)])

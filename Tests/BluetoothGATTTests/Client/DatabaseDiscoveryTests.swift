@@ -3,14 +3,14 @@ import BluetoothGATT
 import Testing
 
 @Suite struct DatabaseDiscoveryTests {
-    /// Core Vol 3 Part G §4.4.1, §4.6.1 and §4.7.1 in one go.
+    /// Core Vol 3 Part G §4.4.1, §4.6.1 and §4.7.1 combined.
     static let transcripts: [Transcript] = [
         Transcript("an empty database", DatabaseDiscovery(), ["10 0100 FFFF 0028": "01 10 0100 0A"], ""),
         Transcript(
             "services with no room for a characteristic are not searched", DatabaseDiscovery(),
             [
                 "10 0100 FFFF 0028": "11 06 0100 0100 0018 0200 0300 0118 FFFF FFFF 0F18",
-                // It may have an include.
+                // This gap may contain an include.
                 "08 0300 0300 0228": "01 08 0300 0A",
             ], "1800 0001-0001; 1801 0002-0003; 180F FFFF-FFFF"),
         Transcript(
@@ -125,7 +125,7 @@ import Testing
             ["10 0100 FFFF 0028": "11 06 0100 FFFF 0018", "08 0100 FFFF 0328": "11 06 0100 FFFF 0018"], "violation"),
     ]
 
-    /// Core Vol 3 Part G §4.5.1 within the discovery of everything.
+    /// Core Vol 3 Part G §4.5.1 within a complete discovery.
     static let includes: [Transcript] = [
         Transcript(
             "an include of a primary service takes one request, as its UUID is known", mtu: 247, DatabaseDiscovery(),
@@ -143,7 +143,7 @@ import Testing
                 "10 0100 FFFF 0028": "11 06 0100 0400 0018", "10 0500 FFFF 0028": "11 14 0500 FFFF \(longUUID)",
                 "08 0100 FFFF 0328": "09 07 0300 02 0400 002A 0600 02 0700 192A",
                 "08 0700 FFFF 0328": "01 08 0700 0A",
-                // The include has another end than the service itself says, which counts.
+                // The include has another end handle than the service declaration, whose end applies.
                 "08 0200 0200 0228": "09 06 0200 0500 0700",
                 "04 0800 FFFF": "01 04 0800 0A",
             ],
@@ -156,7 +156,7 @@ import Testing
             [
                 "10 0100 FFFF 0028": "11 06 0100 0500 0018 1000 1200 0118 2000 FFFF 0F18",
                 "08 0100 FFFF 0328": "09 07 0400 02 0500 002A 1100 02 1200 052A 2300 02 FFFF 192A",
-                // The value does not follow at once, so that it may be wrong.
+                // The value does not follow its declaration directly, so that its handle may be wrong.
                 "08 2400 FFFF 0328": "01 08 2400 0A",
                 "08 0200 2200 0228": "09 08 0200 1000 1200 0118",
                 "08 0300 2200 0228": "09 08 2200 1000 1200 0118",
@@ -183,7 +183,7 @@ import Testing
                 "08 1000 2200 0328": "09 07 1300 02 1400 002A 1900 02 1A00 342A 2100 02 2200 192A",
                 "08 1100 1200 0228": "09 08 1100 1800 1A00 3412", "08 1200 1200 0228": "09 08 1200 3000 3300 3512",
                 "08 2300 3300 0328": "09 07 3200 02 3300 352A",
-                // The one between has been searched already; the one behind has room for an include.
+                // The service in between has been searched already; the one after it has room for an include.
                 "08 3100 3100 0228": "09 06 3100 0100 0300", "0A 0100": "0B \(longUUID)",
                 "08 0100 0F00 0328": "09 07 0200 10 0300 362A", "08 0300 0F00 0328": "01 08 0300 0A",
             ],
@@ -214,7 +214,7 @@ import Testing
                 "10 0100 FFFF 0028": "11 06 0200 0900 0018 2000 2200 0F18",
                 "10 2300 FFFF 0028": "01 10 2300 0A",
                 "08 0200 2200 0328": "09 07 0800 02 0900 002A 2100 02 2200 192A",
-                // Into a service, around one, around the end of a secondary one, and in no service at all.
+                // Into a service, around one, around the end of a secondary one, and outside all services.
                 "08 0300 0700 0228":
                     "09 08 0300 0400 0600 3412 0400 1F00 2400 3412 0500 1000 1200 3512 0600 1200 1300 3612",
                 "08 0700 0700 0228": "01 08 0700 0A", "08 1100 1200 0228": "01 08 1100 0A",
@@ -241,14 +241,14 @@ import Testing
             "1800 FFFE-FFFF !invalidRange 2802@FFFF/0005-0004 1800"),
     ]
 
-    /// A heart rate sensor and what firmware gets wrong: one declaration cannot be true, everything else is there.
+    /// A heart rate sensor with frequent firmware defects: one declaration is invalid, and everything else is found.
     static let problems: [Transcript] = [
         Transcript(
             "a value at no handle", mtu: 247, DatabaseDiscovery(),
             [
                 "10 0100 FFFF 0028": "11 06 0100 0300 0018 0400 0800 0D18", "10 0900 FFFF 0028": "01 10 0900 0A",
                 "08 0100 0800 0328": "09 07 0200 02 0300 002A 0500 02 0000 372A 0700 02 0800 382A",
-                // The place of the one that is left out may be an include's.
+                // The place of the declaration left out may be an include's.
                 "08 0500 0600 0228": "01 08 0500 0A",
             ],
             "1800 0001-0003 2A00@0002/0003-0003[read]; 180D 0004-0008 2A38@0007/0008-0008[read] "
@@ -315,7 +315,7 @@ import Testing
             "180D 0004-0008 2A38@0007/0008-0008[read] !malformedValue 2800@0001/0001-0003 !malformedValue 2803@0005"),
     ]
 
-    /// With fewer requests than it takes: what has been found is there, and it is said.
+    /// With too few requests the results so far are returned, with a problem.
     static let limits: [Transcript] = [
         Transcript(
             "among the services", DatabaseDiscovery(requestLimit: 1), ["10 0100 FFFF 0028": "11 06 0100 0300 0018"],

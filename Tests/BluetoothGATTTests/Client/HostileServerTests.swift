@@ -6,10 +6,10 @@ import Testing
 
 import BluetoothGATT
 
-/// Whatever a server answers, a procedure does not trap, and it ends.
+/// Whatever a server responds, a procedure does not trap, and it ends.
 ///
-/// The proof of the end is that no request comes twice: discovery asks for each kind of attribute from each handle once,
-/// a read and a long write go on from each handle and offset once. There are seven kinds and 65 536 handles at most.
+/// It ends because no request is sent twice: discovery requests each type of attribute once from each handle, and a
+/// read or a long write continues once from each handle and offset. There are seven types and at most 65,536 handles.
 @Suite struct HostileServerTests {
     static let transcripts: [Transcript] =
         ServiceDiscoveryTests.all + ServiceDiscoveryTests.byUUID + CharacteristicDiscoveryTests.characteristics
@@ -19,7 +19,7 @@ import BluetoothGATT
         + SeveralValueTests.byUUID + SeveralValueTests.variable + SeveralValueTests.fixed
         + SeveralValueTests.reliableWrites
 
-    /// Where a procedure is that sends a request, and what it asks there.
+    /// The request of a procedure and its position.
     struct Place: Hashable {
         var kind: UInt8
         var handle: UInt16 = 0
@@ -40,14 +40,14 @@ import BluetoothGATT
             case .writeRequest(let attribute, _): handle = attribute.rawValue
             case .prepareWriteRequest(let attribute, let from, _): (handle, offset) = (attribute.rawValue, from)
             case .executeWriteRequest(let flags): handle = UInt16(flags.rawValue)
-            // What is left becomes less.
+            // The rest of the list shrinks.
             case .readMultipleRequest(let handles): (handle, offset) = Self.left(handles)
             case .readMultipleVariableRequest(let handles): (handle, offset) = Self.left(handles)
             default: throw UnexpectedRequest(bytes: request)
             }
         }
 
-        /// The first handle of a list, and how many there are.
+        /// The first handle of a list, and the number of its handles.
         private static func left(_ handles: borrowing ATTHandleList) -> (UInt16, UInt16) {
             var handles = copy handles
             let count = UInt16(handles.count)
@@ -57,7 +57,7 @@ import BluetoothGATT
 
     struct UnexpectedRequest: Error { var bytes: [UInt8] }
 
-    /// Answers every request with what `answer` makes of it until the procedure ends; returns how many it took.
+    /// Responds to every request with `answer` until the procedure ends; returns the number of requests.
     @discardableResult
     static func drive(
         _ conversation: Conversation, limit: Int = 7 << 16, _ answer: (_ request: [UInt8]) -> [UInt8]
@@ -76,22 +76,23 @@ import BluetoothGATT
         return count
     }
 
-    /// Every truncation and every single-byte change; of the bytes of a long value, which nobody looks at, only some.
+    /// Every truncation and every single-byte change; only some of the bytes of a long value, which are not
+    /// interpreted.
     private static func wrongForms(of answer: [UInt8]) -> [[UInt8]] {
         guard answer.count > 64 else { return mutations(of: answer) }
         return (0..<answer.count).map { Array(answer.prefix($0)) }
             + mutations(of: Array(answer.prefix(8))).filter { $0.count == 8 }.map { $0 + answer.dropFirst(8) }
     }
 
-    @Test("every truncation and every single-byte change of every answer is survived", arguments: transcripts)
+    @Test("no truncation and no single-byte change of a response does harm", arguments: transcripts)
     func mutatedAnswers(_ transcript: Transcript) throws {
         var conversation = Conversation(transcript.procedure, mtu: transcript.mtu)
-        // Of long exchanges of the same kind the first and the last are enough.
+        // In long exchanges the first and the last requests suffice, since the others are alike.
         let interesting = Set(transcript.exchanges.indices.prefix(2) + transcript.exchanges.indices.suffix(2))
         for (index, exchange) in transcript.exchanges.enumerated() {
             let answer = hex(exchange.answer)
             if interesting.contains(index) {
-                // A server that gives the same wrong answer for ever.
+                // A server that repeats the same wrong response.
                 for mutation in Self.wrongForms(of: answer) { try Self.drive(conversation) { _ in mutation } }
             }
             conversation.answer(answer)
@@ -99,9 +100,9 @@ import BluetoothGATT
         #expect(conversation.ending == transcript.ending)
     }
 
-    @Test("one wrong answer among the right ones is survived", arguments: transcripts)
+    @Test("one wrong response among correct ones does no harm", arguments: transcripts)
     func oneWrongAnswer(_ transcript: Transcript) throws {
-        // What the server knows of the requests it expects; of others it knows nothing.
+        // The server's response to each expected request; it has none to others.
         let answers = Dictionary(
             transcript.exchanges.map { (hex($0.request), hex($0.answer)) }, uniquingKeysWith: { first, _ in first })
         var conversation = Conversation(transcript.procedure, mtu: transcript.mtu)
@@ -117,7 +118,7 @@ import BluetoothGATT
         conversation.answer(hex(exchange.answer))
     }
 
-    @Test("any answer out of the blue is survived", .seeded, arguments: SeededGenerator.seeds(40))
+    @Test("an unexpected response does no harm", .seeded, arguments: SeededGenerator.seeds(40))
     func randomAnswers(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         for transcript in Self.transcripts {
@@ -126,7 +127,7 @@ import BluetoothGATT
         }
     }
 
-    /// An answer of the right kind with handles not far from those asked for, and sometimes something else.
+    /// A response of the right kind with handles near the requested ones, and sometimes another one.
     private static func plausibleAnswer(to request: [UInt8], _ generator: inout SeededGenerator) -> [UInt8] {
         guard let opcode = request.first, !generator.oneIn(40) else {
             return (0..<Int.random(in: 0...23, using: &generator)).map { _ in .random(in: 0...255, using: &generator) }
@@ -171,24 +172,23 @@ import BluetoothGATT
     }
 }
 
-/// Servers that answer by the book and as slowly as they can: every procedure ends after as many requests as there
-/// are handles or bytes.
+/// Servers with valid and minimal responses: every procedure ends after at most one request for each handle or byte.
 @Suite struct SlowServerTests {
-    /// The bytes of the handle `offset` above the one that `request` asks from.
+    /// The bytes of the handle `offset` above the first requested one.
     private static func handle(_ request: [UInt8], _ offset: UInt16 = 0) -> [UInt8] {
         let handle = (UInt16(request[1]) | UInt16(request[2]) << 8) &+ offset
         return [UInt8(truncatingIfNeeded: handle), UInt8(truncatingIfNeeded: handle >> 8)]
     }
 
-    /// One service, characteristic or descriptor an answer, each as small as can be.
+    /// One service, characteristic or descriptor in each response, each as small as possible.
     private static func answer(_ request: [UInt8]) -> [UInt8] {
         switch request[0] {
         case 0x04: [0x05, 0x01] + handle(request) + [0x01, 0x29]
         case 0x06: [0x07] + handle(request) + handle(request)
-        // A service of 128 bits at the same handle, which cannot be read.
+        // A 128-bit service at the same handle, which cannot be read.
         case 0x08 where request.suffix(2) == [0x02, 0x28]:
             [0x09, 0x06] + handle(request) + handle(request) + handle(request)
-        // A declaration at every odd handle, and its value at the next.
+        // A declaration at every odd handle, with its value at the next.
         case 0x08 where request[1] & 1 == 0:
             [0x09, 0x07] + handle(request, 1) + [0x02] + handle(request, 2) + [0x00, 0x2A]
         case 0x08: [0x09, 0x07] + handle(request) + [0x02] + handle(request, 1) + [0x00, 0x2A]
@@ -200,7 +200,7 @@ import BluetoothGATT
     static let discoveries: [(procedure: any ClientProcedure, requests: Int)] = [
         (ServiceDiscovery(), 65_535), (ServiceDiscoveryByUUID(uuid: 0x1800), 65_535),
         (CharacteristicDiscovery(in: .all), 32_767), (DescriptorDiscovery(in: .all), 65_535),
-        // Every service is asked for its UUID.
+        // Each service takes one request for its UUID.
         (IncludedServiceDiscovery(in: .all), 2 * 65_535),
         // No service has room for a characteristic.
         (DatabaseDiscovery(requestLimit: .max), 65_535),
@@ -212,14 +212,14 @@ import BluetoothGATT
         #expect(try HostileServerTests.drive(conversation) { Self.answer($0) } == requests)
     }
 
-    @Test("a database of one service that is full of characteristics, and of one that is full of descriptors")
+    @Test("a database of one service full of characteristics, and of one full of descriptors")
     func fullDatabase() throws {
         let characteristics = Conversation(DatabaseDiscovery(requestLimit: .max), mtu: 23)
         let count = try HostileServerTests.drive(characteristics) { request in
             request[0] == 0x10 ? hex("11 06 0100 FFFF 0018") : Self.answer(request)
         }
-        // The first is where the service is, which leaves room for an include; the last has one handle left for a
-        // descriptor.
+        // The first characteristic leaves room for an include after the service declaration; the last leaves one handle
+        // for a descriptor.
         #expect(count == 1 + 32_767 + 2 + 1)
 
         let descriptors = Conversation(DatabaseDiscovery(requestLimit: .max), mtu: 23)
@@ -239,7 +239,7 @@ import BluetoothGATT
         let count = try HostileServerTests.drive(conversation) { request in
             switch (request[0], request.last) {
             case (0x10, _): request[1] == 1 ? hex("11 06 0100 4000 0018") : hex("01 10 4100 0A")
-            // The first handle of a service has an include of the 64 handles that follow.
+            // The first handle of a service includes the 64 handles that follow.
             case (0x08, 0x28) where request.suffix(2) == [0x02, 0x28] && request[1] & 0x3F == 2:
                 [0x09, 0x08] + Self.handle(request) + Self.handle(request, 63) + Self.handle(request, 126) + [
                     0x34, 0x12,
@@ -247,13 +247,13 @@ import BluetoothGATT
             default: [0x01, request[0], 0, 0, 0x0A]
             }
         }
-        // Two for services; for each of 1023 services one for characteristics and two for includes, until one is of a
-        // service that cannot be.
+        // Two for services; for each of 1023 services one for characteristics and two for includes, until one includes
+        // an invalid range.
         #expect(count == 2 + 1023 * 3)
     }
 
-    /// Asks a server for a chain of secondary services of four handles, each of which includes the one above it or the
-    /// one below; returns how long that kept the processor, and what came of it.
+    /// Discovers a chain of secondary services of four handles, each of which includes the next or the previous one;
+    /// returns the processor time and the result.
     private static func chain(of count: Int, isAscending: Bool) throws -> (seconds: Double, database: RemoteDatabase) {
         let top = count * 4
         let primary = isAscending ? 1 : top + 1
@@ -285,30 +285,30 @@ import BluetoothGATT
         return Double(time.tv_sec) + Double(time.tv_nsec) / 1e9
     }
 
-    @Test("a chain of includes takes time in proportion to its length", arguments: [true, false])
+    @Test("a chain of includes takes time linear in its length", arguments: [true, false])
     func longChain(isAscending: Bool) throws {
         let short = try Self.chain(of: 2000, isAscending: isAscending)
         let long = try Self.chain(of: 16_000, isAscending: isAscending)
         #expect(long.database.count == (isAscending ? 16_000 : 16_001))
         #expect(long.database.problems.isEmpty)
         #expect(long.database.map(\.handles.start) == long.database.map(\.handles.start).sorted())
-        // Eight times as long; with the square of the length it would be 64.
+        // Eight times the length; quadratic time would be a factor of 64.
         #expect(long.seconds < 24 * short.seconds, "\(short.seconds) s, \(long.seconds) s")
     }
 
-    @Test("a discovery ends after so many requests, whatever the server has")
+    @Test("a discovery ends at its limit of requests, whatever the server has")
     func requestLimit() throws {
         let conversation = Conversation(DatabaseDiscovery(), mtu: 23)
         #expect(try HostileServerTests.drive(conversation) { Self.answer($0) } == DatabaseDiscovery.requestLimit)
     }
 
-    @Test("what cannot be true does not fill the memory", arguments: discoveries.map(\.procedure))
+    @Test("invalid entries do not fill the memory", arguments: discoveries.map(\.procedure))
     func problemLimit(_ procedure: any ClientProcedure) throws {
         #expect(try Self.problemCount(procedure) <= 1000)
     }
 
     private static func problemCount(_ procedure: some ClientProcedure) throws -> Int {
-        // One sound entry, then as many as the answer has room for that go back.
+        // One valid entry, then as many with descending handles as fit.
         func fill(_ answer: [UInt8], _ entry: [UInt8]) -> [UInt8] {
             answer + [[UInt8]](repeating: entry, count: (517 - answer.count) / entry.count).joined()
         }
@@ -318,7 +318,7 @@ import BluetoothGATT
             request.removeAll()
             try procedure.writeRequest(into: &request)
             let answer = Self.answer(request.bytes)
-            // What stands before the entries.
+            // The length of the header before the entries.
             let length = [0x09: 2, 0x11: 2, 0x05: 2, 0x07: 1][Int(answer[0])] ?? answer.count
             let long = fill(answer, Array(answer.dropFirst(length)))
             guard case .next = try procedure.receive(try ATTServerPDU(decoding: long.span.bytes)) else { break }

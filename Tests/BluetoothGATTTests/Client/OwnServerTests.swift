@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluetoothGATT
 
-/// What a client finds in `database`, read off its attributes: primary services, and secondary ones that are included.
+/// The expected discovery of `database`, from its attributes: primary services, and included secondary ones.
 func expectedTree(of database: AttributeDatabase) throws -> [RemoteService] {
     var services: [RemoteService] = []
     for (position, attribute) in database.attributes.enumerated() {
@@ -34,7 +34,7 @@ func expectedTree(of database: AttributeDatabase) throws -> [RemoteService] {
         default: break
         }
     }
-    // What can be reached from the primary services.
+    // The services reachable from the primary ones.
     var known = Set(services.filter(\.isPrimary).map(\.handles.start))
     var toVisit = services.filter(\.isPrimary)
     while let service = toVisit.popLast() {
@@ -61,9 +61,9 @@ private func expectedCharacteristic(
 }
 
 extension ServerFixture {
-    /// Has the server answer a procedure until it ends; counts the requests.
+    /// Lets the server respond until the procedure ends; counts the requests.
     ///
-    /// A value that is the program's is answered with `value`, and what is written to it is accepted.
+    /// Reads of dynamic values are answered with `value`, and writes to them are accepted.
     mutating func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, value: [UInt8] = []
     ) throws -> (output: Procedure.Output, requests: Int) {
@@ -88,7 +88,7 @@ extension ServerFixture {
         }
     }
 
-    /// How a procedure fails.
+    /// The failure of a procedure.
     mutating func failure(of procedure: some ClientProcedure) throws -> String {
         do {
             _ = try perform(procedure)
@@ -99,11 +99,11 @@ extension ServerFixture {
     }
 }
 
-/// Our client against our server, in memory.
+/// The client against the server, in memory.
 @Suite struct OwnServerTests {
-    /// Each request has one response.
+    /// The number of requests, each with one response.
     static let requestCounts: [(mtu: Int, requests: Int)] = [
-        // One service or characteristic an answer: 10 + 1 + 50.
+        // One service or characteristic in each response: 10 + 1 + 50.
         (23, 61),
         // 12 services or 11 characteristics: 1 + 1 + 5. These are the 14 PDUs of the design.
         (247, 7),
@@ -111,7 +111,7 @@ extension ServerFixture {
         (517, 5),
     ]
 
-    @Test("ten services of five characteristics are discovered in this many requests", arguments: requestCounts)
+    @Test("ten services of five characteristics are discovered with this number of requests", arguments: requestCounts)
     func requestCount(mtu: Int, requests: Int) throws {
         var fixture = try ServerFixture(ServerFixture.tenByFive, mtu: mtu)
         let discovery = try fixture.perform(DatabaseDiscovery())
@@ -235,7 +235,7 @@ extension ServerFixture {
         ),
     ]
 
-    @Test("what secondary services on both sides of the primary one include is discovered with all that is in it")
+    @Test("the secondary services on both sides of the including one are discovered with their contents")
     func includesBeyondIncludes() throws {
         func secondary(_ uuid: BluetoothUUID, _ value: BluetoothUUID, _ included: BluetoothUUID...) -> GATTService {
             GATTService(
@@ -255,7 +255,7 @@ extension ServerFixture {
                 == RemoteDatabase(services: expectedTree(of: fixture.database)))
     }
 
-    @Test("what a database was built from is discovered", arguments: databases, [23, 247])
+    @Test("the discovered database equals the description", arguments: databases, [23, 247])
     func discovery(_ database: (name: String, services: [GATTService], tree: String), mtu: Int) throws {
         var fixture = try ServerFixture(database.services, mtu: mtu)
         let discovered = try fixture.perform(DatabaseDiscovery()).output
@@ -263,14 +263,14 @@ extension ServerFixture {
         #expect(discovered == (try RemoteDatabase(services: expectedTree(of: fixture.database))))
     }
 
-    @Test("an included service costs the request for its include, and those for what does not follow from it")
+    @Test("an included service takes one request for its include, and those for what cannot be inferred from it")
     func secondaryService() throws {
         var fixture = try ServerFixture(Self.databases[6].services, mtu: 247)
-        // Services, no more services, characteristics; the include; the descriptor in the secondary service.
+        // Services, the end of services, characteristics; the include; the descriptor in the secondary service.
         #expect(try fixture.perform(DatabaseDiscovery()).requests == 5)
     }
 
-    @Test("any database is discovered, whole and in parts", .seeded, arguments: SeededGenerator.seeds(150))
+    @Test("any database is discovered, complete and in parts", .seeded, arguments: SeededGenerator.seeds(150))
     func randomDatabase(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let services = try RandomDatabase.make(&generator)
@@ -312,7 +312,7 @@ extension ServerFixture {
 
     static let lengths = [0, 1, 18, 19, 20, 21, 22, 23, 36, 43, 44, 45, 66, 245, 246, 247, 492, 511, 512]
 
-    /// A service with one value, stored (handle 3) or the program's (handle 5).
+    /// A service with one stored value (handle 3) and one dynamic value (handle 5).
     private func values(_ mtu: Int, _ value: [UInt8] = [], lengths: ClosedRange<Int> = 0...512) throws -> ServerFixture
     {
         try ServerFixture(
@@ -328,7 +328,7 @@ extension ServerFixture {
             ], mtu: mtu)
     }
 
-    @Test("a value of any length is read whole", arguments: lengths, [23, 247, 517])
+    @Test("a value of any length is read completely", arguments: lengths, [23, 247, 517])
     func read(count: Int, mtu: Int) throws {
         let value = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 3) }
         var fixture = try values(mtu, value)
@@ -336,7 +336,7 @@ extension ServerFixture {
         #expect(try fixture.perform(ValueRead(0x0005), value: value).output == value)
     }
 
-    @Test("a value of any length is written whole", arguments: lengths, [23, 247, 517])
+    @Test("a value of any length is written completely", arguments: lengths, [23, 247, 517])
     func write(count: Int, mtu: Int) throws {
         let value = (0..<count).map { UInt8(truncatingIfNeeded: $0 &* 5) }
         var fixture = try values(mtu, [9, 9])
@@ -349,7 +349,7 @@ extension ServerFixture {
         _ = try fixture.perform(ReliableWrite(value, to: 0x0005))
     }
 
-    @Test("512 bytes under the least ATT_MTU take 24 requests to read and 30 to write")
+    @Test("512 bytes at the minimum ATT_MTU take 24 requests to read and 30 to write")
     func longestValue() throws {
         let value = (0..<512).map { UInt8(truncatingIfNeeded: $0 / 3) }
         var fixture = try values(23)
@@ -359,7 +359,7 @@ extension ServerFixture {
         #expect(read.requests == 24)
     }
 
-    @Test("the ATT_MTU both sides agree on is the same on both")
+    @Test("both sides agree on the ATT_MTU")
     func mtu() throws {
         for (offer, agreed) in [(0, 23), (22, 23), (23, 23), (100, 100), (517, 517), (65535, 517)] {
             var fixture = try values(23)
@@ -368,7 +368,7 @@ extension ServerFixture {
         }
     }
 
-    @Test("a server's refusals come through")
+    @Test("a server's refusals are reported")
     func refusals() throws {
         var fixture = try values(23, [1, 2], lengths: 0...30)
         #expect(try fixture.failure(of: ValueRead(0x0007)) == "refused 02")
@@ -380,7 +380,7 @@ extension ServerFixture {
     }
 }
 
-/// Databases of all sorts, by seed.
+/// Databases of all kinds, generated from a seed.
 enum RandomDatabase {
     static func make(_ generator: inout SeededGenerator) throws -> [GATTService] {
         var services: [GATTService] = []
@@ -408,8 +408,7 @@ enum RandomDatabase {
         return services
     }
 
-    /// Descriptors that no property asks for: asked for by a property they would change places with their automatic
-    /// twins.
+    /// Descriptors that no property requires; required ones would be placed before the others.
     private static let descriptors: [BluetoothUUID] = [
         .characteristicUserDescription, .characteristicPresentationFormat, .characteristicAggregateFormat,
         0x290E, 0x1234_5678, "10000000-0000-0001-0000-00000000ABCD",
@@ -432,7 +431,7 @@ enum RandomDatabase {
         }
     }
 
-    /// Sometimes a handle a little behind all that are taken.
+    /// Occasionally a handle slightly above all used ones.
     private static func gap(
         behind services: [GATTService], _ generator: inout SeededGenerator
     ) throws -> AttributeHandle? {

@@ -2,7 +2,7 @@ import BluetoothATT
 import BluetoothGATT
 import Testing
 
-/// Two batteries, the second with two levels; a secondary service that the first includes.
+/// Two battery services, the second with two levels; a secondary service that the first includes.
 private let tree: [RemoteService] = [
     RemoteService(
         uuid: 0x180F, handles: AttributeHandleRange(start: 0x01, end: 0x05),
@@ -30,7 +30,7 @@ private let tree: [RemoteService] = [
 ]
 
 @Suite struct RemoteDatabaseLookupTests {
-    @Test("a UUID means the first, and all can be had")
+    @Test("a UUID selects the first match, and plural methods return all")
     func services() {
         #expect(tree.service(0x180F) == tree[0])
         #expect(tree.services(0x180F) == [tree[0], tree[1]])
@@ -39,7 +39,7 @@ private let tree: [RemoteService] = [
         #expect(tree.services(0x1800) == [])
     }
 
-    @Test("services of the same UUID are looked through one after the other")
+    @Test("all services with the same UUID are searched in order")
     func characteristics() {
         #expect(tree.characteristic(0x2A1A, in: 0x180F)?.valueHandle == 0x04)
         #expect(tree.characteristic(0x2A19, in: 0x180F)?.valueHandle == 0x08)
@@ -50,7 +50,7 @@ private let tree: [RemoteService] = [
         #expect(tree[0].characteristic(0x2A19) == nil)
     }
 
-    @Test("descriptors of the same UUID are told apart by their handles")
+    @Test("handles distinguish descriptors with the same UUID")
     func descriptors() {
         let level = tree[1].characteristics[1]
         #expect(level.descriptor(0x2904)?.handle == 0x0A)
@@ -58,7 +58,7 @@ private let tree: [RemoteService] = [
         #expect(level.descriptor(0x2902) == nil)
     }
 
-    @Test("a handle leads to its service and its characteristic")
+    @Test("a handle selects its service and its characteristic")
     func handles() {
         #expect(tree.service(containing: 0x08) == tree[1])
         #expect(tree.service(containing: 0x0C) == nil)
@@ -69,7 +69,7 @@ private let tree: [RemoteService] = [
         #expect(tree.characteristic(containing: 0x10) == nil)
     }
 
-    @Test("an include leads to the service it speaks of")
+    @Test("an include selects the service it refers to")
     func includes() {
         #expect(tree.service(tree[0].includedServices[0]) == tree[2])
     }

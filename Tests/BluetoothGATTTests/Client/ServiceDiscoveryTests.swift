@@ -1,7 +1,7 @@
 import BluetoothGATT
 import Testing
 
-/// 27ADC9CA-35EB-465A-9154-B8FF9076F3E8 and its two neighbours, as they are on the air.
+/// 27ADC9CA-35EB-465A-9154-B8FF9076F3E8 and its two neighbours in wire order.
 let longUUID = "E8F37690FFB854915A46EB35CAC9AD27"
 let longUUID2 = "E8F37690FFB854915A46EB35CBC9AD27"
 let longName = "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"
@@ -135,7 +135,7 @@ let longName2 = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
             "!malformedValue 2800@0001/0001-0004"),
         Transcript(
             "an answer of another kind", ServiceDiscovery(), ["10 0100 FFFF 0028": "07 0100 0400"], "violation"),
-        Transcript("a PDU nobody knows", ServiceDiscovery(), ["10 0100 FFFF 0028": "3F 0100"], "violation"),
+        Transcript("an unknown PDU", ServiceDiscovery(), ["10 0100 FFFF 0028": "3F 0100"], "violation"),
         Transcript("a request that does not fit", mtu: 6, ServiceDiscovery(), [:], "invalid"),
     ]
 

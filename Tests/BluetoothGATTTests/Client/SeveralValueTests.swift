@@ -25,7 +25,7 @@ import BluetoothGATT
             "a UUID of 128 bits", ValueReadByUUID("27ADC9CA-35EB-465A-9154-B8FF9076F3E8"),
             ["08 0100 FFFF \(longUUID)": "09 02 FFFF"], "FFFF="),
         Transcript(
-            "a value that fills the answer is read by itself", ValueReadByUUID(0x2A19),
+            "a value that fills the answer is read separately", ValueReadByUUID(0x2A19),
             [
                 "08 0100 FFFF 192A": "09 15 0300" + text(19), "08 0400 FFFF 192A": "01 08 0400 0A",
                 "0A 0300": "0B" + text(20),
@@ -75,7 +75,7 @@ import BluetoothGATT
     /// Read Multiple Variable Length Characteristic Values, Core Vol 3 Part G §4.8.5.
     static let variable: [Transcript] = [
         Transcript("none", MultipleValueRead([]), [:], "invalid"),
-        Transcript("one is read by itself", MultipleValueRead([3]), ["0A 0300": "0B 01"], "01"),
+        Transcript("a single value is read separately", MultipleValueRead([3]), ["0A 0300": "0B 01"], "01"),
         Transcript(
             "three in one answer", MultipleValueRead([3, 7, 5]),
             ["20 0300 0700 0500": "21 0100 01 0000 0200 0203"], "01 - 0203"),
@@ -86,7 +86,7 @@ import BluetoothGATT
                 "20 0500 0700": "21 0A00" + text(10) + "0300 010203",
             ], text(10) + " " + text(10) + " 010203"),
         Transcript(
-            "the last one is read by itself", MultipleValueRead([3, 5]),
+            "the last one is read separately", MultipleValueRead([3, 5]),
             ["20 0300 0500": "21 0A00" + text(10) + "0B00" + text(8), "0A 0500": "0B" + text(11)],
             text(10) + " " + text(11)),
         Transcript(
@@ -132,7 +132,7 @@ import BluetoothGATT
             ["20 0300 0500": "21 0A00" + text(10) + "0B00" + text(11), "0A 0300": "0B 01", "0A 0500": "0B 02"],
             "01 02, not supported"),
         Transcript(
-            "a server that is known not to know it", MultipleValueRead([3, 5], isSupported: false),
+            "a server without support", MultipleValueRead([3, 5], isSupported: false),
             ["0A 0300": "0B 01", "0A 0500": "0B 02"], "01 02, not supported"),
         Transcript(
             "the refusal of one is that of all", MultipleValueRead([3, 5]), ["20 0300 0500": "01 20 0500 02"],
@@ -162,7 +162,7 @@ import BluetoothGATT
                 "0A 0900": "0B 01020304",
             ], text(10) + " " + text(12) + " " + text(22) + " 01020304"),
         Transcript(
-            "one that fits into no answer is read by itself", MultipleValueRead([3, 5, 7], lengths: [30, 1, 1]),
+            "one that fits no response is read separately", MultipleValueRead([3, 5, 7], lengths: [30, 1, 1]),
             ["0A 0300": "0B" + text(22), "0C 0300 1600": "0D" + text(8), "0E 0500 0700": "0F 0102"],
             text(30) + " 01 02"),
         Transcript(
@@ -237,10 +237,10 @@ import BluetoothGATT
     @Test("values of known lengths are read together, Core Vol 3 Part G §4.8.4", arguments: fixed)
     func readFixed(_ transcript: Transcript) { transcript.check() }
 
-    @Test("several values are written all at once or not at all, Core Vol 3 Part G §4.9.5", arguments: reliableWrites)
+    @Test("several values are written together or not at all, Core Vol 3 Part G §4.9.5", arguments: reliableWrites)
     func writeReliably(_ transcript: Transcript) { transcript.check() }
 
-    // MARK: Our own server
+    // MARK: The package's server
 
     /// Ten values of these lengths at the handles 3, 5, 7 …
     private static func fixture(_ lengths: [Int], mtu: Int) throws -> (fixture: ServerFixture, values: [[UInt8]]) {
@@ -255,7 +255,7 @@ import BluetoothGATT
         (0..<count).map { AttributeHandle(UInt16(3 + 2 * $0)) }
     }
 
-    @Test("all ways to read bring the same values", .seeded, arguments: SeededGenerator.seeds(60))
+    @Test("all kinds of read return the same values", .seeded, arguments: SeededGenerator.seeds(60))
     func ways(seed: UInt64) throws {
         var generator = SeededGenerator(seed: seed)
         let mtu = [23, 24, 64, 185, 247, 517].randomElement(using: &generator) ?? 23
@@ -275,7 +275,7 @@ import BluetoothGATT
         #expect(byUUID == zip(handles, values).map { RemoteValue(handle: $0, value: $1) })
         var single = 0
         for handle in handles { single += try fixture.perform(ValueRead(handle)).requests }
-        // A length takes two bytes, so that a value may fit into an answer of its own only.
+        // A length takes two bytes, so that a value may fit only a response of its own.
         #expect(variable.requests <= single + lengths.count { $0 > mtu - 3 })
         #expect(fixed.requests <= single)
     }
@@ -284,7 +284,7 @@ import BluetoothGATT
         (23, 20, 20, 41), (247, 2, 2, 3), (517, 1, 1, 2),
     ]
 
-    @Test("twenty values of twenty bytes take this many requests", arguments: counts)
+    @Test("twenty values of twenty bytes take this number of requests", arguments: counts)
     func requestCounts(mtu: Int, variable: Int, fixed: Int, byUUID: Int) throws {
         let lengths = [Int](repeating: 20, count: 20)
         var fixture = try Self.fixture(lengths, mtu: mtu).fixture
@@ -293,7 +293,7 @@ import BluetoothGATT
         #expect(try fixture.perform(ValueReadByUUID(0xFFF1)).requests == byUUID)
     }
 
-    @Test("several values and parts are written together, or none is")
+    @Test("several values and parts are written together or not at all")
     func write() throws {
         var fixture = try Self.fixture([3, 5, 0], mtu: 23).fixture
         let long = [UInt8](repeating: 9, count: 100)
@@ -311,7 +311,7 @@ import BluetoothGATT
         #expect(fixture.database.attribute(at: 3)?.storedValue == [7])
     }
 
-    @Test("what only asks leaves nothing behind; what was prepared is forgotten")
+    @Test("only prepared writes need a cleanup")
     func stop() {
         for procedure: any ClientProcedure in [ValueReadByUUID(0x2A19), MultipleValueRead([3, 5])] {
             var conversation = Conversation(procedure, mtu: 23)

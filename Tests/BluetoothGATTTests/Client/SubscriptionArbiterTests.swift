@@ -3,11 +3,11 @@ import Testing
 
 import BluetoothGATT
 
-/// Core Vol 3 Part G §3.3.3.3 with several subscribers: what is written when, and who is told what.
+/// Core Vol 3 Part G §3.3.3.3 with several subscribers: the writes and the notifications of subscribers.
 @Suite struct SubscriptionArbiterTests {
     typealias Kind = ClientCharacteristicConfiguration
 
-    @Test("one write serves all that request the same, and who comes later is live at once")
+    @Test("one write serves all equal requests, and a later subscriber is live immediately")
     func shared() {
         var arbiter = SubscriptionArbiter(descriptor: 7)
         arbiter.add(1, .notification)
@@ -21,7 +21,7 @@ import BluetoothGATT
         #expect(decision.write == nil)
     }
 
-    @Test("both kinds are asked for together; a write that is not sent yet gives way, one that is sent is waited for")
+    @Test("both kinds are requested together; an unsent write is withdrawn, a sent one is awaited")
     func bothKinds() {
         var arbiter = SubscriptionArbiter(descriptor: 7)
         arbiter.add(1, .notification)
@@ -38,7 +38,7 @@ import BluetoothGATT
         #expect(next.write == .indication)
     }
 
-    @Test("a refusal ends those that wait for it, and what a lost answer has done is made good")
+    @Test("a refusal removes the waiting subscribers, and an unknown outcome is corrected")
     func failures() {
         var arbiter = SubscriptionArbiter(descriptor: 7)
         arbiter.add(1, .notification)
@@ -59,7 +59,7 @@ import BluetoothGATT
         case addNotification, addIndication, removeFirst, removeLast, sent, taken, refused, lost
     }
 
-    @Test("whatever happens in whichever order, each subscriber is told once, and the peer sends what is requested")
+    @Test("in every order of events each subscriber is notified once, and the peer has the requested configuration")
     func everySequence() {
         var sequences: [[Input]] = [[]]
         for _ in 0..<4 { sequences = sequences.flatMap { sequence in Input.allCases.map { sequence + [$0] } } }
@@ -71,22 +71,22 @@ import BluetoothGATT
             if !sequence.contains(.refused), !sequence.contains(.lost) {
                 #expect(peer.configuration == wanted, "\(sequence)")
             }
-            #expect(Set(peer.told).count == peer.told.count, "told twice: \(sequence)")
+            #expect(Set(peer.told).count == peer.told.count, "notified twice: \(sequence)")
             let live = Set(peer.told)
-            #expect(peer.present.allSatisfy { live.contains($0) }, "not told: \(sequence)")
+            #expect(peer.present.allSatisfy { live.contains($0) }, "not notified: \(sequence)")
         }
     }
 
-    /// A peer that does as the sequence says.
+    /// A peer scripted by the sequence.
     private struct Peer {
         var arbiter = SubscriptionArbiter(descriptor: 7)
-        /// What it sends.
+        /// The peer's configuration.
         var configuration: Kind = []
         var written: Kind?
         var isSent = false
-        /// The subscribers that were told, that they are live or that they are out.
+        /// The subscribers notified of being live or removed.
         var told: [UInt64] = []
-        /// Those that were neither removed nor are out.
+        /// The remaining subscribers.
         var present: [UInt64] = []
         var count: UInt64 = 0
 

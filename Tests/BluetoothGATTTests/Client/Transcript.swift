@@ -5,15 +5,15 @@ import Testing
 
 import BluetoothGATT
 
-/// The conversation of a client procedure with a server: what it asks, what it is answered, and how it ends.
+/// The exchanges of a client procedure with a server and its result.
 struct Transcript: Sendable, CustomTestStringConvertible {
-    /// What happens, and where the specification says so.
+    /// The case, and the section of the specification.
     var story: String
     var mtu: Int
     var procedure: any ClientProcedure
-    /// Requests and their answers, in hexadecimal.
+    /// Requests and their responses, in hexadecimal.
     var exchanges: [(request: String, answer: String)]
-    /// How it ends, see ``ending(_:)-result`` and ``ending(_:)-failure``.
+    /// The result, see ``ending(_:)-result`` and ``ending(_:)-failure``.
     var ending: String
 
     init(
@@ -36,7 +36,7 @@ struct Transcript: Sendable, CustomTestStringConvertible {
 
     var testDescription: String { story }
 
-    /// Checks that the procedure asks and ends as it is written here.
+    /// Checks the procedure's requests and its result.
     func check() {
         var conversation = Conversation(procedure, mtu: mtu)
         for (index, exchange) in exchanges.enumerated() {
@@ -51,7 +51,7 @@ struct Transcript: Sendable, CustomTestStringConvertible {
     }
 }
 
-/// A procedure under way.
+/// A running procedure.
 struct Conversation {
     enum State: Equatable {
         case asks([UInt8])
@@ -62,7 +62,7 @@ struct Conversation {
         case asks([UInt8])
         case done(any ProcedureOutput)
         case failed(TransactionFailure)
-        /// The engine ends the transaction before the procedure hears of the answer.
+        /// The engine ends the transaction before the procedure receives the response.
         case malformed
     }
 
@@ -70,14 +70,14 @@ struct Conversation {
     private var writer: ByteWriter
     private var stage = Stage.malformed
 
-    /// Has `procedure` ask its first question.
+    /// Lets `procedure` write its first request.
     init(_ procedure: any ClientProcedure, mtu: Int) {
         self.procedure = procedure
         writer = ByteWriter(capacity: mtu)
         ask()
     }
 
-    /// What it asks or how it has ended.
+    /// The outstanding request, or the result.
     var state: State {
         switch stage {
         case .asks(let request): .asks(request)
@@ -89,17 +89,17 @@ struct Conversation {
 
     private static func line(_ words: [String]) -> String { words.filter { !$0.isEmpty }.joined(separator: " ") }
 
-    /// The request that waits for its answer.
+    /// The outstanding request.
     var request: [UInt8]? {
         if case .asks(let request) = stage { request } else { nil }
     }
 
-    /// How it has ended.
+    /// The result.
     var ending: String? {
         if case .ended(let text) = state { text } else { nil }
     }
 
-    /// Hands in an answer, and has the next question asked if there is one.
+    /// Passes a response, after which the procedure writes its next request, if any.
     mutating func answer(_ bytes: [UInt8]) {
         guard let pdu = try? ATTServerPDU(decoding: bytes.span.bytes) else {
             stage = .malformed
@@ -116,7 +116,7 @@ struct Conversation {
         }
     }
 
-    /// Ends before the time, see ``ClientProcedure/stop()``; says whether there is one more request.
+    /// Cancels the procedure, see ``ClientProcedure/stop()``; returns whether a request follows.
     mutating func stop() -> Bool {
         guard procedure.stop() else { return false }
         ask()
@@ -128,7 +128,7 @@ struct Conversation {
             writer.removeAll()
             try procedure.writeRequest(into: &writer)
             let first = writer.bytes
-            // A full socket is asked again.
+            // After congestion the procedure writes the same request again.
             writer.removeAll()
             try procedure.writeRequest(into: &writer)
             if writer.bytes != first { Issue.record("\(writer.bytes.hexadecimal) in place of \(first.hexadecimal)") }
@@ -138,7 +138,7 @@ struct Conversation {
         }
     }
 
-    /// Hands in an answer; returns what the procedure brings, or nil when it goes on.
+    /// Passes a response; returns the procedure's result, or nil when it continues.
     private static func tell<Procedure: ClientProcedure>(
         _ answer: ATTServerPDU, to procedure: inout Procedure
     ) throws(TransactionFailure) -> (any ProcedureOutput)? {
@@ -149,7 +149,7 @@ struct Conversation {
     }
 }
 
-/// What a procedure brought, put into words when somebody asks.
+/// The result of a procedure, described on demand.
 private protocol ProcedureOutput {
     var ending: String { get }
 }
@@ -162,7 +162,7 @@ private struct Output<Value>: ProcedureOutput {
     var ending: String { BluetoothGATTTests.ending(value) }
 }
 
-/// A failure in a few words, without its text.
+/// A short description of a failure, without its text.
 func ending(_ failure: TransactionFailure) -> String {
     switch failure {
     case .refused(let error): "refused " + hexadecimal(error.code.rawValue, digits: 2)
@@ -195,7 +195,7 @@ func ending<Output>(_ output: Output) -> String {
     }
 }
 
-/// `1800 0001-0005 →180F@… 2A00 …`, with `secondary` where it is not primary.
+/// `1800 0001-0005 →180F@… 2A00 …`, with `secondary` for a secondary service.
 func describe(_ service: RemoteService) -> String {
     let name = service.isPrimary ? "\(service.uuid)" : "secondary \(service.uuid)"
     let range = "\(short(service.handles.start))-\(short(service.handles.end))"
@@ -203,7 +203,7 @@ func describe(_ service: RemoteService) -> String {
         .joined(separator: " ")
 }
 
-/// `→180F@0002/0010-0014`: declaration, first and last handle of the included service.
+/// `→180F@0002/0010-0014`: the declaration, and the first and last handle of the included service.
 func describe(_ included: RemoteIncludedService) -> String {
     "→\(included.uuid)@\(short(included.declarationHandle))/\(short(included.handles.start))-\(short(included.handles.end))"
 }
@@ -218,7 +218,7 @@ func describe(_ characteristic: RemoteCharacteristic) -> String {
         + (descriptors.isEmpty ? "" : "(\(descriptors))")
 }
 
-/// `!valueOutside 2803@0004/0006-0006 2A01`: the declaration, what it declares where it is not nothing, and what it is.
+/// `!valueOutside 2803@0004/0006-0006 2A01`: the declaration, its declared range if any, and its UUID.
 func describe(_ problem: DatabaseProblem) -> String {
     let declared = problem.declared.map { "/\(short($0.start))-\(short($0.end))" } ?? ""
     let uuid = problem.uuid.map { " \($0)" } ?? ""

@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct ValueProcedureTests {
-    /// `count` bytes that do not repeat in step with any part, from the byte at `offset` of all on.
+    /// `count` bytes from `offset` of a sequence whose period matches no part length.
     private static func bytes(_ count: Int, from offset: Int = 0) -> [UInt8] {
         (offset..<(offset + count)).map { UInt8(truncatingIfNeeded: $0 &* 7 &+ $0 >> 8) }
     }
@@ -100,7 +100,7 @@ import Testing
             "a further request that does not fit", mtu: 3, ValueRead(0x0003), ["0A 0300": "0B 0102"], "invalid"),
     ]
 
-    /// The requests for a value and its parts, each as long as fits.
+    /// The requests for a value, with parts of maximum length.
     private static func parts(of count: Int, mtu: Int) -> [(String, String)] {
         stride(from: 0, to: count, by: mtu - 1).map { offset in
             let part = text(min(mtu - 1, count - offset), from: offset)
@@ -204,7 +204,7 @@ import Testing
     @Test("Exchange MTU, Core Vol 3 Part G §4.3.1", arguments: mtus)
     func mtu(_ transcript: Transcript) { transcript.check() }
 
-    @Test("reading a value however long, Core Vol 3 Part G §4.8.1, §4.8.3", arguments: reads)
+    @Test("reading a value of any length, Core Vol 3 Part G §4.8.1, §4.8.3", arguments: reads)
     func read(_ transcript: Transcript) { transcript.check() }
 
     @Test("writing a value, Core Vol 3 Part G §4.9.3", arguments: writes)
@@ -213,13 +213,13 @@ import Testing
     @Test("writing a long value, all or nothing, Core Vol 3 Part G §4.9.4", arguments: longWrites)
     func longWrite(_ transcript: Transcript) { transcript.check() }
 
-    @Test("512 bytes take 24 requests to read and 30 to write under the least ATT_MTU")
+    @Test("512 bytes at the minimum ATT_MTU take 24 requests to read and 30 to write")
     func requestCounts() {
         #expect(Self.parts(of: 512, mtu: 23).count == 24)
         #expect(Self.prepared(512, mtu: 23).count + 1 == 30)
     }
 
-    @Test("a long write given up between requests has the server forget what it holds", arguments: [1, 2])
+    @Test("a long write cancelled between requests cancels its prepared writes", arguments: [1, 2])
     func stop(answered: Int) {
         let transcript = Transcript(
             "", ReliableWrite(Self.bytes(20), to: 0x0003), Self.prepared(20, mtu: 23), "")
@@ -234,7 +234,7 @@ import Testing
         #expect(conversation.ending == "closed")
     }
 
-    @Test("a long write given up while it has the server forget still does, and reports why")
+    @Test("a long write cancelled during its cleanup completes it, and reports the original failure")
     func stopWhileCancelling() {
         var conversation = Conversation(ReliableWrite([1, 2], to: 0x0003), mtu: 23)
         conversation.answer(hex("17 0300 0000 0103"))
@@ -245,7 +245,7 @@ import Testing
         #expect(conversation.ending == "violation")
     }
 
-    @Test("what only asks leaves nothing behind")
+    @Test("a procedure that only reads needs no cleanup")
     func stopOthers() {
         for procedure: any ClientProcedure in [
             ServiceDiscovery(), ServiceDiscoveryByUUID(uuid: 0x180F), CharacteristicDiscovery(in: .all),

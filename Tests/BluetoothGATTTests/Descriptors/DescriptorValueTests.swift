@@ -5,7 +5,7 @@ import TestSupport
 import Testing
 
 @Suite struct DescriptorValueTests {
-    /// Kind, bytes, and what they say.
+    /// The descriptor UUID, its value, and the description.
     static let vectors: [(uuid: UInt16, bytes: String, text: String)] = [
         // Core Vol 3 Part G §3.3.3.1 to §3.3.3.6.
         (0x2900, "0100", "[reliableWrite]"), (0x2900, "0300", "[reliableWrite, writableAuxiliaries]"),
@@ -19,7 +19,7 @@ import Testing
         (0x2904, "19 00 0027 01 1101", "utf8s, description 0x0111"), (0x2904, "04 00 AD27 01 00", "2904: 0400AD270100"),
         (0x2905, "0500 0900", "formats at 0x0005, 0x0009"), (0x2905, "", "formats at "),
         (0x2905, "050009", "2905: 050009"),
-        // Descriptors of services.
+        // Descriptors defined by services.
         (0x2906, "0A00 6400", "0A00 to 6400"), (0x2906, "0A", "2906: 0A"), (0x2906, "", "2906: -"),
         (0x2907, "192A", "report of 2A19"), (0x2907, "192A00", "2907: 192A00"),
         (0x2907, "E8F37690FFB854915A46EB35CAC9AD27", "report of 27ADC9CA-35EB-465A-9154-B8FF9076F3E8"),
@@ -48,14 +48,14 @@ import Testing
         (0x2A19, "64", "2A19: 64"),
     ]
 
-    @Test("a descriptor's bytes in the terms of its kind", arguments: vectors)
+    @Test("a descriptor's value is decoded according to its UUID", arguments: vectors)
     func value(uuid: UInt16, bytes: String, text: String) {
         let value = DescriptorValue(hex(bytes), of: BluetoothUUID(uuid))
         #expect(value.description == text)
         #expect(value.uuid == BluetoothUUID(uuid))
     }
 
-    @Test("every truncation and every single-byte change is survived", arguments: vectors)
+    @Test("no truncation and no single-byte change does harm", arguments: vectors)
     func mutated(uuid: UInt16, bytes: String, text: String) {
         for mutation in mutations(of: hex(bytes)) {
             #expect(DescriptorValue(mutation, of: BluetoothUUID(uuid)).uuid == BluetoothUUID(uuid))
@@ -74,7 +74,7 @@ import Testing
         (.uint8, 127, "01", 1e127), (.uint8, -128, "01", 1e-128), (.init(rawValue: 0xFF), 0, "01", nil),
     ]
 
-    @Test("a format says which number a value is", arguments: numbers)
+    @Test("a format converts a value into a number", arguments: numbers)
     func number(format: PresentationFormat.Format, exponent: Int8, bytes: String, number: Double?) {
         let value = PresentationFormat(format: format, exponent: exponent).number(hex(bytes))
         guard let number, let value else {
@@ -84,14 +84,14 @@ import Testing
         #expect(abs(value - number) <= abs(number) * 1e-12)
     }
 
-    @Test("a format says which text a value is")
+    @Test("a format converts a value into text")
     func text() {
         #expect(PresentationFormat(format: .utf8).text(hex("54C3A9")) == "Té")
         #expect(PresentationFormat(format: .utf16).text(hex("5400E900 41")) == "Té")
         #expect(PresentationFormat(format: .uint8).text(hex("54")) == nil)
     }
 
-    @Test("a format is written as it is read")
+    @Test("encoding a format is the inverse of decoding")
     func bytes() {
         let format = PresentationFormat(
             format: .sint16, exponent: -2, unit: 0x272F, namespace: .bluetoothSIG, valueDescription: 0x010C)

@@ -6,7 +6,7 @@ import Testing
 import BluetoothGATT
 
 @Suite struct AttributeDatabaseTests {
-    @Test("declarations and the descriptors that properties ask for are laid out by themselves")
+    @Test("declarations and required descriptors are added automatically")
     func layout() throws {
         let database = try AttributeDatabase([
             GATTService(
@@ -34,7 +34,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("a configuration descriptor that is written down takes the place of the automatic one")
+    @Test("an explicit configuration descriptor replaces the automatic one")
     func explicitConfiguration() throws {
         let characteristic = GATTCharacteristic(
             0x2A37, properties: .notify,
@@ -79,7 +79,7 @@ import BluetoothGATT
         #expect(database.valueHandle(of: 0x0002, in: 0x1111) == 6)
     }
 
-    @Test("a service can keep handles free up to its end")
+    @Test("a service can reserve handles up to its end handle")
     func endHandle() throws {
         let database = try AttributeDatabase([
             GATTService(0x1111, endHandle: 0x0010), GATTService(0x2222, endHandle: 0xFFFF),
@@ -96,7 +96,7 @@ import BluetoothGATT
             endHandle: end)
     }
 
-    @Test("a service that says where goes anywhere that is free, and comes back there")
+    @Test("a service with an explicit handle can have any free one, also one it had before")
     func explicitHandles() throws {
         var database = try AttributeDatabase([Self.service(0x1111, at: 0x100), Self.service(0x2222)])
         let whole = database
@@ -107,7 +107,7 @@ import BluetoothGATT
                 == [0x50, 0x51, 0x52, 0x100, 0x101, 0x102, 0x103, 0x104, 0x105])
         for attribute in database.attributes { #expect(database.attribute(at: attribute.handle) == attribute) }
         #expect(database.valueHandle(of: 0x2222, in: 0x3333) == 0x52)
-        // The next that says nothing goes behind all.
+        // The next service without an explicit handle follows all others.
         #expect(try database.append([Self.service(0x4444)])?.start == 0x106)
         database.remove(AttributeHandleRange(start: 0x106, end: 0x108))
         database.remove(low)
@@ -120,12 +120,12 @@ import BluetoothGATT
     }
 
     @Test(
-        "a service that says where something else is is refused, and nothing has changed",
+        "a service at used handles is refused, and the database is unchanged",
         arguments: [
             ([service(0x7777, at: 0x100)], 0x100), ([service(0x7777, at: 0x101)], 0x101),
             ([service(0x7777, at: 0x10F)], 0x10F), ([service(0x7777, at: 0xFE)], 0x100),
             ([service(0x7777, at: 0x90, end: 0x100)], 0x100),
-            // Not around what is there, either.
+            // A service must not surround existing ones either.
             ([service(0x7777, at: 0x90), service(0x7777, at: 0x200)], 0x100),
             ([service(0x7777, at: 0x90), service(0x7777, at: 0x80)], 0x80),
         ] as [([GATTService], AttributeHandle)])
@@ -137,11 +137,11 @@ import BluetoothGATT
         #expect(try database.append([Self.service(0x2222)])?.start == 0x110)
     }
 
-    @Test("when all handles have been given, those of services that are gone are used again, between others as well")
+    @Test("when all handles were used, those of removed services are reused, including gaps")
     func handlesRunOut() throws {
         var database = try AttributeDatabase([Self.service(0x1111)])
         var last = try #require(try database.append([Self.service(0x2222)]))
-        // Two take turns, so that one of them is always near the end.
+        // Two services alternate, so that one is always near the end.
         for _ in 0..<50_000 {
             let next = try #require(try database.append([Self.service(0x2222)]))
             #expect(next.count == 3)
@@ -184,7 +184,7 @@ import BluetoothGATT
         ),
     ]
 
-    /// A heart rate that is notified, at 2 and 3, so that its configuration has to be at 4; and what is named there.
+    /// A notified heart rate at handles 2 and 3 requires its configuration at 4; the services request that handle.
     static let missingPlaces: [([GATTService], AttributeHandle?)] = {
         func service(
             _ descriptors: [GATTDescriptor] = [], then next: [GATTCharacteristic] = [], end: AttributeHandle? = nil
@@ -212,7 +212,7 @@ import BluetoothGATT
         ]
     }()
 
-    @Test("a missing place for a client's configuration is told as that", arguments: missingPlaces)
+    @Test("a handle missing for a client's configuration is reported as such", arguments: missingPlaces)
     func missingPlace(_ services: [GATTService], _ handle: AttributeHandle?) {
         let error = AttributeDatabaseError.noHandle(
             for: .clientCharacteristicConfiguration, of: 0x2A37, at: handle)
@@ -221,7 +221,7 @@ import BluetoothGATT
         #expect(error.description.contains(handle.map { "\($0)" } ?? "0x10000"))
     }
 
-    @Test("what is there already may have taken the place")
+    @Test("an existing attribute can take the handle")
     func missingPlaceBeforeAnother() throws {
         var database = try AttributeDatabase([Self.service(0x1111, at: 0x10)])
         let service = GATTService(
@@ -230,7 +230,7 @@ import BluetoothGATT
             throws: AttributeDatabaseError.noHandle(
                 for: .clientCharacteristicConfiguration, of: 0x2A37, at: 0x10)
         ) { try database.append([service]) }
-        // Where the handle is another's by itself, that is said.
+        // Otherwise the used handle is reported.
         let longer = GATTService(
             0x180D,
             characteristics: [
@@ -262,7 +262,7 @@ import BluetoothGATT
         ]
     }
 
-    @Test("a description that cannot be is refused with its place", arguments: mistakes)
+    @Test("an invalid description is refused with its handle", arguments: mistakes)
     func mistake(services: [GATTService], error: AttributeDatabaseError) {
         #expect(throws: error) { try AttributeDatabase(services) }
         #expect(!error.description.isEmpty)
@@ -280,7 +280,7 @@ import BluetoothGATT
         #expect(throws: AttributeDatabaseError.noStoredValue(8)) { try database.setValue([], of: 8) }
     }
 
-    @Test("a UUID of 32 bits is declared in 128, which ATT knows")
+    @Test("a 32-bit UUID is declared in 128 bits, since ATT has no 32-bit UUIDs")
     func thirtyTwoBits() throws {
         let database = try AttributeDatabase([GATTService(0x1234_5678)])
         #expect(database.attributes[0].storedValue?.hexadecimal == "FB349B5F800000800010000078563412")
@@ -291,7 +291,7 @@ import BluetoothGATT
         #expect(AttributePermissions([.read, .notify]) == .read)
         #expect(AttributePermissions(.writeWithoutResponse) == .write)
         #expect(AttributePermissions(.indicate).isEmpty)
-        // What only signed writes may change, plain ones may not.
+        // Plain writes must not change a value that only signed writes may change.
         #expect(AttributePermissions([.read, .authenticatedSignedWrites]) == .read)
         #expect(AttributePermissions([.read, .writeEncrypted]).description == "[read, writeEncrypted]")
     }

@@ -12,7 +12,7 @@ import BluetoothGATT
         ("0502", 5, "031700", 23), ("FFFF", .max, "03FFFF", 65535),
     ]
 
-    @Test("the exchanged ATT_MTU holds from the response on", arguments: exchanges)
+    @Test("the exchanged ATT_MTU is in force from the response on", arguments: exchanges)
     func exchangeMTU(client: String, server: UInt16, response: String, mtu: Int) throws {
         var fixture = try ServerFixture(limits: .init(receiveMTU: server))
         #expect(fixture.send("02\(client)") == response)
@@ -21,7 +21,7 @@ import BluetoothGATT
         #expect(fixture.send("0A 3D00").count == 2 * min(mtu, 31))
     }
 
-    @Test("requests nobody knows are refused with handle 0, and PDUs of servers are passed over")
+    @Test("unknown requests are refused with handle 0, and PDUs of servers are ignored")
     func unknown() throws {
         var fixture = try ServerFixture()
         for opcode in UInt8.min...UInt8.max where !ATTOpcode(opcode).isKnown {
@@ -35,7 +35,7 @@ import BluetoothGATT
         #expect(fixture.send("") == "")
     }
 
-    @Test("a request longer than the ATT_MTU is malformed and a command so long dropped")
+    @Test("a request longer than the ATT_MTU is malformed, and such a command is dropped")
     func overlong() throws {
         var fixture = try ServerFixture()
         #expect(fixture.send("12 0300" + String(repeating: "41", count: 21)) == "0112000004")
@@ -44,7 +44,7 @@ import BluetoothGATT
         #expect(fixture.events.isEmpty)
     }
 
-    @Test("a notification goes to a client that asked, cut to the ATT_MTU")
+    @Test("a notification goes to a subscribed client, truncated at the ATT_MTU")
     func notification() throws {
         var fixture = try ServerFixture()
         let value = [UInt8](0..<30)
@@ -60,7 +60,7 @@ import BluetoothGATT
         #expect(fixture.writer.bytes.isEmpty)
     }
 
-    @Test("one indication waits for its confirmation; a confirmation of nothing is passed over")
+    @Test("one indication waits for its confirmation, and an unexpected confirmation is ignored")
     func indication() throws {
         var fixture = try ServerFixture()
         #expect(fixture.send("1E") == "")
@@ -76,7 +76,7 @@ import BluetoothGATT
         #expect(try fixture.indicate(0xFFFE, []) == [0x1D, 0xFE, 0xFF])
     }
 
-    @Test("an indication that was written and not sent can be written again")
+    @Test("an unsent indication can be written again")
     func unsentIndication() throws {
         var fixture = try ServerFixture()
         _ = fixture.send("12 FFFF 0200")
@@ -88,7 +88,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("an ATT_MTU that our own client exchanged holds for responses, and is never below 23")
+    @Test("the ATT_MTU of the client side's exchange limits responses, and is never below 23")
     func sharedMTU() throws {
         var fixture = try ServerFixture()
         fixture.server.mtu = 26
@@ -97,7 +97,7 @@ import BluetoothGATT
         #expect(fixture.send("0A 3D00").count == 2 * 23)
     }
 
-    @Test("a LINBLE is found, subscribed to, written to and heard")
+    @Test("a LINBLE is discovered, subscribed to, written to, and notifies")
     func linble() throws {
         var fixture = try ServerFixture()
         let incoming = fixture.database.valueHandle(of: ServerFixture.dataToPeripheral, in: ServerFixture.linble)
@@ -113,7 +113,7 @@ import BluetoothGATT
         #expect(try fixture.notify(outgoing, value) == [0x1B, 0x12, 0x00] + value)
     }
 
-    @Test("a value that may only be read over an encrypted link is not sent over another")
+    @Test("a value readable over an encrypted link only is not sent over an unencrypted one")
     func protectedNotification() throws {
         let characteristic = GATTCharacteristic(
             0x2A37, properties: .notify, permissions: [.readEncrypted], value: .stored([]))
@@ -127,7 +127,7 @@ import BluetoothGATT
         #expect(try fixture.notify(3, [1]) == hex("1B 0300 01"))
     }
 
-    @Test("events and errors print themselves")
+    @Test("events and errors have descriptions")
     func descriptions() throws {
         var fixture = try ServerFixture()
         _ = fixture.send("12 4000 0102")

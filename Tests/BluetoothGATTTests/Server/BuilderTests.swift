@@ -5,7 +5,7 @@ import Testing
 import BluetoothGATT
 
 @Suite struct BuilderTests {
-    @Test("a tree says the same as the list of its parts")
+    @Test("a tree equals the list of its parts")
     func tree() throws {
         let channels: [BluetoothUUID] = [0xFFF2, 0xFFF3]
         let database = try AttributeDatabase {
@@ -47,7 +47,7 @@ import BluetoothGATT
         #expect(database.attributes.count == 14)
     }
 
-    @Test("conditions choose parts", arguments: [true, false])
+    @Test("conditions select parts", arguments: [true, false])
     func conditions(hasName: Bool) {
         let service = GATTService(0x1800) {
             if hasName { GATTCharacteristic(.deviceName, properties: .read, value: .stored([])) }
@@ -60,7 +60,7 @@ import BluetoothGATT
         #expect(service.characteristics.map(\.uuid) == (hasName ? [.deviceName, 0x2A01] : [0x2A04]))
     }
 
-    @Test("a description that clients may change is writable, and they are told so", arguments: [true, false])
+    @Test("a writable description is declared as such", arguments: [true, false])
     func writableDescription(isWritable: Bool) throws {
         let database = try AttributeDatabase {
             GATTService(0xFFF0) {

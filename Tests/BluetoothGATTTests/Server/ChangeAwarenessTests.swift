@@ -5,7 +5,7 @@ import Testing
 
 import BluetoothGATT
 
-/// What a client is told that may not know of a change (Core Vol 3 Part G §2.5.2.1, §7.2).
+/// Requests of a change-unaware client (Core Vol 3 Part G §2.5.2.1, §7.2).
 @Suite struct ChangeAwarenessTests {
     /// ```
     /// 0001 service 1801   0002 0003 2A05, 0004 CCCD   0005 0006 2B29   0007 0008 2B2A
@@ -76,8 +76,8 @@ import BluetoothGATT
         #expect(!fixture.server.client.isChangeAware)
     }
 
-    /// Clients read the hash as soon as they are connected; what was kept of them is restored when the link is encrypted.
-    @Test(arguments: [false, true]) func theHashCountsThatWasReadBeforeTheClientIsRestored(isRead: Bool) throws {
+    /// Clients read the hash directly after connecting; their stored state is restored when the link is encrypted.
+    @Test(arguments: [false, true]) func aHashReadBeforeTheClientIsRestoredCounts(isRead: Bool) throws {
         var fixture = try Self.makeFixture()
         let record = fixture.server.client.record(of: fixture.database)
         try Self.change(&fixture)
@@ -87,27 +87,27 @@ import BluetoothGATT
         #expect(!fixture.server.client.isChangeAware)
         #expect(fixture.send("0A0B00") == (isRead ? "0B07" : "010A0B0012"))
         #expect(fixture.server.client.isChangeAware == isRead)
-        // Of a hash from before the last change nothing is left.
+        // A hash from before the last change has no effect.
         try fixture.database.append([GATTService(0xFFFA)])
         fixture.server.databaseChanged(fixture.database)
         fixture.server.client.restore(record, database: fixture.database)
         #expect(fixture.send("0A0B00") == "010A0B0012")
     }
 
-    @Test func readingTheHashAndAnotherRequestMakesAware() throws {
+    @Test func readingTheHashAndAnotherRequestMakesChangeAware() throws {
         var fixture = try Self.makeFixture()
         try Self.change(&fixture)
         let answer = fixture.send("080100FFFF2A2B")
         #expect(answer == "09120800" + fixture.database.hash.bytes.hexadecimal)
         #expect(!fixture.server.client.isChangeAware)
-        // A command is none.
+        // A command does not count as a request.
         #expect(fixture.send("520B0009") == "")
         #expect(fixture.database.attribute(at: 0x000B)?.storedValue == [7])
         #expect(fixture.send("0A0B00") == "0B07")
         #expect(fixture.server.client.isChangeAware)
     }
 
-    @Test func aChangeAfterTheHashWasReadCounts() throws {
+    @Test func aChangeAfterReadingTheHashCounts() throws {
         var fixture = try Self.makeFixture()
         try Self.change(&fixture)
         _ = fixture.send("080100FFFF2A2B")
@@ -115,7 +115,7 @@ import BluetoothGATT
         #expect(fixture.send("0A0B00") == "010A0B0012")
     }
 
-    @Test func commandsAreIgnoredMeanwhile() throws {
+    @Test func commandsAreIgnoredWhileOutOfSync() throws {
         var fixture = try Self.makeFixture()
         try Self.change(&fixture)
         #expect(fixture.send("520B0009") == "")
@@ -126,7 +126,7 @@ import BluetoothGATT
         #expect(fixture.database.attribute(at: 0x000B)?.storedValue == [9])
     }
 
-    @Test func nothingButServiceChangedIsSentMeanwhile() throws {
+    @Test func onlyServiceChangedIsSentWhileOutOfSync() throws {
         var fixture = try Self.makeFixture()
         try Self.change(&fixture)
         let value: [UInt8] = [1]
@@ -146,7 +146,7 @@ import BluetoothGATT
             of: 0x000B, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
     }
 
-    @Test func aClientWithoutRobustCachingIsServedAsEver() throws {
+    @Test func aClientWithoutRobustCachingIsServed() throws {
         var fixture = try Self.makeFixture(robust: false)
         try Self.change(&fixture)
         #expect(!fixture.server.client.isChangeAware)
@@ -155,20 +155,20 @@ import BluetoothGATT
         #expect(fixture.send("0A0B00") == "0B09")
     }
 
-    @Test func whatIsGoneIsForgotten() throws {
+    @Test func removedAttributesAreForgotten() throws {
         var fixture = try Self.makeFixture()
         #expect(fixture.send("160B00000001") == "170B00000001")
         fixture.database.remove(AttributeHandleRange(start: 9, end: 12))
         fixture.server.databaseChanged(fixture.database)
         #expect(fixture.server.configurations == [3: .indication])
-        // Nobody is told that something was written which is not there.
+        // The client must not receive success for a write to a removed attribute.
         #expect(fixture.send("1801") == "01180B0001")
         #expect(fixture.send("1801") == "19")
         #expect(fixture.send("0A0B00") == "010A0B0012")
         #expect(fixture.send("0A0B00") == "010A0B0001")
     }
 
-    @Test func whatIsPreparedOfOtherServicesIsWrittenAllTheSame() throws {
+    @Test func preparedWritesOfOtherServicesAreWritten() throws {
         var fixture = try Self.makeFixture(robust: false)
         #expect(fixture.send("160B00000009") == "170B00000009")
         try Self.change(&fixture)
@@ -176,7 +176,7 @@ import BluetoothGATT
         #expect(fixture.database.attribute(at: 0x000B)?.storedValue == [9])
     }
 
-    @Test func aHandleThatBecameAnothersIsNotWritten() throws {
+    @Test func aReusedHandleIsNotWritten() throws {
         var fixture = try Self.makeFixture(robust: false)
         #expect(fixture.send("160B00000001") == "170B00000001")
         #expect(fixture.send("160300000001").hasPrefix("01"))

@@ -3,7 +3,7 @@ import BluetoothGATT
 import Testing
 
 @Suite struct CharacteristicPropertiesTests {
-    @Test("each property has the bit of Core Vol 3 Part G §3.3.1.1 and its name in print")
+    @Test("each property has the bit and the name of Core Vol 3 Part G §3.3.1.1")
     func bits() {
         let names: [(CharacteristicProperties, UInt8, String)] = [
             (.broadcast, 0x01, "[broadcast]"), (.read, 0x02, "[read]"),

@@ -5,13 +5,13 @@ import Testing
 
 import BluetoothGATT
 
-/// Lists of several requests and values; single requests are in ``DiscoveryRules``.
+/// Discovery with several requests and values; ``DiscoveryRules`` covers single requests.
 @Suite struct DiscoveryTests {
-    @Test("a whole database is found in as few PDUs as the ATT_MTU allows", arguments: [(23, 11, 51), (247, 2, 6)])
+    @Test("a complete database takes as few PDUs as the ATT_MTU permits", arguments: [(23, 11, 51), (247, 2, 6)])
     func pduCounts(mtu: Int, serviceRequests: Int, characteristicRequests: Int) throws {
         var fixture = try ServerFixture(ServerFixture.tenByFive, mtu: mtu)
 
-        /// Asks from handle to handle until nothing is found.
+        /// Sends requests from handle to handle until no attribute is found.
         func walk(_ opcode: UInt8, _ parameters: String, entry: (borrowing ATTServerPDU) -> (Int, UInt16)?) throws
             -> (requests: Int, found: Int)
         {
@@ -66,7 +66,7 @@ import BluetoothGATT
         #expect(attributes.found == 160)
     }
 
-    @Test("a comparison with thousands of the program's values costs each of them no more than a look at all")
+    @Test("a comparison with thousands of dynamic values processes each of them once")
     func manyDynamicValues() throws {
         let count = 1500
         var fixture = try ServerFixture([
@@ -85,7 +85,7 @@ import BluetoothGATT
         #expect(answer == "07" + bytes + bytes)
     }
 
-    @Test("a list ends before the first attribute that may not be read or has another length")
+    @Test("a list ends before the first attribute that is refused or has another length")
     func listEnds() throws {
         let characteristics = [
             GATTCharacteristic(0xAAAA, properties: .read, value: .stored([1, 2])),
@@ -101,7 +101,7 @@ import BluetoothGATT
         #expect(fixture.send("08 0A00 FFFF AAAA") == "0903" + "0B0009")
     }
 
-    @Test("the values of one response can come from the program, one after the other")
+    @Test("the program can supply the values of one response one after the other")
     func dynamicList() throws {
         let characteristics = (0..<4).map { _ in GATTCharacteristic(0xAAAA, properties: .read) }
         var fixture = try ServerFixture([GATTService(0x1111, characteristics: characteristics)])
@@ -109,7 +109,7 @@ import BluetoothGATT
         #expect(try fixture.answer("01020304") == "")
         #expect(try fixture.answer("05060708") == "")
         #expect(try fixture.answer("090A0B0C") == "0906" + "030001020304" + "050005060708" + "0700090A0B0C")
-        #expect(fixture.events.isEmpty)  // the fourth has no room and is not asked for
+        #expect(fixture.events.isEmpty)  // the fourth does not fit and is not requested
 
         #expect(fixture.send("08 0100 FFFF AAAA") == "")
         #expect(try fixture.answer("0102") == "")

@@ -11,20 +11,20 @@ import BluetoothGATT
         + ["02 0502", "0A 4000", "0C 4000 0000", "12 4000 0102", "16 3D00 0000 0102", "18 01", "1E", "52 1500 01"]
         + ["52 0700 0100", "D2 0300 00 000102030405060708090A0B"]
 
-    @Test("whatever comes, it is answered by the book, within the ATT_MTU", arguments: [23, 247])
+    @Test("every input has a valid response within the ATT_MTU", arguments: [23, 247])
     func mutated(mtu: Int) throws {
         var fixture = try ServerFixture(mtu: mtu)
         let fresh = fixture
         for vector in Set(Self.requests) {
             for bytes in [hex(vector)] + mutations(of: hex(vector)) {
-                // The state left by the requests before is part of what has to be borne; a changed ATT_MTU is not.
+                // The state after the previous requests is part of the test; a changed ATT_MTU is not.
                 if fixture.server.mtu != mtu { fixture = fresh }
                 try check(fixture.send(bytes), to: bytes, in: &fixture, mtu: mtu)
             }
         }
     }
 
-    @Test("any handle can be asked about in any way", arguments: [23, 247])
+    @Test("every handle can be requested in every way", arguments: [23, 247])
     func everyHandle(mtu: Int) throws {
         var fixture = try ServerFixture(mtu: mtu)
         let handles = [0...0x50, 0xFFF0...0xFFFF].flatMap { $0.map { [UInt8($0 & 0xFF), UInt8($0 >> 8)] } }
@@ -41,7 +41,7 @@ import BluetoothGATT
         }
     }
 
-    /// Plays the program, too, until the request has its response, and looks at that.
+    /// Plays the program too, until the request has its response, and validates that.
     private func check(_ sent: [UInt8], to bytes: [UInt8], in fixture: inout ServerFixture, mtu: Int) throws {
         var sent = sent
         while let event = fixture.events.last, fixture.server.isWaitingForProgram {

@@ -5,9 +5,9 @@ import Testing
 
 import BluetoothGATT
 
-/// Reads that the program answers; those that the database answers are in ``ReadingRules``.
+/// Reads that the program answers; ``ReadingRules`` covers those that the database answers.
 @Suite struct ReadingTests {
-    @Test("the program's value is asked for with its handle and offset, and answers the request")
+    @Test("a dynamic value is requested with its handle and offset, and answers the request")
     func dynamicValue() throws {
         var fixture = try ServerFixture()
         #expect(fixture.send("0A 4000") == "")
@@ -36,7 +36,7 @@ import BluetoothGATT
         #expect(try fixture.answer("") == "210000" + "040054657374" + "0000")
     }
 
-    @Test("an answer the attribute cannot have is an Unlikely Error")
+    @Test("an invalid answer of the program is an Unlikely Error")
     func badAnswers() throws {
         var fixture = try ServerFixture()
         let tooLong = [UInt8](repeating: 0, count: 513).hexadecimal
@@ -48,7 +48,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("an answer that comes twice or for another request sends nothing")
+    @Test("a repeated answer, or one for another request, sends nothing")
     func staleAnswers() throws {
         var fixture = try ServerFixture()
         _ = fixture.send("0A 4000")
@@ -68,7 +68,7 @@ import BluetoothGATT
         #expect(try fixture.answer("04") == "0B04")
     }
 
-    @Test("a request while another waits is not answered but reported; commands are carried out")
+    @Test("a request before the response to another is reported, and commands are performed")
     func outOfTurn() throws {
         var fixture = try ServerFixture()
         _ = fixture.send("0A 4000")

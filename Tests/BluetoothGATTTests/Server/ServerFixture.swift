@@ -5,12 +5,12 @@ import Testing
 
 import BluetoothGATT
 
-/// A server with its database and writer: bytes in, bytes out.
+/// A server with its database and writer.
 struct ServerFixture {
     var database: AttributeDatabase
     var server: GATTServer
     var writer = ByteWriter(capacity: 23)
-    /// What the last call reported.
+    /// The events of the last call.
     var events: [GATTServerEvent] = []
 
     init(
@@ -22,7 +22,7 @@ struct ServerFixture {
         server.mtu = mtu
     }
 
-    /// The bytes the server sends for `request`, in hexadecimal; empty for none.
+    /// The response to `request`, in hexadecimal; empty for none.
     mutating func send(_ request: String) -> String {
         send(hex(request)).hexadecimal
     }
@@ -32,7 +32,7 @@ struct ServerFixture {
         return writer.bytes
     }
 
-    /// Answers the read that waits.
+    /// Answers the pending read.
     mutating func answer(_ value: String, startingAt start: Int = 0) throws -> String {
         guard case .readRequested(let request) = try #require(events.first) else {
             throw TestFailure.unexpectedEvent
@@ -41,7 +41,7 @@ struct ServerFixture {
         return writer.bytes.hexadecimal
     }
 
-    /// Refuses whatever waits.
+    /// Refuses the pending request.
     mutating func refuse(_ code: ATTErrorCode) throws -> String {
         switch try #require(events.first) {
         case .readRequested(let request):
@@ -54,7 +54,7 @@ struct ServerFixture {
         return writer.bytes.hexadecimal
     }
 
-    /// Accepts the write that waits.
+    /// Accepts the pending write.
     mutating func accept() throws -> String {
         guard case .writeRequested(let request) = try #require(events.first) else {
             throw TestFailure.unexpectedEvent

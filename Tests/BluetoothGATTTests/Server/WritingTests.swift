@@ -5,9 +5,9 @@ import Testing
 
 import BluetoothGATT
 
-/// What writes change; how single requests are answered is in ``WritingRules``.
+/// The effects of writes; ``WritingRules`` covers the responses to single requests.
 @Suite struct WritingTests {
-    @Test("a stored value is written at once and reported")
+    @Test("a stored value is written immediately and reported")
     func stored() throws {
         var fixture = try ServerFixture()
         #expect(fixture.send("12 0300 4E6577") == "13")
@@ -37,7 +37,7 @@ import BluetoothGATT
         #expect(fixture.send([0x12, 0x40, 0x00] + [UInt8](repeating: 1, count: 101)).hexadecimal == "011240000D")
     }
 
-    @Test("commands that cannot be carried out change nothing, and nobody is told")
+    @Test("commands that cannot be performed change nothing and are not reported")
     func commands() throws {
         var fixture = try ServerFixture()
         let before = fixture.database.attributes
@@ -50,7 +50,7 @@ import BluetoothGATT
         #expect(fixture.server.configurations.isEmpty)
     }
 
-    @Test("the program takes or refuses a write")
+    @Test("the program accepts or refuses a write")
     func dynamic() throws {
         var fixture = try ServerFixture()
         #expect(fixture.send("12 4000 0102") == "")
@@ -83,11 +83,11 @@ import BluetoothGATT
         #expect(fixture.server.configurations.isEmpty)
         #expect(fixture.send("12 FFFF 0200") == "13")
         #expect(fixture.events == [.configurationChanged(0xFFFE, .indication)])
-        #expect(fixture.send("12 0700 0180") == "13")  // bits of later versions are passed over
+        #expect(fixture.send("12 0700 0180") == "13")  // reserved bits are ignored
         #expect(fixture.send("0A 0700") == "0B0100")
     }
 
-    @Test("configurations of a bonded client can be given back")
+    @Test("configurations of a bonded client can be restored")
     func restoredConfigurations() throws {
         let database = try AttributeDatabase(ServerFixture.services)
         let server = GATTServer(configurations: [0x0012: .notification])
@@ -99,7 +99,7 @@ import BluetoothGATT
 }
 
 @Suite struct PreparedWriteTests {
-    @Test("parts are echoed, written together on execute, and forgotten on cancel")
+    @Test("parts are echoed, written together on execute, and dropped on cancel")
     func longWrite() throws {
         var fixture = try ServerFixture()
         let first = "3D00 0000" + String(repeating: "AA", count: 18)
@@ -121,7 +121,7 @@ import BluetoothGATT
                 == [UInt8](repeating: 0xAA, count: 18) + [0xBB, 0xBB, 0xBB])
     }
 
-    @Test("a part that starts within the value leaves the rest of it")
+    @Test("a part at an offset within the value truncates the rest of it")
     func withinValue() throws {
         var fixture = try ServerFixture()
         _ = fixture.send("16 3D00 0200 FFFF")
@@ -148,7 +148,7 @@ import BluetoothGATT
         (["0300 0000 41", "0300 0200 41"], "01 18 0300 07"),
     ]
 
-    @Test("one part that cannot be written leaves everything as it was", arguments: failures)
+    @Test("one part that cannot be written leaves all values unchanged", arguments: failures)
     func atomic(parts: [String], response: String) throws {
         var fixture = try ServerFixture()
         let before = fixture.database.attributes
@@ -161,7 +161,7 @@ import BluetoothGATT
         #expect(fixture.database.attributes == before)
     }
 
-    @Test("the program gets parts joined, in their order, and decides over all writes at once")
+    @Test("the program receives joined parts in order, and decides all writes together")
     func dynamic() throws {
         var fixture = try ServerFixture()
         let before = fixture.database.attributes
@@ -183,7 +183,7 @@ import BluetoothGATT
         #expect(fixture.send("0A 0300") == "0B58")
     }
 
-    @Test("the queue takes as many writes and bytes as its limits say")
+    @Test("the queue accepts as many writes and bytes as its limits permit")
     func limits() throws {
         var fixture = try ServerFixture(limits: .init(preparedWrites: 3, preparedBytes: 20))
         #expect(fixture.send("16 0300 0000 41").hasPrefix("17"))
@@ -197,7 +197,7 @@ import BluetoothGATT
         #expect(fixture.send("16 0300 0000 41").hasPrefix("17"))
     }
 
-    @Test("what the link has lost since the preparation is missed at the execution")
+    @Test("security lost after the preparation causes a refusal at the execution")
     func securityLost() throws {
         var fixture = try ServerFixture(security: .encrypted)
         #expect(fixture.send("16 3500 0000 00").hasPrefix("17"))

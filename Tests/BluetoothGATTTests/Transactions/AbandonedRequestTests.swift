@@ -4,17 +4,17 @@ import Testing
 
 @testable import BluetoothGATT
 
-/// A caller that gives up leaves the bearer in order: the slot stays taken until the answer, no late answer reaches
-/// the next caller, and the peer forgets what it was told to hold (Core Vol 3 Part F §3.4.6.3).
+/// A caller that gives up leaves the bearer consistent: the request keeps its place until the response, no late
+/// response reaches the next caller, and the peer's prepared writes are cancelled (Core Vol 3 Part F §3.4.6.3).
 @Suite struct AbandonedRequestTests {
-    /// Twenty bytes: two parts under an ATT_MTU of 23.
+    /// Twenty bytes: two parts at an ATT_MTU of 23.
     private let longWrite = ReliableWrite([UInt8](0..<20), to: 0x0003)
     private let firstPart = "160300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
     private let firstEcho = "170300" + "0000" + "000102030405060708090A0B0C0D0E0F1011"
     private let secondPart = "160300" + "1200" + "1213"
     private let secondEcho = "170300" + "1200" + "1213"
 
-    @Test("a request that is given up while it waits is never sent")
+    @Test("a waiting request that is abandoned is never sent")
     func whileQueued() {
         let bearer = Bearer()
         bearer.read(0x0003)
@@ -29,7 +29,7 @@ import Testing
         #expect([second.ending, third.ending] == [nil, nil])
     }
 
-    @Test("a request that a full socket did not take is never sent when it is given up")
+    @Test("a request that the congested channel refused is never sent once it is abandoned")
     func whileOffered() {
         let bearer = Bearer()
         let first = bearer.request(longWrite)
@@ -40,7 +40,7 @@ import Testing
     }
 
     @Test(
-        "given up in flight, the slot stays taken and the late answer reaches nobody",
+        "an abandoned outstanding request keeps its place, and its late response reaches no caller",
         arguments: ["0B01", "010A030002"])
     func inFlight(lateAnswer: String) {
         let bearer = Bearer()
@@ -58,7 +58,7 @@ import Testing
         #expect(bearer.engine.strayResponseCount == 0)
     }
 
-    @Test("a procedure that is given up asks nothing more")
+    @Test("an abandoned procedure sends no further request")
     func discovery() {
         let bearer = Bearer()
         let discovery = bearer.request(DatabaseDiscovery())
@@ -69,7 +69,7 @@ import Testing
         #expect(bearer.send() == ["0A0500"])
     }
 
-    @Test("given up in the middle of a long write, the peer forgets the parts before the next request")
+    @Test("prepared writes of an abandoned long write are cancelled before the next request")
     func longWriteInFlight() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -85,7 +85,7 @@ import Testing
         #expect([write.ending, read.ending] == [nil, "value 02"])
     }
 
-    @Test("given up in flight, a first part that the peer refuses leaves nothing to forget")
+    @Test("an abandoned first part that the peer refuses needs no cancellation")
     func longWriteRefused() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -96,7 +96,7 @@ import Testing
         #expect(bearer.send() == ["0A0500"])
     }
 
-    @Test("given up between two parts, the peer forgets the first")
+    @Test("a long write abandoned between two parts cancels the first")
     func longWriteBetweenRequests() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -111,7 +111,7 @@ import Testing
         #expect(bearer.send() == ["0A0500"], "whatever it answers")
     }
 
-    @Test("given up before the parts are to be written, nothing is written")
+    @Test("a long write abandoned before its execution writes nothing")
     func longWriteBeforeExecution() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -124,7 +124,7 @@ import Testing
         #expect(bearer.send() == ["1800"])
     }
 
-    @Test("given up while the last part is in flight, nothing is written")
+    @Test("a long write abandoned during its last part writes nothing")
     func longWriteLastPart() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -136,7 +136,7 @@ import Testing
         #expect(bearer.send() == ["1800"])
     }
 
-    @Test("given up while the parts are being written, there is nothing left to do")
+    @Test("a long write abandoned during its execution needs no cancellation")
     func longWriteExecuting() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -151,14 +151,14 @@ import Testing
         #expect(bearer.send() == ["0A0500"])
     }
 
-    @Test("given up after a wrong echo, the peer forgets the parts once", arguments: [true, false])
+    @Test("a long write abandoned after a wrong echo cancels its parts once", arguments: [true, false])
     func longWriteCancelling(isSent: Bool) {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
         bearer.read(0x0005)
         _ = bearer.send()
         bearer.receive("17 0300 0000 00")
-        #expect(write.ending == nil, "the failure is told when the peer has forgotten")
+        #expect(write.ending == nil, "the failure is reported after the cancellation")
         if isSent { #expect(bearer.send() == ["1800"]) }
         write.isAbandoned = true
         #expect(bearer.send() == (isSent ? [] : ["1800"]))
@@ -166,7 +166,7 @@ import Testing
         #expect(bearer.send() == ["0A0500"])
     }
 
-    @Test("a caller may give up while the answer comes in")
+    @Test("a caller may give up while the response is received")
     func whileReceiving() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -180,7 +180,7 @@ import Testing
         #expect(write.ending == nil)
     }
 
-    @Test("the cancellation keeps its place in a full socket, and whoever gave up does not matter any more")
+    @Test("the cancellation keeps its place in a congested channel, even if its caller gives up")
     func cancellationInFullSocket() {
         let bearer = Bearer()
         let write = bearer.request(longWrite)
@@ -195,7 +195,7 @@ import Testing
         #expect(bearer.send() == [])
     }
 
-    @Test("a transaction is told to stop once and has one last request, whatever it wants", arguments: [true, false])
+    @Test("a transaction is stopped once and has one last request, whatever it returns", arguments: [true, false])
     func endlessTransaction(isGivenUp: Bool) {
         let bearer = Bearer()
         let endless = EndlessTransaction()
@@ -217,7 +217,7 @@ import Testing
         #expect(endless.stopCount == 1)
     }
 
-    @Test("a transaction that fails at its last request has told its caller before")
+    @Test("a transaction that fails at its last request has reported its failure before")
     func failureWhileStopping() {
         let bearer = Bearer()
         let transaction = SpeechlessTransaction()
@@ -230,7 +230,7 @@ import Testing
         #expect(transaction.endCount == 1)
     }
 
-    @Test("commands and indications that are given up while they wait are never sent")
+    @Test("abandoned commands and indications that wait are never sent")
     func messages() {
         let bearer = Bearer()
         let messages = [
@@ -246,7 +246,7 @@ import Testing
     }
 }
 
-/// Wants to go on for ever, also when it is told to stop, and does not know that it has failed.
+/// Always has another request, even after it was stopped, and ignores failures.
 private final class EndlessTransaction: ClientTransaction {
     var isAbandoned = false
     private(set) var stopCount = 0
@@ -265,7 +265,7 @@ private final class EndlessTransaction: ClientTransaction {
     func end(_ failure: TransactionFailure?) {}
 }
 
-/// Wants to have the last word, and has none.
+/// Announces a last request, and has none.
 private final class SpeechlessTransaction: ClientTransaction {
     let isAbandoned = false
     private var isStopped = false

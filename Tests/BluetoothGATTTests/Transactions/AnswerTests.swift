@@ -4,21 +4,21 @@ import Testing
 
 import BluetoothGATT
 
-/// Which answer belongs to which request (Core Vol 3 Part F §3.3.2, §3.4.1.1).
+/// The matching of responses to requests (Core Vol 3 Part F §3.3.2, §3.4.1.1).
 @Suite struct AnswerTests {
-    /// Answers to a Read Request that leave open what any later answer is for.
+    /// Responses to a Read Request after which later responses cannot be matched.
     static let wrongAnswers = [
         "13",  // a Write Response
         "0D 01",  // the response to another kind of read
-        "01 12 0300 03",  // an Error Response that names another request
-        "01 0B 0300 03",  // … that names no request
+        "01 12 0300 03",  // an Error Response to another request
+        "01 0B 0300 03",  // … to no request
         "01 00 0300 03",
         "17 0300",  // a malformed response of another kind
         "03 17",
         "09 00",
     ]
 
-    @Test("an answer of another kind fails the request, and the bearer has to be closed", arguments: wrongAnswers)
+    @Test("a response that does not match fails the request, and the bearer must be closed", arguments: wrongAnswers)
     func wrongAnswer(_ answer: String) {
         let bearer = Bearer()
         let first = bearer.read(0x0003)
@@ -31,7 +31,7 @@ import BluetoothGATT
         #expect(bearer.send() == [])
     }
 
-    @Test("a response that waits for room is sent although the ATT_MTU has become smaller meanwhile")
+    @Test("a pending response is sent although the ATT_MTU has since become smaller")
     func smallerMTU() {
         let bearer = Bearer()
         bearer.engine.mtu = 100
@@ -42,7 +42,7 @@ import BluetoothGATT
         #expect(bearer.send() == [response.hexadecimal, "0A0300"])
     }
 
-    @Test("the failure tells what came in place of what")
+    @Test("the failure names the response and the request")
     func texts() {
         let bearer = Bearer()
         let request = bearer.read(0x0003)
@@ -53,7 +53,7 @@ import BluetoothGATT
                 == "the peer violated the protocol: Write Response in response to a Read Request")
     }
 
-    /// Requests with the malformed answers that can only be theirs.
+    /// Requests with malformed responses that can only be theirs.
     static let malformedAnswers: [(procedure: any ClientProcedure, answer: String)] = [
         (ValueRead(0x0003), "01"), (ValueRead(0x0003), "01 0A 0300"), (ValueRead(0x0003), "01 0A 0300 03 00"),
         (ValueWrite([1], to: 0x0003), "13 00"), (MTUExchange(offering: 517), "03 17"),
@@ -63,7 +63,7 @@ import BluetoothGATT
         (DescriptorDiscovery(in: .all), "05 03 0100 0028"), (DescriptorDiscovery(in: .all), "05 01"),
     ]
 
-    @Test("a malformed answer fails its request alone, and the next goes out", arguments: malformedAnswers)
+    @Test("a malformed response fails only its request, and the next one is sent", arguments: malformedAnswers)
     func malformed(_ procedure: any ClientProcedure, _ answer: String) {
         let bearer = Bearer()
         bearer.engine.mtu = 247
@@ -78,7 +78,7 @@ import BluetoothGATT
         #expect(bearer.endings.list == ["first: violation", "second: value "])
     }
 
-    @Test("a malformed echo fails the long write, and the peer forgets its parts before the next request")
+    @Test("a malformed echo fails the long write, and its parts are cancelled before the next request")
     func malformedEcho() {
         let bearer = Bearer()
         let write = bearer.request(ReliableWrite([1, 2], to: 0x0003))
@@ -93,7 +93,7 @@ import BluetoothGATT
         #expect(read.ending == "value ")
     }
 
-    @Test("a malformed answer to a request that was given up reaches nobody")
+    @Test("a malformed response to an abandoned request reaches no caller")
     func malformedAfterAbandoning() {
         let bearer = Bearer()
         let first = bearer.read(0x0003)
@@ -105,13 +105,13 @@ import BluetoothGATT
         #expect(bearer.send() == ["0A0500"])
     }
 
-    @Test("answers to nothing are counted and change nothing", arguments: ["0B 01", "01 0A 0300 02", "01 0A", "13 00"])
+    @Test("responses without a request are only counted", arguments: ["0B 01", "01 0A 0300 02", "01 0A", "13 00"])
     func stray(_ answer: String) {
         let bearer = Bearer()
         #expect(bearer.receive(answer))
         #expect(bearer.engine.strayResponseCount == 1)
 
-        // A request that the kernel has not taken cannot have been answered.
+        // A request that the channel has not accepted cannot have a response.
         let read = bearer.read(0x0003)
         #expect(bearer.offer() == "0A0300")
         #expect(bearer.receive(answer))

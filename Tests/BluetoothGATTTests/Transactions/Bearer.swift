@@ -5,13 +5,13 @@ import Testing
 
 import BluetoothGATT
 
-/// What the owner of an engine does, without a socket: packets come out and go in as hexadecimal text.
+/// The owner of an engine, without a channel: packets are exchanged in hexadecimal.
 final class Bearer {
     var engine: TransactionEngine {
         didSet { while let ended = engine.nextEnded() { ended.operation.end(ended.failure) } }
     }
     private var writer = ByteWriter(capacity: 23)
-    /// In which order the transactions ended: `name: ending`.
+    /// The transactions in the order they ended: `name: ending`.
     let endings = Endings()
 
     init(waitingLimit: Int = 1024) {
@@ -51,15 +51,15 @@ final class Bearer {
         return message
     }
 
-    // MARK: The socket
+    // MARK: The channel
 
-    /// Takes note of the peer's indication.
+    /// Records an indication of the peer.
     func oweConfirmation() { engine.oweConfirmation() }
 
-    /// Hands in a response to the peer's request; says whether it was taken.
+    /// Queues a response to the peer's request; returns whether it was accepted.
     func respond(_ bytes: [UInt8]) -> Bool { engine.respond(bytes) }
 
-    /// What a full socket is offered: nothing changes.
+    /// The PDU offered to a congested channel; changes nothing.
     func offer() -> String? { next().map { _ in writer.bytes.hexadecimal } }
 
     /// Sends one PDU.
@@ -69,7 +69,7 @@ final class Bearer {
         return writer.bytes.hexadecimal
     }
 
-    /// What is to be sent next, with values encoded.
+    /// The next PDU, with values encoded.
     private func next() -> TransactionEngine.Outgoing? {
         while let outgoing = engine.nextToSend(into: &writer) {
             do {
@@ -91,14 +91,14 @@ final class Bearer {
         return nil
     }
 
-    /// Sends whatever is to be sent.
+    /// Sends all PDUs.
     func send() -> [String] {
         var sent: [String] = []
         while let pdu = sendOne() { sent.append(pdu) }
         return sent
     }
 
-    /// Receives a PDU of the peer's server or a confirmation; says whether the bearer may live on.
+    /// Receives a PDU of the peer's server or a confirmation; returns whether the bearer may stay open.
     @discardableResult
     func receive(_ text: String) -> Bool {
         let bytes = hex(text)
@@ -114,7 +114,7 @@ final class Bearer {
     }
 }
 
-/// In which order things ended.
+/// The order in which operations ended.
 final class Endings {
     private(set) var list: [String] = []
 
@@ -126,11 +126,11 @@ final class TestRequest<Procedure: ClientProcedure>: ClientTransaction {
     private var procedure: Procedure
     private let name: String
     private let endings: Endings
-    /// Set when the caller gives up; a caller who has been told waits no longer, either.
+    /// Set when the caller gives up, and after it received its result.
     var isAbandoned = false
-    /// Gives up the moment the answer comes in.
+    /// Whether the caller gives up while the response is received.
     var givesUpWhileReceiving = false
-    /// What the caller was told.
+    /// The result that the caller received.
     private(set) var ending: String?
     private(set) var failure: TransactionFailure?
     private var output: Procedure.Output?
@@ -167,7 +167,7 @@ final class TestRequest<Procedure: ClientProcedure>: ClientTransaction {
 
     private func end(_ text: String) {
         guard !isAbandoned else { return }
-        #expect(ending == nil, "a caller is told once")
+        #expect(ending == nil, "a caller receives one result")
         ending = text
         isAbandoned = true
         endings.add(name, text)
@@ -178,12 +178,12 @@ final class TestRequest<Procedure: ClientProcedure>: ClientTransaction {
 final class TestMessage: CommandMessage, ValueUpdate {
     let characteristic: AttributeHandle
     let value: [UInt8]
-    /// How it ends when nothing fails.
+    /// The description of success.
     private let success: String
     private let name: String
     private let endings: Endings
     var isAbandoned = false
-    /// What the caller was told.
+    /// The result that the caller received.
     private(set) var ending: String?
 
     init(
@@ -202,7 +202,7 @@ final class TestMessage: CommandMessage, ValueUpdate {
 
     func end(_ failure: TransactionFailure?) {
         guard !isAbandoned else { return }
-        #expect(ending == nil, "a caller is told once")
+        #expect(ending == nil, "a caller receives one result")
         ending = failure.map(BluetoothGATTTests.ending) ?? success
         isAbandoned = true
         endings.add(name, ending ?? "")

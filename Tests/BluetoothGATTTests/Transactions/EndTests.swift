@@ -4,9 +4,9 @@ import Testing
 
 import BluetoothGATT
 
-/// Core Vol 3 Part F §3.3.3: the bearer's end is the end of everything that waits, and nothing is sent after it.
+/// Core Vol 3 Part F §3.3.3: all waiting operations end with the bearer, and nothing is sent after it.
 @Suite struct EndTests {
-    /// A bearer with one of each in flight and one of each waiting.
+    /// A bearer with one outstanding and one waiting operation of each kind.
     private func busyBearer(indicationFirst: Bool = false) -> Bearer {
         let bearer = Bearer()
         if indicationFirst {
@@ -40,7 +40,7 @@ import BluetoothGATT
         let endings = bearer.endings.list
         #expect(bearer.send() == [])
 
-        // Nothing that comes now is taken.
+        // Later operations are refused.
         bearer.oweConfirmation()
         #expect(!bearer.respond(hex("13")))
         bearer.receive("0B 01")
@@ -60,7 +60,7 @@ import BluetoothGATT
                 + ["late read: closed", "late indication: closed", "late command: closed"])
     }
 
-    @Test("closing ends everything that waits, in order")
+    @Test("closing ends all waiting operations in order")
     func close() {
         let bearer = busyBearer()
         bearer.engine.close()
@@ -68,7 +68,7 @@ import BluetoothGATT
         checkEnded(bearer)
     }
 
-    @Test("a late answer fails the request in flight as timed out and ends everything else")
+    @Test("a response timeout fails the outstanding request as timed out and ends all other operations")
     func requestTimeOut() {
         let bearer = busyBearer()
         bearer.engine.timeOut()
@@ -76,7 +76,7 @@ import BluetoothGATT
         checkEnded(bearer)
     }
 
-    @Test("a late confirmation fails the indication in flight as timed out and ends everything else")
+    @Test("a confirmation timeout fails the outstanding indication as timed out and ends all other operations")
     func indicationTimeOut() {
         let bearer = busyBearer(indicationFirst: true)
         bearer.engine.timeOut()
@@ -84,7 +84,7 @@ import BluetoothGATT
         checkEnded(bearer)
     }
 
-    @Test("an indication alone can be late, too")
+    @Test("a single indication can time out too")
     func indicationAlone() {
         let bearer = Bearer()
         bearer.indicate("01", "indication")
@@ -95,7 +95,7 @@ import BluetoothGATT
         #expect(bearer.endings.list == ["read: value ", "indication: timed out"])
     }
 
-    @Test("a request that was given up counts as well: its late answer ends the bearer")
+    @Test("an abandoned request counts too: its timeout ends the bearer")
     func abandonedTimeOut() {
         let bearer = Bearer()
         let first = bearer.read(0x0003, "first")
@@ -107,7 +107,7 @@ import BluetoothGATT
         checkEnded(bearer)
     }
 
-    @Test("a request that a full socket never took is not late, it ends with the bearer")
+    @Test("a request that a congested channel never accepted does not time out, it ends with the bearer")
     func offeredTimeOut() {
         let bearer = Bearer()
         bearer.read(0x0003, "read")
@@ -118,7 +118,7 @@ import BluetoothGATT
         checkEnded(bearer)
     }
 
-    @Test("what the kernel took in the moment of the end changes nothing")
+    @Test("a PDU accepted at the moment of the end changes nothing")
     func closedWhileSending() {
         let update = TestMessage("01", "sent", "", Endings())
         let kinds: [TransactionEngine.Outgoing] = [
@@ -132,7 +132,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("an idle bearer ends without a word")
+    @Test("an idle bearer ends without results")
     func idle() {
         let bearer = Bearer()
         bearer.engine.close()
@@ -140,7 +140,7 @@ import BluetoothGATT
         checkEnded(bearer)
     }
 
-    @Test("failures say what happened")
+    @Test("failures have descriptions")
     func descriptions() {
         let refusal = ATTError(requestOpcode: .readRequest, handle: 0x0003, code: .readNotPermitted)
         let texts: [(TransactionFailure, String)] = [

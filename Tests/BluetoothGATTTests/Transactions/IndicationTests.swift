@@ -2,9 +2,9 @@ import Testing
 
 import BluetoothGATT
 
-/// Core Vol 3 Part F §3.3.2: one indication at a time, apart from requests.
+/// Core Vol 3 Part F §3.3.2: one outstanding indication, independent of requests.
 @Suite struct IndicationTests {
-    @Test("one indication is outstanding at a time, the others follow in the order they came")
+    @Test("one indication is outstanding at a time, the others follow in order")
     func oneAtATime() {
         let bearer = Bearer()
         bearer.indicate("01", "A")
@@ -36,13 +36,13 @@ import BluetoothGATT
         #expect(bearer.endings.list == ["indication 1: confirmed", "read 1: value "])
     }
 
-    @Test("a confirmation of nothing is passed over")
+    @Test("an unexpected confirmation is ignored")
     func strayConfirmation() {
         let bearer = Bearer()
         bearer.receive("1E")
         let indication = bearer.indicate("01")
         #expect(bearer.offer() == "1D030001")
-        // The kernel has not taken the indication yet.
+        // The channel has not accepted the indication yet.
         bearer.receive("1E")
         #expect(indication.ending == nil)
         #expect(bearer.send() == ["1D030001"])
@@ -52,7 +52,7 @@ import BluetoothGATT
         #expect(bearer.engine.strayResponseCount == 0)
     }
 
-    @Test("given up in flight, the slot stays taken, and the late confirmation is not the next one's")
+    @Test("an abandoned outstanding indication keeps its place, and its late confirmation is not the next one's")
     func abandoned() {
         let bearer = Bearer()
         let first = bearer.indicate("01")

@@ -5,10 +5,10 @@ import Testing
 
 @testable import BluetoothGATT
 
-/// Callers come and give up, the socket is full, the peer answers when it likes: whatever the order, every caller is
-/// told its own result once, and the peer is left in order.
+/// Callers appear and give up, the channel is congested, the peer responds at random times: in every order, each caller
+/// receives one result of its own, and the peer's state is consistent.
 @Suite struct RandomStoryTests {
-    @Test("every wait ends, with its own answer", .seeded, arguments: SeededGenerator.seeds(200))
+    @Test("every operation ends with its own result", .seeded, arguments: SeededGenerator.seeds(200))
     func drained(seed: UInt64) throws {
         var story = try Story(seed: seed)
         for _ in 0..<200 { try story.step() }
@@ -19,7 +19,7 @@ import Testing
         #expect(story.bearer.engine.strayResponseCount == 0)
     }
 
-    @Test("every wait ends with the bearer", .seeded, arguments: SeededGenerator.seeds(60))
+    @Test("every operation ends with the bearer", .seeded, arguments: SeededGenerator.seeds(60))
     func cutShort(seed: UInt64) throws {
         var story = try Story(seed: seed)
         for _ in 0..<Int.random(in: 0...100, using: &story.generator) { try story.step() }
@@ -34,9 +34,9 @@ import Testing
     }
 }
 
-/// A bearer with our own server at its other end.
+/// A bearer with the package's server at its other end.
 private struct Story {
-    /// A caller, what it may be told, and what it wrote.
+    /// A caller, its possible results, and its write.
     struct Caller {
         var name: String
         var expected: [String]
@@ -49,11 +49,11 @@ private struct Story {
     var server: ServerFixture
     var generator: SeededGenerator
     private var callers: [Caller] = []
-    /// What the server has sent and the client not received.
+    /// The PDUs that the server has sent and the client has not received.
     private var answers: [String] = []
     private var commands: [String] = []
     private var sentCommands: [String] = []
-    /// The values that were to be written to each of the two attributes that can be.
+    /// The values written to each of the two writable attributes.
     private var written: [AttributeHandle: [[UInt8]]] = [0x0007: [[0x07]], 0x0009: [[0x09]]]
     private let tree: String
     private var isFull = false
@@ -70,7 +70,7 @@ private struct Story {
         tree = ending(try expectedTree(of: server.database))
     }
 
-    /// Something happens.
+    /// Performs a random event.
     mutating func step() throws {
         switch Int.random(in: 0..<12, using: &generator) {
         case 0: read(0x0003, "value 01")
@@ -87,7 +87,7 @@ private struct Story {
         }
     }
 
-    /// Sends one PDU, unless the socket is full; says whether there was one.
+    /// Sends one PDU, unless the channel is congested; returns whether there was one.
     @discardableResult
     mutating func send() -> Bool {
         if isFull, !bearer.engine.isClosed {
@@ -105,7 +105,7 @@ private struct Story {
         return true
     }
 
-    /// Receives what the server has sent; says whether there was something.
+    /// Receives the server's PDUs; returns whether there were any.
     mutating func deliver() throws -> Bool {
         guard !answers.isEmpty else { return false }
         let lives = bearer.receive(answers.removeFirst())
@@ -113,7 +113,7 @@ private struct Story {
         return true
     }
 
-    /// Checks what every caller was told, and what the server has.
+    /// Checks every caller's result and the server's values.
     func checkEverythingEnded() throws {
         for caller in callers {
             let ending = caller.ending()
@@ -125,13 +125,13 @@ private struct Story {
                 #expect(caller.expected.contains(ending ?? "nothing"), "\(caller.name): \(ending ?? "nothing")")
             }
         }
-        // In order; those that were given up may be missing.
+        // In order; abandoned ones may be missing.
         var rest = commands[...]
         for command in sentCommands {
             let position = try #require(rest.firstIndex(of: command))
             rest = rest[(position + 1)...]
         }
-        // All of one write or all of another, never parts of two.
+        // All parts of one write, never parts of two.
         for (handle, values) in written {
             let value = try #require(server.database.attribute(at: handle)?.storedValue)
             #expect(values.contains(value))
@@ -148,7 +148,7 @@ private struct Story {
         request(ValueRead(handle), "read \(handle)", [expected])
     }
 
-    /// Writes a value that no other write writes.
+    /// Writes a value that no other write has.
     private mutating func write(_ handle: AttributeHandle, longest: Int) {
         let count = Int.random(in: 2...longest, using: &generator)
         let value = (0..<count).map { _ in UInt8.random(in: 0...255, using: &generator) }

@@ -5,9 +5,9 @@ import Testing
 
 import BluetoothGATT
 
-/// Core Vol 3 Part F §3.3.2: one request at a time, and what goes out before what.
+/// Core Vol 3 Part F §3.3.2: one outstanding request, and the order of PDUs.
 @Suite struct RequestTests {
-    @Test("callers that gave up take nobody's place")
+    @Test("abandoned operations do not count towards the limit")
     func abandonedCallers() {
         let bearer = Bearer(waitingLimit: 2)
         bearer.read(0x0003, "first")
@@ -25,7 +25,7 @@ import BluetoothGATT
         #expect(bearer.send() == ["0A0700", "1D030003", "52030002"])
     }
 
-    @Test("one request is outstanding at a time, the others follow in the order they came")
+    @Test("one request is outstanding at a time, the others follow in order")
     func oneAtATime() {
         let bearer = Bearer()
         bearer.read(0x0003, "A")
@@ -43,7 +43,7 @@ import BluetoothGATT
         #expect(bearer.engine.strayResponseCount == 0)
     }
 
-    @Test("a procedure keeps its turn until its last answer")
+    @Test("a procedure keeps its turn until its last response")
     func procedureKeepsItsTurn() {
         let bearer = Bearer()
         let long = bearer.read(0x0003)
@@ -58,7 +58,7 @@ import BluetoothGATT
         #expect(short.ending == nil)
     }
 
-    @Test("each request sent has a new number, which starts the time limit anew")
+    @Test("each request has a new number, which restarts the timer")
     func numbers() {
         let bearer = Bearer()
         #expect(bearer.engine.requestInFlight == nil)
@@ -75,7 +75,7 @@ import BluetoothGATT
         #expect(bearer.engine.requestInFlight != first)
     }
 
-    @Test("confirmations and responses go out first, then the request, the indication and the commands")
+    @Test("confirmations and responses are sent first, then the request, the indication and the commands")
     func order() {
         let bearer = Bearer()
         bearer.command("01")
@@ -88,7 +88,7 @@ import BluetoothGATT
         #expect(bearer.engine.isIdleForMessages)
     }
 
-    @Test("a command goes out at once unless the peer waits for something or other commands do")
+    @Test("a command is sent immediately unless a response, a confirmation or another command is pending")
     func idleForMessages() {
         let bearer = Bearer()
         #expect(bearer.engine.isIdleForMessages)
@@ -107,7 +107,7 @@ import BluetoothGATT
         #expect(bearer.engine.isIdleForMessages)
     }
 
-    @Test("commands go out in order, also while a request waits for its answer")
+    @Test("commands are sent in order, also while a request is outstanding")
     func commands() {
         let bearer = Bearer()
         bearer.read(0x0005, "read")
@@ -123,7 +123,7 @@ import BluetoothGATT
         #expect(bearer.endings.list == ["A: sent", "B: sent", "C: sent", "read: value "])
     }
 
-    @Test("a full socket is offered the same PDU again and again")
+    @Test("a congested channel is offered the same PDU again")
     func fullSocket() {
         let bearer = Bearer()
         let request = bearer.read(0x0005)
@@ -139,7 +139,7 @@ import BluetoothGATT
         #expect([request.ending, indication.ending, command.ending] == [nil, nil, "sent"])
     }
 
-    @Test("what the peer waits for overtakes what a full socket was offered")
+    @Test("responses and confirmations overtake the PDU offered to a congested channel")
     func overtaking() {
         let bearer = Bearer()
         bearer.read(0x0005)
@@ -149,7 +149,7 @@ import BluetoothGATT
         #expect(bearer.send() == ["1E", "1E", "0A0500"])
     }
 
-    @Test("a request that cannot be made fails alone, and the next goes out")
+    @Test("an invalid request fails alone, and the next one is sent")
     func invalidRequest() {
         let bearer = Bearer()
         let first = bearer.request(ValueWrite([UInt8](repeating: 0, count: 21), to: 0x0003))
@@ -159,7 +159,7 @@ import BluetoothGATT
         #expect([first.ending, second.ending, third.ending] == ["invalid", "invalid", nil])
     }
 
-    @Test("an indication or a command that cannot be made fails alone, and the next goes out")
+    @Test("an invalid indication or command fails alone, and the next one is sent")
     func invalidMessages() {
         let bearer = Bearer()
         let tooLong = String(repeating: "00", count: 21)
@@ -170,7 +170,7 @@ import BluetoothGATT
         #expect(messages.map(\.ending) == ["invalid", nil, "invalid", "sent"])
     }
 
-    @Test("PDUs are as long as the ATT_MTU in force, which is never below 23")
+    @Test("PDUs have at most the current ATT_MTU, which is never below 23")
     func mtu() {
         let bearer = Bearer()
         bearer.engine.mtu = 247
@@ -183,7 +183,7 @@ import BluetoothGATT
         #expect(bearer.sendOne()?.count == 2 * 23)
     }
 
-    @Test("a response is taken one at a time, and when it can be sent")
+    @Test("one response is accepted at a time, and only if it can be sent")
     func responses() {
         let bearer = Bearer()
         #expect(!bearer.respond([]))
@@ -198,7 +198,7 @@ import BluetoothGATT
         #expect(bearer.send() == ["0B03"])
     }
 
-    @Test("so many may wait besides the one in flight; the next fails at once")
+    @Test("the limit of waiting requests excludes the outstanding one, and the next fails immediately")
     func waitingLimit() {
         let bearer = Bearer(waitingLimit: 2)
         bearer.read(0x0001, "1")
@@ -211,7 +211,7 @@ import BluetoothGATT
         #expect(another.ending == nil)
     }
 
-    @Test("so many indications and commands may wait; the next fails at once")
+    @Test("indications and commands beyond the limit fail immediately")
     func waitingLimitOfMessages() {
         let bearer = Bearer(waitingLimit: 2)
         bearer.indicate("00", "indication 0")

@@ -4,7 +4,7 @@ import Testing
 
 import BluetoothGATT
 
-/// Who asks for what takes authorisation is put to the program, on every path (Core Vol 3 Part F §3.2.5, §4).
+/// The program decides every access that requires authorization (Core Vol 3 Part F §3.2.5, §4).
 @Suite struct AuthorizationTests {
     typealias Protection = ProtectionTests.Protection
 
@@ -18,11 +18,11 @@ import BluetoothGATT
         return fixture
     }
 
-    /// Those that lead to the value and can be answered in two ways.
+    /// The paths to the value with two possible responses.
     static let paths = ProtectionTests.paths.filter { !$0.requests[0].hasPrefix("52") }
 
     @Test(
-        "granted, refused, granted to the end: the same as on links that are or are not authorised",
+        "granted, denied and granted permanently equal authorized and unauthorized links",
         arguments: Rule.mtus)
     func paths(mtu: Int) throws {
         for path in Self.paths {
@@ -35,7 +35,7 @@ import BluetoothGATT
             }
             #expect(unasked == "", "\(path.section)")
             #expect(try fixture.authorize() == hex(path.granted).hexadecimal, "\(path.section)")
-            // A second one is asked about again, except for what continues a write.
+            // A second request asks again, except one that continues a prepared write.
             if !request.hasPrefix("16") {
                 #expect(fixture.send(request) == "", "\(path.section)")
                 let refused =
@@ -52,7 +52,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("authorisation is asked for before what the link lacks, and leaves the rest to be checked")
+    @Test("authorization precedes the check of the link's security, and the other checks follow")
     func order() throws {
         var fixture = try Self.makeFixture(.authorizedAndAuthenticated, security: .encrypted)
         #expect(fixture.send("0A FEFF") == "")
@@ -61,7 +61,7 @@ import BluetoothGATT
         #expect(try fixture.refuseAuthorization() == "010AFEFF08")
     }
 
-    @Test("what is not permitted at all is not asked about")
+    @Test("the program is not asked for accesses without permission")
     func permission() throws {
         var fixture = try ServerFixture([
             GATTService(
@@ -75,7 +75,7 @@ import BluetoothGATT
         #expect(fixture.events.isEmpty)
     }
 
-    @Test("a dynamic value is asked for once its reader is authorised")
+    @Test("a dynamic value is requested once its reader is authorized")
     func dynamic() throws {
         var fixture = try Self.makeFixture(value: .dynamic)
         #expect(fixture.send("0A FEFF") == "")
@@ -87,7 +87,7 @@ import BluetoothGATT
         #expect(try fixture.accept() == "13")
     }
 
-    @Test("a write in parts is asked about once, when its first part is prepared")
+    @Test("a prepared write is authorized once, with its first part")
     func preparedWrites() throws {
         var fixture = try Self.makeFixture()
         #expect(fixture.send("16 FEFF 0000 05") == "")
@@ -101,7 +101,7 @@ import BluetoothGATT
         #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [5, 6])
     }
 
-    @Test("authorisation that was taken back since the parts were prepared is asked for at the execution")
+    @Test("an authorization revoked after the preparation is requested again at the execution")
     func takenBack() throws {
         for isGranted in [true, false] {
             var fixture = try Self.makeFixture()
@@ -116,7 +116,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("a command is put to the program, waits for nothing and holds up nothing")
+    @Test("a command that requires authorization has no response and delays nothing")
     func command() throws {
         var fixture = try Self.makeFixture()
         #expect(fixture.send("52 FEFF 05") == "")
@@ -127,7 +127,7 @@ import BluetoothGATT
             fixture.server.carryOut(AttributeWrite(0xFFFE, value: [5]), database: &fixture.database)
                 == [.storedValueChanged(0xFFFE)])
         #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [5])
-        // Nothing else is granted with it.
+        // The answer grants nothing else.
         #expect(
             fixture.server.carryOut(AttributeWrite(0xFFFE, value: [5, 6, 7, 8]), database: &fixture.database) == [])
         #expect(fixture.server.carryOut(AttributeWrite(0x0003, value: [9]), database: &fixture.database) == [])
@@ -136,7 +136,7 @@ import BluetoothGATT
         #expect(fixture.events == [.storedValueChanged(0xFFFE)])
     }
 
-    @Test("an answer that comes twice or for another request does nothing")
+    @Test("a repeated answer, or one for another request, has no effect")
     func stale() throws {
         var fixture = try Self.makeFixture()
         _ = fixture.send("0A FEFF")
@@ -150,7 +150,7 @@ import BluetoothGATT
         #expect(fixture.server.isWaitingForProgram)
     }
 
-    @Test("a request is given up as a whole")
+    @Test("a request is refused as a whole")
     func givenUp() throws {
         var fixture = try Self.makeFixture(value: .dynamic)
         #expect(fixture.send("08 0100 FFFF AAAA") == "")
@@ -167,7 +167,7 @@ import BluetoothGATT
         #expect(fixture.send("18 01") == "19")
     }
 
-    @Test("values are sent to who is authorised for longer than once, until that is taken back")
+    @Test("values are sent to a permanently authorized client until the authorization is revoked")
     func sending() throws {
         var fixture = try Self.makeFixture()
         let value: [UInt8] = [1]
@@ -186,7 +186,7 @@ import BluetoothGATT
 }
 
 extension ServerFixture {
-    /// Authorises what waits for it, this time.
+    /// Authorizes the pending access once.
     fileprivate mutating func authorize() throws -> String {
         guard case .authorizationRequested(let request) = try #require(events.first) else {
             throw TestFailure.unexpectedEvent

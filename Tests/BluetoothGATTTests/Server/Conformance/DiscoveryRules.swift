@@ -1,12 +1,12 @@
 private let linble = "E8F37690FFB854915A46EB35CAC9AD27"
 private let fromPeripheral = "E8F37690FFB854915A46EB35CBC9AD27"
 private let toPeripheral = "E8F37690FFB854915A46EB35CCC9AD27"
-/// 2803 and 2800 written out in 128 bits.
+/// 2803 and 2800 in their 128-bit form.
 private let long2803 = "FB349B5F800000800010000003280000"
 private let long2800 = "FB349B5F800000800010000000280000"
 private let includeOfUnknownLength = "0228 0000"
 
-/// How attributes are found (Core Vol 3 Part F §3.4.3, §3.4.4.1, §3.4.4.9; Part G §4.4 to §4.7).
+/// The rules of discovery (Core Vol 3 Part F §3.4.3, §3.4.4.1, §3.4.4.9; Part G §4.4 to §4.7).
 enum DiscoveryRules {
     static let all = findInformation + findByTypeValue + readByType + readByTypeOfDeclarations + readByGroupType
 
@@ -20,14 +20,14 @@ enum DiscoveryRules {
                     05 01 0100 0028 0200 0328 0300 002A 0400 0028 0500 0328 0600 192A 0700 0229 1000 0028 1100 0328
                     """),
             Row("the end of the range ends the list", "04 0600 0700", "05 01 0600 192A 0700 0229"),
-            Row("handles that nobody has are passed over", "04 0700 0F00", "05 01 0700 0229"),
+            Row("unused handles are skipped", "04 0700 0F00", "05 01 0700 0229"),
             Row("a gap before the first attribute", "04 0800 1100", "05 01 1000 0028 1100 0328"),
             Row("a type of the other length ends the list", "04 0800 1200", "05 01 1000 0028 1100 0328"),
             Row("attributes with long types", "04 1200 FFFF", "05 02 1200 \(fromPeripheral)"),
             Row("one long type in a range of short ones", "04 1500 3000", "05 02 1500 \(toPeripheral)"),
             Row("up to handle 0xFFFF", "04 FEFF FFFF", "05 01 FEFF 052A FFFF 0229"),
             Row("handle 0xFFFF alone", "04 FFFF FFFF", "05 01 FFFF 0229"),
-            Row("types are told of what may not be read", "04 3500 3500", "05 01 3500 F1FF"),
+            Row("types of unreadable attributes are included", "04 3500 3500", "05 01 3500 F1FF"),
             Row("nothing in the range: Attribute Not Found", "04 0800 0F00", "01 04 0800 0A"),
             Row("nothing behind the last of a service", "04 4300 FBFF", "01 04 4300 0A"),
             Row("start 0: Invalid Handle", "04 0000 FFFF", "01 04 0000 01"),
@@ -57,7 +57,7 @@ enum DiscoveryRules {
             Row("a characteristic is a group (G §2.5.3)", "06 0100 FFFF 0328 12 0600 192A", "07 0500 0700"),
             Row("configurations, this client's own", "06 0100 FFFF 0229 0000", "07 0700 0700 1300 1300 FFFF FFFF"),
             Row("what may not be read is not found", "06 0100 FFFF F1FF A1", "01 06 0100 0A"),
-            Row("a type that nobody has", "06 0100 FFFF 0BAD 00", "01 06 0100 0A"),
+            Row("an unused type", "06 0100 FFFF 0BAD 00", "01 06 0100 0A"),
             Row("start 0: Invalid Handle", "06 0000 FFFF 0028 0F18", "01 06 0000 01"),
             Row("start behind end: Invalid Handle", "06 0500 0400 0028 0F18", "01 06 0500 01"),
         ])
@@ -81,7 +81,7 @@ enum DiscoveryRules {
             Row(
                 "the first that may not be read refuses the request, with its handle", "08 0100 FFFF F1FF",
                 "01 08 3500 05"),
-            Row("a type that nobody has: Attribute Not Found", "08 0100 FFFF 0BAD", "01 08 0100 0A"),
+            Row("an unused type: Attribute Not Found", "08 0100 FFFF 0BAD", "01 08 0100 0A"),
             Row("a type of 4 bytes: Invalid PDU", "08 0100 FFFF \(includeOfUnknownLength)", "01 08 0000 04"),
             Row("start 0: Invalid Handle", "08 0000 FFFF 0328", "01 08 0000 01"),
             Row("start behind end: Invalid Handle", "08 0300 0200 0328", "01 08 0300 01"),
@@ -107,7 +107,7 @@ enum DiscoveryRules {
                     """),
             Row("the last characteristic", "08 FDFF FFFF 0328", "09 07 FDFF 20 FEFF 052A"),
             Row("none behind it", "08 FEFF FFFF 0328", "01 08 FEFF 0A"),
-            Row("an included service with a short UUID tells it", "08 0100 FFFF 0228", "09 08 3100 0400 0700 0F18"),
+            Row("an included service with a short UUID declares it", "08 0100 FFFF 0228", "09 08 3100 0400 0700 0F18"),
             Row("one with a long UUID does not", "08 3200 FFFF 0228", "09 06 3200 1000 1500"),
             Row("a secondary service that is included", "08 3300 FFFF 0228", "09 08 3300 2000 2000 3412"),
             Row("no more included services", "08 3400 FFFF 0228", "01 08 3400 0A"),

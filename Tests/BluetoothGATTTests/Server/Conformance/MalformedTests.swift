@@ -4,9 +4,9 @@ import Testing
 
 import BluetoothGATT
 
-/// PDUs that are none (Core Vol 3 Part F §3.3.1, §3.4.1.1, §3.4.8, §3.4.9).
+/// Malformed PDUs (Core Vol 3 Part F §3.3.1, §3.4.1.1, §3.4.8, §3.4.9).
 @Suite struct MalformedTests {
-    /// Which lengths the parameters of a request can have, opcode included.
+    /// The valid lengths of requests, opcode included.
     static let requests: [(opcode: UInt8, isWellFormed: @Sendable (Int) -> Bool)] = [
         (0x02, { $0 == 3 }), (0x04, { $0 == 5 }), (0x06, { $0 >= 7 }), (0x08, { $0 == 7 || $0 == 21 }),
         (0x0A, { $0 == 3 }), (0x0C, { $0 == 5 }), (0x0E, { $0 >= 5 && $0 % 2 == 1 }),
@@ -14,12 +14,12 @@ import BluetoothGATT
         (0x20, { $0 >= 5 && $0 % 2 == 1 }),
     ]
 
-    @Test("F §3.4.9: a request of a length it cannot have is Invalid PDU, with handle 0", arguments: Rule.mtus)
+    @Test("F §3.4.9: a request of invalid length is Invalid PDU, with handle 0", arguments: Rule.mtus)
     func lengths(mtu: Int) throws {
         for (opcode, isWellFormed) in Self.requests {
             for length in 1...mtu + 10 {
                 var fixture = try ServerFixture(mtu: mtu)
-                // Handles 0x0101, which nobody has.
+                // The handle 0x0101 is unused.
                 let answer = fixture.send([opcode] + [UInt8](repeating: 1, count: length - 1)).hexadecimal
                 let isMalformed = answer == "01\([opcode].hexadecimal)000004"
                 #expect(
@@ -29,7 +29,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("F §3.4.9: a command or a confirmation of any length is never answered", arguments: Rule.mtus)
+    @Test("F §3.4.9: a command or a confirmation of any length has no response", arguments: Rule.mtus)
     func commands(mtu: Int) throws {
         var fixture = try ServerFixture(mtu: mtu)
         for opcode: UInt8 in [0x52, 0xD2, 0x1E] {

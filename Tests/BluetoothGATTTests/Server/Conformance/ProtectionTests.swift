@@ -5,14 +5,14 @@ import Testing
 
 import BluetoothGATT
 
-/// What protects a value is asked on every path to it, in its order (Core Vol 3 Part F §3.2.5, §4; Part C §10.3).
-///
+/// The security of a value is checked on every path to it, in the specified order
+/// (Core Vol 3 Part F §3.2.5, §4; Part C §10.3).
 /// ```
 /// 0001 service AAA0   0002 0003 open value 01
 ///                     FFFD FFFE protected value 02 of the same type, FFFF CCCD
 /// ```
 @Suite struct ProtectionTests {
-    /// What a value asks of a link.
+    /// The security that a value requires.
     enum Protection: CaseIterable {
         case encrypted, authenticated, authorized, authorizedAndAuthenticated
 
@@ -27,7 +27,7 @@ import BluetoothGATT
         }
     }
 
-    /// A link, and what it is refused with for each kind of protection; 0 for not.
+    /// A link with its error codes for each kind of protection; 0 for none.
     struct Link: Sendable, CustomTestStringConvertible {
         var name: String
         var security: BearerSecurity
@@ -64,12 +64,12 @@ import BluetoothGATT
             isAuthorized: true, minimumKeySize: 16, codes: [0x0C, 0x0C, 0, 0x0C]),
     ]
 
-    /// A way to a value: the PDUs with `T` for its type, and the answer to the last when it is granted.
+    /// A path to a value: the PDUs with `T` for its type, and the response to the last one when access is granted.
     struct Path: Sendable {
         enum Refusal {
             /// An Error Response with the value's handle.
             case error
-            /// Something else, as if the value were not there.
+            /// Another response, as if the value did not exist.
             case answer(String)
         }
 
@@ -77,7 +77,7 @@ import BluetoothGATT
         var requests: [String]
         var granted: String
         var refused = Refusal.error
-        /// Whether it works with a type of 16 bytes.
+        /// Whether the path supports 128-bit types.
         var takesLongTypes = true
     }
 
@@ -142,7 +142,7 @@ import BluetoothGATT
         return fixture
     }
 
-    @Test("a value that is protected is refused on every path", arguments: links, Rule.mtus)
+    @Test("a protected value is refused on every path", arguments: links, Rule.mtus)
     func paths(link: Link, mtu: Int) throws {
         for (protection, code) in zip(Protection.allCases, link.codes) {
             for path in Self.paths {
@@ -167,7 +167,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("F §3.4.6.3: what the link has lost since a write was prepared refuses all of them", arguments: links)
+    @Test("F §3.4.6.3: security lost after the preparation refuses all prepared writes", arguments: links)
     func execution(link: Link) throws {
         let strongest = Link(
             name: "everything",
@@ -186,7 +186,7 @@ import BluetoothGATT
         }
     }
 
-    @Test("G §4.10, §4.11: what may not be read over a link is not sent over it", arguments: links)
+    @Test("G §4.10, §4.11: a value that a link may not read is not sent over it", arguments: links)
     func sending(link: Link) throws {
         let value: [UInt8] = [9]
         for (protection, code) in zip(Protection.allCases, link.codes) {
@@ -209,7 +209,7 @@ import BluetoothGATT
     }
 }
 
-/// What `body` throws; nil for nothing.
+/// The error that `body` throws, or nil.
 private func throwing(_ body: () throws -> Void) -> GATTServerError? {
     do {
         try body()

@@ -1,6 +1,6 @@
 private let thirty = "000102030405060708090A0B0C0D0E0F101112131415161718191A1B1C1D"
 
-/// How values are read by their handles (Core Vol 3 Part F §3.4.4.3 to §3.4.4.8, §3.4.4.11).
+/// The rules of reading values by handle (Core Vol 3 Part F §3.4.4.3 to §3.4.4.8, §3.4.4.11).
 enum ReadingRules {
     static let all = read + readBlob + readMultiple + readMultipleVariable
 
@@ -53,7 +53,7 @@ enum ReadingRules {
                 "0F 54657374 54657374 54657374 54657374 54657374 5465",
                 large: "0F 54657374 54657374 54657374 54657374 54657374 54657374"),
             Row("up to handle 0xFFFF", "0E FFFF 0300", "0F 0000 54657374"),
-            Row("the first handle that nobody has", "0E 3D00 0800", "01 0E 0800 01"),
+            Row("the first unused handle", "0E 3D00 0800", "01 0E 0800 01"),
             Row(
                 "the first that is in the way counts, also where its value would be cut", "0E 3D00 1200 0800",
                 "01 0E 1200 02"),
@@ -71,7 +71,7 @@ enum ReadingRules {
                 "a length without room is cut as well", "20 0300 0300 0300 0600 0600",
                 "21 0400 54657374 0400 54657374 0400 54657374 0100 64 01",
                 large: "21 0400 54657374 0400 54657374 0400 54657374 0100 64 0100 64"),
-            Row("the first handle that nobody has", "20 0300 0800", "01 20 0800 01"),
+            Row("the first unused handle", "20 0300 0800", "01 20 0800 01"),
             Row("the first that may not be read", "20 1500 0300", "01 20 1500 02"),
             Row("handle 0", "20 0000 0300", "01 20 0000 01"),
         ])

@@ -3,20 +3,20 @@ import Testing
 
 import BluetoothGATT
 
-/// One rule of the specification: what a client asks of ``ServerFixture/services`` and what it is answered, bytes in
-/// hexadecimal, over the least ATT_MTU and over a large one.
+/// A rule of the specification: the requests to ``ServerFixture/services`` and the responses, in hexadecimal, at the
+/// minimum ATT_MTU and at a large one.
 struct Rule: Sendable, CustomTestStringConvertible {
-    /// The ATT_MTUs that each rule is tried over.
+    /// The ATT_MTUs of each test.
     static let mtus = [23, 517]
 
-    /// Where the specification has it; `F` and `G` are the parts of Core Vol 3.
+    /// The section of the specification; `F` and `G` are the parts of Core Vol 3.
     let section: String
-    /// What is shown.
+    /// The statement of the rule.
     let name: String
     let request: String
-    /// The answer over an ATT_MTU of 23; empty for none.
+    /// The response at an ATT_MTU of 23; empty for none.
     let answer: String
-    /// The answer over an ATT_MTU of 517.
+    /// The response at an ATT_MTU of 517.
     let largeAnswer: String
 
     var testDescription: String { "\(section): \(name)" }
@@ -24,7 +24,7 @@ struct Rule: Sendable, CustomTestStringConvertible {
     func answer(mtu: Int) -> String { mtu == 23 ? answer : largeAnswer }
 }
 
-/// A row of a table of rules.
+/// A row in a table of rules.
 struct Row {
     let name: String
     let request: String
@@ -47,7 +47,7 @@ func rules(_ section: String, _ rows: [Row]) -> [Rule] {
 @Suite struct ServerRuleTests {
     static let all = DiscoveryRules.all + ReadingRules.all + WritingRules.all
 
-    @Test("a request to a server just connected to", arguments: all, Rule.mtus)
+    @Test("a request to a server on a new bearer", arguments: all, Rule.mtus)
     func rule(_ rule: Rule, mtu: Int) throws {
         var fixture = try ServerFixture(mtu: mtu)
         #expect(fixture.send(rule.request) == hex(rule.answer(mtu: mtu)).hexadecimal)

@@ -1,8 +1,8 @@
 private let twentyOne = String(repeating: "41", count: 21)
 
-/// How values are written (Core Vol 3 Part F §3.4.5, §3.4.6; Part G §3.3.3.3).
+/// The rules of writing values (Core Vol 3 Part F §3.4.5, §3.4.6; Part G §3.3.3.3).
 ///
-/// What comes of several requests together is in ``PreparedWriteTests``.
+/// ``PreparedWriteTests`` covers sequences of requests.
 enum WritingRules {
     static let all = write + configuration + writeCommand + signedWriteCommand + prepareWrite + executeWrite
 
@@ -50,7 +50,7 @@ enum WritingRules {
     static let signedWriteCommand = rules(
         "F §3.4.5.4 Signed Write Command: never answered",
         [
-            Row("a signature of nobody", "D2 0300 41 0000000000000000000000 00", ""),
+            Row("an unverifiable signature", "D2 0300 41 0000000000000000000000 00", ""),
             Row("a handle in a gap", "D2 0800 41 0000000000000000000000 00", ""), Row("too short", "D2 0300 00", ""),
         ])
 
