@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 extension ADField: CustomStringConvertible {
-    /// What it is and its value, in one line.
+    /// The field and its value in one line.
     public var description: String {
         switch self {
         case .flags(let flags): "flags \(flags)"

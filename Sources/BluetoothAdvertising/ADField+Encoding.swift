@@ -1,19 +1,19 @@
 import BluetoothPrimitives
 
-/// Why a field cannot be put into a payload.
+/// The reason for which a field cannot be added to a payload.
 public enum AdvertisementDataError: Error, Hashable, Sendable {
-    /// The field takes `needed` bytes of the payload, and `left` are left.
+    /// The field needs `needed` bytes of the payload, but only `left` remain.
     case doesNotFit(ADType, needed: Int, left: Int)
-    /// The field takes more than the 254 bytes that one AD structure can hold.
+    /// The field exceeds the 254 bytes of an AD structure.
     case tooLong(ADType, byteCount: Int)
-    /// The type has a fixed length, and the bytes have another.
+    /// The value of the type has a fixed length, and the bytes have another.
     case wrongLength(ADType, expected: Int, actual: Int)
-    /// A payload may hold the type once, and it is there already (CSS Part A §1).
+    /// The type may occur once in a payload, and is already present (CSS Part A §1).
     case alreadyPresent(ADType)
 }
 
 extension AdvertisementDataError: CustomStringConvertible {
-    /// Names the field and the numbers.
+    /// The field and the numbers.
     public var description: String {
         switch self {
         case .doesNotFit(let type, let needed, let left): "\(type) needs \(needed) bytes, \(left) are left"
@@ -25,7 +25,7 @@ extension AdvertisementDataError: CustomStringConvertible {
 }
 
 extension ADField {
-    /// The AD structures that say this: one, or one for each width of UUID or kind of address.
+    /// The AD structures of the field: one, or one for each width of UUID or kind of address.
     public func structures() throws(AdvertisementDataError) -> [ADStructure] {
         switch self {
         case .services(let uuids, let complete):
@@ -54,7 +54,7 @@ extension ADField {
             let expected = EncryptedAdvertisingData.messageIntegrityCheckByteCount
             try Self.check(type, data.messageIntegrityCheck, is: expected)
         case .transportDiscoveryData(let blocks):
-            // A block's length is one byte, so the longest block would not fit into a structure anyway.
+            // The length of a block is one byte, and the longest block would not fit into a structure anyway.
             for block in blocks where block.data.count > UInt8.max {
                 throw .tooLong(type, byteCount: block.data.count)
             }
@@ -63,7 +63,7 @@ extension ADField {
         return [try Self.structure(type) { (writer) throws(BufferFull) in try write(to: &writer) }]
     }
 
-    /// The type of the structure that says this; of the first one, where there are several.
+    /// The AD type of the field's structure, or of the first of several.
     public var type: ADType {
         switch self {
         case .flags: .flags
@@ -110,7 +110,7 @@ extension ADField {
         }
     }
 
-    /// Writes what follows the type of the one structure that says this.
+    /// Writes the bytes after the type of the field's only structure.
     private func write(to writer: inout ByteWriter) throws(BufferFull) {
         switch self {
         case .flags(let flags): try writer.write(flags.rawValue)
@@ -176,7 +176,7 @@ extension ADField {
         BluetoothUUID.Width.allCases.first { width in uuids.contains { $0.shortestWidth == width } } ?? .bits16
     }
 
-    /// One list for each width that occurs; an empty one of 16 bits when there is nothing to list.
+    /// One list for each width that occurs; an empty 16-bit list when there are no UUIDs.
     private static func lists(
         of uuids: [BluetoothUUID], type: (BluetoothUUID.Width) -> ADType
     ) throws(AdvertisementDataError) -> [ADStructure] {

@@ -1,109 +1,110 @@
 import BluetoothPrimitives
 
-/// One thing a payload says, typed: what an AD structure means, and what a payload is built from.
+/// A typed field of a payload: the decoded value of an AD structure.
 public enum ADField: Hashable, Sendable {
-    /// Discoverability and BR/EDR support.
+    /// The flags: discoverability and BR/EDR support.
     case flags(AdvertisementFlags)
-    /// Services the device has; written in the shortest width of each UUID, one structure for each width.
+    /// The UUIDs of the device's services; encoded in the shortest width of each UUID, with one structure for each
+    /// width.
     case services([BluetoothUUID], complete: Bool = true)
-    /// The device name, whole or its beginning.
+    /// The device name, or its beginning.
     case localName(String, complete: Bool = true)
-    /// The power the packet was sent with, in dBm.
+    /// The transmit power in dBm.
     case txPowerLevel(Int8)
     /// The BR/EDR class of device.
     case classOfDevice(ClassOfDevice)
-    /// Simple Pairing Hash C-192, 16 bytes as on the air.
+    /// The Simple Pairing Hash C-192, 16 bytes in wire order.
     case simplePairingHash192([UInt8])
-    /// Simple Pairing Randomizer R-192, 16 bytes as on the air.
+    /// The Simple Pairing Randomizer R-192, 16 bytes in wire order.
     case simplePairingRandomizer192([UInt8])
-    /// Device ID of a BR/EDR inquiry response.
+    /// The Device ID of a BR/EDR inquiry response.
     case deviceID(DeviceID)
-    /// Security Manager TK Value of out-of-band pairing, 16 bytes as on the air.
+    /// The Security Manager TK Value of out-of-band pairing, 16 bytes in wire order.
     case securityManagerTK([UInt8])
-    /// Security Manager Out of Band Flags.
+    /// The Security Manager Out of Band Flags.
     case securityManagerOutOfBandFlags(SecurityManagerOutOfBandFlags)
-    /// The connection intervals that the peripheral would like.
+    /// The connection intervals that the peripheral prefers.
     case peripheralConnectionIntervalRange(ConnectionIntervalRange)
-    /// Services the device looks for in others; widths as for services.
+    /// The UUIDs of services that the device solicits; widths as for services.
     case solicitedServices([BluetoothUUID])
-    /// Data of a service, under its UUID in the shortest width.
+    /// The data of a service, after its UUID in the shortest width.
     case serviceData(ServiceData)
-    /// The devices that are meant; public and random ones go into structures of their own.
+    /// The target addresses; public and random ones have structures of their own.
     case targetAddresses([BluetoothAddress])
-    /// What the device looks like.
+    /// The appearance of the device.
     case appearance(Appearance)
-    /// How often the device advertises; written in two, three or four bytes, as few as hold it.
+    /// The advertising interval; encoded in the fewest bytes of two, three or four.
     case advertisingInterval(AdvertisingInterval)
-    /// The device's address in out-of-band data.
+    /// The device address in out-of-band data.
     case leBluetoothDeviceAddress(BluetoothAddress)
-    /// Which of the roles central and peripheral the device can take.
+    /// The supported and preferred roles of the device.
     case leRole(LERole)
-    /// Simple Pairing Hash C-256, 16 bytes as on the air.
+    /// The Simple Pairing Hash C-256, 16 bytes in wire order.
     case simplePairingHash256([UInt8])
-    /// Simple Pairing Randomizer R-256, 16 bytes as on the air.
+    /// The Simple Pairing Randomizer R-256, 16 bytes in wire order.
     case simplePairingRandomizer256([UInt8])
-    /// LE Secure Connections Confirmation Value, 16 bytes as on the air.
+    /// The LE Secure Connections Confirmation Value, 16 bytes in wire order.
     case secureConnectionsConfirmation([UInt8])
-    /// LE Secure Connections Random Value, 16 bytes as on the air.
+    /// The LE Secure Connections Random Value, 16 bytes in wire order.
     case secureConnectionsRandom([UInt8])
-    /// A URI with its scheme written out.
+    /// A URI with its scheme in full.
     case uri(String)
     /// Indoor Positioning Service data.
     case indoorPositioning([UInt8])
-    /// Services on other transports.
+    /// The Transport Discovery Data: services on other transports.
     case transportDiscoveryData([TransportDiscoveryBlock])
-    /// The LE features the device supports.
+    /// The LE features that the device supports.
     case leSupportedFeatures(LESupportedFeatures)
-    /// A new channel map for periodic advertising and when it holds.
+    /// A new channel map for periodic advertising and its instant.
     case channelMapUpdateIndication(ChannelMapUpdate)
-    /// Mesh provisioning PDU.
+    /// A mesh provisioning PDU.
     case pbADV([UInt8])
-    /// Mesh network PDU.
+    /// A mesh network PDU.
     case meshMessage([UInt8])
-    /// Mesh beacon.
+    /// A mesh beacon.
     case meshBeacon([UInt8])
-    /// What is needed to synchronise to a broadcast isochronous group.
+    /// The BIGInfo, for synchronization with a broadcast isochronous group.
     case bigInfo([UInt8])
-    /// The key of an encrypted broadcast isochronous group, 16 bytes as on the air.
+    /// The Broadcast_Code of an encrypted broadcast isochronous group, 16 bytes in wire order.
     case broadcastCode([UInt8])
-    /// To which coordinated set the device belongs.
+    /// The resolvable identifier of the device's coordinated set.
     case resolvableSetIdentifier(ResolvableSetIdentifier)
     /// The name of a broadcast.
     case broadcastName(String)
-    /// Advertising data under a key of the GAP service.
+    /// Encrypted advertising data, whose key is in the GAP service.
     case encryptedAdvertisingData(EncryptedAdvertisingData)
-    /// When and where answers to periodic advertising are sent.
+    /// The timing of responses to periodic advertising.
     case periodicAdvertisingResponseTiming(PeriodicAdvertisingResponseTiming)
-    /// Electronic shelf label message.
+    /// An electronic shelf label message.
     case electronicShelfLabel([UInt8])
-    /// 3D synchronisation data of a display.
+    /// The 3D synchronization data of a display.
     case information3D([UInt8])
-    /// Anything, under a company's number.
+    /// Manufacturer specific data, after the company identifier.
     case manufacturerData(ManufacturerData)
-    /// A type without a name here, or a structure of a known type that has no value, with its bytes.
+    /// A structure of an unnamed type, or without a valid value, with its bytes.
     case other(ADType, [UInt8])
 }
 
 extension ADField {
-    /// Data of a service, under its UUID in the shortest width.
+    /// The data of a service, after its UUID in the shortest width.
     public static func serviceData(_ service: BluetoothUUID, _ data: [UInt8]) -> ADField {
         .serviceData(ServiceData(service: service, data: data))
     }
 
-    /// Data in a company's own format.
+    /// Manufacturer specific data in the company's format.
     public static func manufacturerData(_ company: CompanyIdentifier, _ data: [UInt8]) -> ADField {
         .manufacturerData(ManufacturerData(company: company, data: data))
     }
 }
 
 extension ADField {
-    /// What an AD structure means; ``other(_:_:)`` when its type is unknown or its bytes hold no value of the type.
+    /// Decodes an AD structure; ``other(_:_:)`` when its type is unknown or its value is invalid.
     public init(_ structure: ADStructureView) {
         var fault: ADFault?
         self.init(structure, fault: &fault)
     }
 
-    /// What an AD structure means, and what is wrong with it.
+    /// Decodes an AD structure and reports its fault.
     init(_ structure: ADStructureView, fault: inout ADFault?) {
         var reader = ByteReader(structure.data)
         do throws(TruncatedBytes) {
@@ -187,7 +188,7 @@ extension ADField {
         [UInt8](try reader.read(keyByteCount))
     }
 
-    /// Leaves what is no whole entry unread.
+    /// Leaves an incomplete entry unread.
     private static func readUUIDs(_ width: BluetoothUUID.Width, from reader: inout ByteReader) -> [BluetoothUUID] {
         var uuids: [BluetoothUUID] = []
         uuids.reserveCapacity(reader.remaining / width.byteCount)
@@ -195,7 +196,7 @@ extension ADField {
         return uuids
     }
 
-    /// Leaves what is no whole entry unread.
+    /// Leaves an incomplete entry unread.
     private static func readAddresses(
         _ kind: BluetoothAddress.Kind, from reader: inout ByteReader
     ) -> [BluetoothAddress] {

@@ -1,25 +1,25 @@
 import BluetoothPrimitives
 
-/// Which of a device's two payloads.
+/// A payload of a device.
 public enum ADPayload: Hashable, Sendable {
-    /// What the device sends by itself.
+    /// The advertising payload, sent without a request.
     case advertising
-    /// What it answers to a scan request.
+    /// The scan response, sent after a scan request.
     case scanResponse
 }
 
-/// Something wrong in one AD structure; everything around it is still read.
+/// A fault in one AD structure; the structures around it are decoded.
 public struct ADProblem: Hashable, Sendable {
-    /// The payload it is in.
+    /// The payload with the fault.
     public var payload: ADPayload
-    /// Where the structure's length byte is, counted from the start of the payload.
+    /// The offset of the structure's length byte in the payload.
     public var offset: Int
-    /// The structure's type; nil when not even that is there, or for what follows the last structure.
+    /// The AD type; nil when it is missing, and for bytes after the last structure.
     public var type: ADType?
-    /// What is wrong.
+    /// The fault.
     public var fault: ADFault
 
-    /// Describes a fault of the structure at `offset`.
+    /// A fault of the structure at `offset`.
     public init(payload: ADPayload = .advertising, offset: Int, type: ADType?, fault: ADFault) {
         self.payload = payload
         self.offset = offset
@@ -28,24 +28,24 @@ public struct ADProblem: Hashable, Sendable {
     }
 }
 
-/// What can be wrong with an AD structure.
+/// A fault of an AD structure.
 public enum ADFault: Hashable, Sendable {
-    /// The length says that it goes on for `declared` bytes, and the payload has `available`; reading ends here.
+    /// The length declares `declared` bytes, but the payload has `available`; decoding ends here.
     case runsPastEnd(declared: Int, available: Int)
-    /// A value of the type takes `needed` bytes more than the `available`; the structure has no value.
+    /// A value of the type needs `needed` bytes, but only `available` remain; the structure has no value.
     case tooShort(needed: Int, available: Int)
-    /// That many bytes after the value, or after the last whole entry of a list, mean nothing; the value is kept.
+    /// This number of meaningless bytes follows the value, or the last complete entry of a list; the value is valid.
     case trailingBytes(Int)
-    /// The text is UTF-8 for that many bytes only; they are kept.
+    /// The text is valid UTF-8 only for this number of bytes; those are the value.
     case invalidUTF8(validBytes: Int)
-    /// A number that the specification does not assign, such as a URI scheme; the structure has no value.
+    /// An unassigned number, such as a URI scheme; the structure has no value.
     case unassigned(UInt32)
-    /// That many bytes, not all of them zero, follow the zero length that ends the payload.
+    /// This number of bytes, not all zero, follows the zero length that ends the payload.
     case bytesAfterEnd(Int)
 }
 
 extension ADFault: CustomStringConvertible {
-    /// Says in words what is wrong.
+    /// The fault as text.
     public var description: String {
         switch self {
         case .runsPastEnd(let declared, let available): "\(declared) bytes declared, \(available) available"
@@ -59,7 +59,7 @@ extension ADFault: CustomStringConvertible {
 }
 
 extension ADProblem: CustomStringConvertible {
-    /// Type, place and fault in one line.
+    /// The type, the place and the fault in one line.
     public var description: String {
         let place = "\(payload == .advertising ? "advertising data" : "scan response") at \(offset)"
         return "\(type.map { "\($0), " } ?? "")\(place): \(fault)"

@@ -1,35 +1,35 @@
 import BluetoothPrimitives
 
-/// One AD structure with bytes of its own (Core Vol 3 Part C §11).
+/// An AD structure with its own bytes (Core Vol 3 Part C §11).
 public struct ADStructure: Hashable, Sendable {
-    /// What it holds.
+    /// The AD type.
     public var type: ADType
-    /// The bytes after the type; more than ``mostBytes`` cannot be sent.
+    /// The bytes after the type, at most ``mostBytes``.
     public var data: [UInt8]
 
-    /// The most bytes that may follow the type: the length byte counts the type, too.
+    /// The maximum number of bytes after the type; the length byte also counts the type.
     public static let mostBytes = 254
 
-    /// A structure of any type and bytes.
+    /// A structure with the given type and bytes.
     public init(type: ADType, data: [UInt8]) {
         self.type = type
         self.data = data
     }
 
-    /// Copies a borrowed structure.
+    /// A copy of a borrowed structure.
     public init(_ structure: ADStructureView) {
         type = structure.type
         data = [UInt8](structure.data)
     }
 
-    /// How many bytes it takes in a payload, with length and type.
+    /// The size of the structure in a payload in bytes, with length and type.
     public var byteCount: Int { 2 + data.count }
 
-    /// What it means.
+    /// The decoded value.
     public var field: ADField { ADField(ADStructureView(type: type, data: data.span.bytes, offset: 0)) }
 }
 
 extension ADStructure: CustomStringConvertible {
-    /// What it means, in one line.
+    /// The decoded value in one line.
     public var description: String { field.description }
 }

@@ -1,12 +1,12 @@
 import BluetoothPrimitives
 
-/// One AD structure, borrowing its bytes (Core Vol 3 Part C §11).
+/// An AD structure with borrowed bytes (Core Vol 3 Part C §11).
 public struct ADStructureView: ~Escapable {
-    /// What it holds.
+    /// The AD type.
     public let type: ADType
     /// The bytes after the type.
     public let data: RawSpan
-    /// Where its length byte is, counted from the start of the payload.
+    /// The offset of the length byte in the payload.
     public let offset: Int
 
     @inlinable
@@ -17,7 +17,7 @@ public struct ADStructureView: ~Escapable {
         self.offset = offset
     }
 
-    /// Whether this list of UUIDs of `width` has `uuid` among its whole entries.
+    /// Whether this list of UUIDs of `width` contains `uuid` as a complete entry.
     @inlinable
     func contains(_ uuid: BluetoothUUID, width: BluetoothUUID.Width) -> Bool {
         guard uuid.shortestWidth.byteCount <= width.byteCount else { return false }
@@ -29,7 +29,7 @@ public struct ADStructureView: ~Escapable {
     }
 }
 
-/// Walks the AD structures of a payload without copying or allocating (Core Vol 3 Part C §11).
+/// The AD structures of a payload, iterated without copying or allocation (Core Vol 3 Part C §11).
 ///
 /// ```swift
 /// var structures = ADStructures(payload)
@@ -37,21 +37,21 @@ public struct ADStructureView: ~Escapable {
 /// if let problem = structures.problem { … }
 /// ```
 ///
-/// A zero length ends the payload early. A structure that runs past the end is not given; it ends the walk and becomes
-/// the ``problem``.
+/// A zero length ends the payload early. A structure that exceeds the payload is not returned; it ends the iteration
+/// and becomes the ``problem``.
 public struct ADStructures: ~Escapable {
     @usableFromInline enum State {
         case walking
-        /// A zero length has been read.
+        /// A zero length was read.
         case ended
-        /// The reader stands before the length of a structure that runs past the end.
+        /// The next structure exceeds the payload; the reader is at its length.
         case overrun
     }
 
     @usableFromInline var reader: ByteReader
     @usableFromInline var state = State.walking
 
-    /// Starts at the first structure of `payload`, which is borrowed for as long as the walk lives.
+    /// Begins at the first structure of `payload`, which it borrows.
     @inlinable
     @_lifetime(copy payload)
     public init(_ payload: RawSpan) {
@@ -80,8 +80,8 @@ public struct ADStructures: ~Escapable {
         }
     }
 
-    /// What is wrong with the payload as a whole, once the walk came to its end: a structure that runs past the end, or
-    /// bytes other than zeros after the zero length that ends it.
+    /// The problem of the payload as a whole, after the end of the iteration: a structure that exceeds the payload, or
+    /// nonzero bytes after the zero length that ends it.
     public var problem: ADProblem? {
         var rest = reader
         switch state {
@@ -103,9 +103,9 @@ public struct ADStructures: ~Escapable {
     }
 }
 
-/// Questions about the structures that have not been walked yet, answered without allocating.
+/// Queries of the remaining structures, without allocation.
 extension ADStructures {
-    /// Whether a list names this service, in whichever width.
+    /// Whether a list contains this service, in any width.
     @inlinable
     public func containsService(_ uuid: BluetoothUUID) -> Bool {
         var rest = self
@@ -115,7 +115,7 @@ extension ADStructures {
         return false
     }
 
-    /// Whether a list solicits this service, in whichever width.
+    /// Whether a list solicits this service, in any width.
     @inlinable
     public func solicitsService(_ uuid: BluetoothUUID) -> Bool {
         var rest = self
@@ -125,7 +125,7 @@ extension ADStructures {
         return false
     }
 
-    /// Whether there is data of this service, in whichever width.
+    /// Whether the payload contains data of this service, in any width.
     @inlinable
     public func containsServiceData(of uuid: BluetoothUUID) -> Bool {
         var rest = self
@@ -137,7 +137,7 @@ extension ADStructures {
         return false
     }
 
-    /// Whether there is data of this company.
+    /// Whether the payload contains data of this company.
     @inlinable
     public func containsManufacturerData(of company: CompanyIdentifier) -> Bool {
         var rest = self
@@ -149,7 +149,7 @@ extension ADStructures {
         return false
     }
 
-    /// Whether a local name, complete or shortened, has exactly the bytes of `name`.
+    /// Whether a local name, complete or shortened, equals `name` bytewise.
     public func localName(equals name: String) -> Bool {
         var rest = self
         while let structure = rest.next() {
@@ -159,8 +159,8 @@ extension ADStructures {
         return false
     }
 
-    /// Whether there is data of this company that begins with `prefix`, as far as the bits of `mask` are set; bits
-    /// beyond its end count, and nil is all.
+    /// Whether the payload contains data of this company that begins with `prefix` in the bits of `mask`; bits beyond
+    /// the end of the mask count, and nil means all.
     public func containsManufacturerData(
         of company: CompanyIdentifier, startingWith prefix: [UInt8], mask: [UInt8]? = nil
     ) -> Bool {
@@ -180,8 +180,8 @@ extension ADStructures {
         return false
     }
 
-    /// Whether a local name, complete or shortened, has these bytes somewhere in it. With `ignoringCase` the bytes are
-    /// to be in small letters, and the capitals of ASCII count as such.
+    /// Whether a local name, complete or shortened, contains these bytes. With `ignoringCase`, `text` must be in
+    /// lowercase, and ASCII capitals match it.
     public func localName(contains text: [UInt8], ignoringCase: Bool = false) -> Bool {
         var rest = self
         while let structure = rest.next() {

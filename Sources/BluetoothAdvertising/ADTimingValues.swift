@@ -1,10 +1,10 @@
 import BluetoothPrimitives
 
-/// The connection intervals that a peripheral would like (CSS Part A §1.9), in units of 1.25 ms.
+/// The connection intervals that a peripheral prefers (CSS Part A §1.9), in units of 1.25 ms.
 public struct ConnectionIntervalRange: Hashable, Sendable {
-    /// The shortest, 6 to 3200; nil means that the device does not say.
+    /// The minimum, 6 to 3200; nil for no preference.
     public var minimum: UInt16?
-    /// The longest, 6 to 3200; nil means that the device does not say.
+    /// The maximum, 6 to 3200; nil for no preference.
     public var maximum: UInt16?
 
     private static let notSaid: UInt16 = 0xFFFF
@@ -27,26 +27,26 @@ public struct ConnectionIntervalRange: Hashable, Sendable {
         try writer.write(maximum ?? Self.notSaid)
     }
 
-    /// The shortest interval as time.
+    /// The minimum as a duration.
     public var minimumDuration: Duration? { minimum.map { .microseconds(1250 * Int($0)) } }
-    /// The longest interval as time.
+    /// The maximum as a duration.
     public var maximumDuration: Duration? { maximum.map { .microseconds(1250 * Int($0)) } }
 }
 
 extension ConnectionIntervalRange: CustomStringConvertible {
-    /// Both ends in milliseconds.
+    /// Both bounds in milliseconds.
     public var description: String {
         let ends = [minimum, maximum].map { $0.map { milliseconds(1250 * UInt64($0)) } ?? "any" }
         return ends.joined(separator: " to ")
     }
 }
 
-/// How often a device advertises (CSS Part A §1.15), in units of 0.625 ms.
+/// An advertising interval (CSS Part A §1.15), in units of 0.625 ms.
 public struct AdvertisingInterval: RawRepresentable, Hashable, Sendable {
     /// The number of units.
     public var rawValue: UInt32
 
-    /// An interval of that many units of 0.625 ms.
+    /// An interval in units of 0.625 ms.
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
@@ -55,12 +55,12 @@ public struct AdvertisingInterval: RawRepresentable, Hashable, Sendable {
         rawValue = UInt32(try reader.readUInt16())
     }
 
-    /// Reads the long form, which has three bytes or four.
+    /// Decodes the long form of three or four bytes.
     init(readingLong reader: inout ByteReader) throws(TruncatedBytes) {
         rawValue = reader.remaining > 3 ? try reader.readUInt32() : try reader.readUInt24()
     }
 
-    /// The interval as time.
+    /// The interval as a duration.
     public var duration: Duration { .microseconds(625 * Int64(rawValue)) }
 }
 
@@ -69,14 +69,14 @@ extension AdvertisingInterval: CustomStringConvertible {
     public var description: String { milliseconds(625 * UInt64(rawValue)) }
 }
 
-/// A new channel map for periodic advertising and when it comes into use (CSS Part A §1.20).
+/// A new channel map for periodic advertising and its instant (CSS Part A §1.20).
 public struct ChannelMapUpdate: Hashable, Sendable {
-    /// One bit for each of the 37 data channels.
+    /// The channel map, one bit for each of the 37 data channels.
     public let channelMap: UInt64
-    /// The periodic advertising event from which on it holds.
+    /// The periodic advertising event at which the map takes effect.
     public let instant: UInt16
 
-    /// An update from the low 37 bits of `channelMap`.
+    /// An update with the low 37 bits of `channelMap`.
     public init(channelMap: UInt64, instant: UInt16) {
         self.channelMap = channelMap & 0x1F_FFFF_FFFF
         self.instant = instant
@@ -94,7 +94,7 @@ public struct ChannelMapUpdate: Hashable, Sendable {
         try writer.write(instant)
     }
 
-    /// Whether a data channel, 0 to 36, is used.
+    /// Whether the map contains a data channel, 0 to 36.
     public func contains(_ channel: Int) -> Bool {
         (0..<37).contains(channel) && channelMap & 1 << UInt64(channel) != 0
     }
@@ -105,20 +105,20 @@ extension ChannelMapUpdate: CustomStringConvertible {
     public var description: String { "0x\(hexadecimal(channelMap, digits: 10)) from event \(instant) on" }
 }
 
-/// When and where answers to periodic advertising are sent (CSS Part A §1.24).
+/// The timing of responses to periodic advertising (CSS Part A §1.24).
 public struct PeriodicAdvertisingResponseTiming: Hashable, Sendable {
-    /// The access address of the answers.
+    /// The access address of the responses.
     public var responseAccessAddress: UInt32
-    /// How many subevents a periodic advertising event has.
+    /// The number of subevents in a periodic advertising event.
     public var subeventCount: UInt8
-    /// The time between two subevents, in units of 1.25 ms.
+    /// The interval between subevents, in units of 1.25 ms.
     public var subeventInterval: UInt8
-    /// The time from a subevent to its first answer, in units of 1.25 ms.
+    /// The delay from a subevent to its first response slot, in units of 1.25 ms.
     public var responseSlotDelay: UInt8
-    /// The time between two answers, in units of 0.125 ms.
+    /// The spacing of response slots, in units of 0.125 ms.
     public var responseSlotSpacing: UInt8
 
-    /// Timing from its five numbers.
+    /// A timing with the given fields.
     public init(
         responseAccessAddress: UInt32, subeventCount: UInt8, subeventInterval: UInt8, responseSlotDelay: UInt8,
         responseSlotSpacing: UInt8
@@ -148,7 +148,7 @@ public struct PeriodicAdvertisingResponseTiming: Hashable, Sendable {
 }
 
 extension PeriodicAdvertisingResponseTiming: CustomStringConvertible {
-    /// The subevents and the answers' slots.
+    /// The subevents and the response slots.
     public var description: String {
         let slots = "first answer after \(milliseconds(1250 * UInt64(responseSlotDelay)))"
         return "\(subeventCount) subevents every \(milliseconds(1250 * UInt64(subeventInterval))), \(slots), "
@@ -156,7 +156,7 @@ extension PeriodicAdvertisingResponseTiming: CustomStringConvertible {
     }
 }
 
-/// A time in milliseconds with the fraction it needs: `7.5 ms`.
+/// A time in milliseconds, with a fraction where needed: `7.5 ms`.
 private func milliseconds(_ microseconds: UInt64) -> String {
     var fraction = String(microseconds % 1000 + 1000).dropFirst()
     while fraction.last == "0" { fraction = fraction.dropLast() }

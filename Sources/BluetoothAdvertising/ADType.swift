@@ -1,91 +1,91 @@
 import BluetoothPrimitives
 
-/// What an AD structure holds (Assigned Numbers §2.3; formats in the Core Specification Supplement Part A §1).
+/// An AD type (Assigned Numbers §2.3; formats in the Core Specification Supplement Part A §1).
 ///
-/// An open set: a type that has no name here is kept with its bytes and prints as hexadecimal.
+/// An open set: an unnamed type keeps its value and prints in hexadecimal.
 public struct ADType: RawRepresentable, Hashable, Sendable {
-    /// The assigned number.
+    /// The assigned value.
     public var rawValue: UInt8
 
-    /// The type with this number, whether it has a name here or not.
+    /// The type with the value `rawValue`, named or not.
     @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Discoverability and BR/EDR support.
+    /// Flags: discoverability and BR/EDR support.
     public static let flags = ADType(rawValue: 0x01)
-    /// 16-bit service UUIDs; there are more than these.
+    /// Incomplete list of 16-bit service UUIDs.
     public static let incompleteServices16 = ADType(rawValue: 0x02)
-    /// 16-bit service UUIDs; all there are.
+    /// Complete list of 16-bit service UUIDs.
     public static let completeServices16 = ADType(rawValue: 0x03)
-    /// 32-bit service UUIDs; there are more than these.
+    /// Incomplete list of 32-bit service UUIDs.
     public static let incompleteServices32 = ADType(rawValue: 0x04)
-    /// 32-bit service UUIDs; all there are.
+    /// Complete list of 32-bit service UUIDs.
     public static let completeServices32 = ADType(rawValue: 0x05)
-    /// 128-bit service UUIDs; there are more than these.
+    /// Incomplete list of 128-bit service UUIDs.
     public static let incompleteServices128 = ADType(rawValue: 0x06)
-    /// 128-bit service UUIDs; all there are.
+    /// Complete list of 128-bit service UUIDs.
     public static let completeServices128 = ADType(rawValue: 0x07)
-    /// The beginning of the device name.
+    /// Shortened local name.
     public static let shortenedLocalName = ADType(rawValue: 0x08)
-    /// The whole device name.
+    /// Complete local name.
     public static let completeLocalName = ADType(rawValue: 0x09)
-    /// The power the packet was sent with, in dBm.
+    /// Transmit power in dBm.
     public static let txPowerLevel = ADType(rawValue: 0x0A)
-    /// The BR/EDR class of device.
+    /// BR/EDR class of device.
     public static let classOfDevice = ADType(rawValue: 0x0D)
     /// Simple Pairing Hash C-192.
     public static let simplePairingHash192 = ADType(rawValue: 0x0E)
     /// Simple Pairing Randomizer R-192.
     public static let simplePairingRandomizer192 = ADType(rawValue: 0x0F)
-    /// Device ID in a BR/EDR inquiry response, Security Manager TK Value in out-of-band data; their lengths differ.
+    /// Device ID in a BR/EDR inquiry response, or Security Manager TK Value in out-of-band data; their lengths differ.
     public static let deviceIDOrSecurityManagerTK = ADType(rawValue: 0x10)
     /// Security Manager Out of Band Flags.
     public static let securityManagerOutOfBandFlags = ADType(rawValue: 0x11)
-    /// The connection intervals that the peripheral would like.
+    /// Peripheral Connection Interval Range: the intervals that the peripheral prefers.
     public static let peripheralConnectionIntervalRange = ADType(rawValue: 0x12)
-    /// 16-bit UUIDs of services that the device looks for in others.
+    /// List of solicited 16-bit service UUIDs.
     public static let solicitedServices16 = ADType(rawValue: 0x14)
-    /// 128-bit UUIDs of services that the device looks for in others.
+    /// List of solicited 128-bit service UUIDs.
     public static let solicitedServices128 = ADType(rawValue: 0x15)
-    /// Data of a service with a 16-bit UUID.
+    /// Service data with a 16-bit UUID.
     public static let serviceData16 = ADType(rawValue: 0x16)
-    /// Public addresses of the devices that are meant.
+    /// Public target addresses.
     public static let publicTargetAddress = ADType(rawValue: 0x17)
-    /// Random addresses of the devices that are meant.
+    /// Random target addresses.
     public static let randomTargetAddress = ADType(rawValue: 0x18)
-    /// What the device looks like.
+    /// Appearance.
     public static let appearance = ADType(rawValue: 0x19)
-    /// The advertising interval in two bytes.
+    /// Advertising interval in two bytes.
     public static let advertisingInterval = ADType(rawValue: 0x1A)
-    /// The device's address in out-of-band data.
+    /// Device address in out-of-band data.
     public static let leBluetoothDeviceAddress = ADType(rawValue: 0x1B)
-    /// Which of the roles central and peripheral the device can take.
+    /// Supported and preferred roles of the device.
     public static let leRole = ADType(rawValue: 0x1C)
     /// Simple Pairing Hash C-256.
     public static let simplePairingHash256 = ADType(rawValue: 0x1D)
     /// Simple Pairing Randomizer R-256.
     public static let simplePairingRandomizer256 = ADType(rawValue: 0x1E)
-    /// 32-bit UUIDs of services that the device looks for in others.
+    /// List of solicited 32-bit service UUIDs.
     public static let solicitedServices32 = ADType(rawValue: 0x1F)
-    /// Data of a service with a 32-bit UUID.
+    /// Service data with a 32-bit UUID.
     public static let serviceData32 = ADType(rawValue: 0x20)
-    /// Data of a service with a 128-bit UUID.
+    /// Service data with a 128-bit UUID.
     public static let serviceData128 = ADType(rawValue: 0x21)
     /// LE Secure Connections Confirmation Value.
     public static let secureConnectionsConfirmation = ADType(rawValue: 0x22)
     /// LE Secure Connections Random Value.
     public static let secureConnectionsRandom = ADType(rawValue: 0x23)
-    /// A URI whose scheme is a number.
+    /// URI with a numeric scheme.
     public static let uri = ADType(rawValue: 0x24)
     /// Indoor Positioning Service data.
     public static let indoorPositioning = ADType(rawValue: 0x25)
     /// Transport Discovery Service data.
     public static let transportDiscoveryData = ADType(rawValue: 0x26)
-    /// The LE features the device supports.
+    /// LE features that the device supports.
     public static let leSupportedFeatures = ADType(rawValue: 0x27)
-    /// A new channel map for periodic advertising and when it holds.
+    /// New channel map for periodic advertising and its instant.
     public static let channelMapUpdateIndication = ADType(rawValue: 0x28)
     /// Mesh provisioning bearer.
     public static let pbADV = ADType(rawValue: 0x29)
@@ -93,30 +93,30 @@ public struct ADType: RawRepresentable, Hashable, Sendable {
     public static let meshMessage = ADType(rawValue: 0x2A)
     /// Mesh beacon.
     public static let meshBeacon = ADType(rawValue: 0x2B)
-    /// What is needed to synchronise to a broadcast isochronous group.
+    /// BIGInfo, for synchronization with a broadcast isochronous group.
     public static let bigInfo = ADType(rawValue: 0x2C)
-    /// The key of an encrypted broadcast isochronous group.
+    /// Broadcast_Code of an encrypted broadcast isochronous group.
     public static let broadcastCode = ADType(rawValue: 0x2D)
-    /// Who can tell to which coordinated set the device belongs.
+    /// Resolvable identifier of the device's coordinated set.
     public static let resolvableSetIdentifier = ADType(rawValue: 0x2E)
-    /// The advertising interval in three or four bytes.
+    /// Advertising interval in three or four bytes.
     public static let advertisingIntervalLong = ADType(rawValue: 0x2F)
-    /// The name of a broadcast.
+    /// Name of a broadcast.
     public static let broadcastName = ADType(rawValue: 0x30)
-    /// Advertising data under a key of the GAP service.
+    /// Encrypted advertising data, whose key is in the GAP service.
     public static let encryptedAdvertisingData = ADType(rawValue: 0x31)
-    /// When and where answers to periodic advertising are sent.
+    /// Timing of responses to periodic advertising.
     public static let periodicAdvertisingResponseTiming = ADType(rawValue: 0x32)
     /// Electronic shelf label message.
     public static let electronicShelfLabel = ADType(rawValue: 0x34)
-    /// 3D synchronisation data of a display.
+    /// 3D synchronization data of a display.
     public static let information3D = ADType(rawValue: 0x3D)
-    /// Anything, under a company's number.
+    /// Manufacturer specific data, after the company identifier.
     public static let manufacturerSpecificData = ADType(rawValue: 0xFF)
 }
 
 extension ADType {
-    /// The width of the entries, for a list of the services that the device has.
+    /// The width of the entries in a list of service UUIDs.
     @inlinable
     public var serviceListWidth: BluetoothUUID.Width? {
         switch rawValue {
@@ -127,7 +127,7 @@ extension ADType {
         }
     }
 
-    /// The width of the entries, for a list of the services that the device looks for.
+    /// The width of the entries in a list of solicited service UUIDs.
     @inlinable
     public var solicitationListWidth: BluetoothUUID.Width? {
         switch rawValue {
@@ -138,7 +138,7 @@ extension ADType {
         }
     }
 
-    /// The width of the UUID in front of service data.
+    /// The width of the UUID in service data.
     @inlinable
     public var serviceDataWidth: BluetoothUUID.Width? {
         switch rawValue {
@@ -149,7 +149,7 @@ extension ADType {
         }
     }
 
-    /// Whether this is one of the two types that hold the device name.
+    /// Whether this is the shortened or the complete local name.
     @inlinable public var isLocalName: Bool { self == .shortenedLocalName || self == .completeLocalName }
 
     static func services(_ width: BluetoothUUID.Width, complete: Bool) -> ADType {
@@ -176,8 +176,8 @@ extension ADType {
         }
     }
 
-    /// The type that stands for this one where only one of several may be present: the complete form of a list or name,
-    /// the short form of the advertising interval; nil where a payload may hold any number (CSS Part A §1).
+    /// The representative of a group of types of which a payload may contain one: the complete form of a list or name,
+    /// the short form of the advertising interval; nil for types without that limit (CSS Part A §1).
     var onlyOne: ADType? {
         switch self {
         case .incompleteServices16, .completeServices16: .completeServices16
@@ -194,10 +194,10 @@ extension ADType {
 }
 
 extension ADType: CustomStringConvertible {
-    /// The assigned name, or `AD type 0x3C` where there is none.
+    /// The assigned name, or the value of an unnamed type, such as `AD type 0x3C`.
     public var description: String { name ?? "AD type 0x" + hexadecimal(rawValue, digits: 2) }
 
-    /// The assigned name.
+    /// The assigned name, or nil.
     public var name: String? {
         switch rawValue {
         case 0x01: "Flags"

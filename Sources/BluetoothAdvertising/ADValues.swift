@@ -1,11 +1,11 @@
 import BluetoothPrimitives
 
-/// Discoverability and BR/EDR support (CSS Part A §1.3).
+/// The flags: discoverability and BR/EDR support (CSS Part A §1.3).
 public struct AdvertisementFlags: OptionSet, Hashable, Sendable {
-    /// The bits as on the air.
+    /// The flags as sent, one byte.
     public var rawValue: UInt8
 
-    /// The flags with these bits, assigned or not.
+    /// The flags with the bits `rawValue`, assigned or not.
     @inlinable
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
@@ -16,20 +16,20 @@ public struct AdvertisementFlags: OptionSet, Hashable, Sendable {
         rawValue = try reader.readUInt8()
     }
 
-    /// Discoverable for a limited time.
+    /// LE Limited Discoverable Mode.
     public static let leLimitedDiscoverable = AdvertisementFlags(rawValue: 1 << 0)
-    /// Discoverable at all times.
+    /// LE General Discoverable Mode.
     public static let leGeneralDiscoverable = AdvertisementFlags(rawValue: 1 << 1)
-    /// The device speaks LE only.
+    /// BR/EDR Not Supported.
     public static let brEDRNotSupported = AdvertisementFlags(rawValue: 1 << 2)
-    /// The controller does LE and BR/EDR to the same device at the same time.
+    /// Simultaneous LE and BR/EDR to the same device (controller).
     public static let simultaneousLEAndBREDRController = AdvertisementFlags(rawValue: 1 << 3)
-    /// The host does so too (no longer used).
+    /// Simultaneous LE and BR/EDR to the same device (host); previously used.
     public static let simultaneousLEAndBREDRHost = AdvertisementFlags(rawValue: 1 << 4)
 }
 
 extension AdvertisementFlags: CustomStringConvertible {
-    /// The names of the bits that are set.
+    /// The names of the set bits.
     public var description: String {
         let names = [
             "LE limited discoverable", "LE general discoverable", "BR/EDR not supported",
@@ -40,14 +40,14 @@ extension AdvertisementFlags: CustomStringConvertible {
     }
 }
 
-/// Data that belongs to a service (CSS Part A §1.11).
+/// The data of a service (CSS Part A §1.11).
 public struct ServiceData: Hashable, Sendable {
-    /// The service.
+    /// The service UUID.
     public var service: BluetoothUUID
-    /// What the service says; its format is the service's own.
+    /// The data, in a format that the service defines.
     public var data: [UInt8]
 
-    /// Data of a service.
+    /// Data of the given service.
     public init(service: BluetoothUUID, data: [UInt8]) {
         self.service = service
         self.data = data
@@ -55,18 +55,18 @@ public struct ServiceData: Hashable, Sendable {
 }
 
 extension ServiceData: CustomStringConvertible {
-    /// The service and its bytes in hexadecimal.
+    /// The service and its data in hexadecimal.
     public var description: String { "\(service): \(data.hexadecimal)" }
 }
 
-/// Data in a company's own format (CSS Part A §1.4).
+/// Manufacturer specific data (CSS Part A §1.4).
 public struct ManufacturerData: Hashable, Sendable {
-    /// Whose format it is.
+    /// The company, which defines the format.
     public var company: CompanyIdentifier
-    /// What follows the company's number.
+    /// The bytes after the company identifier.
     public var data: [UInt8]
 
-    /// Data of a company, without its number.
+    /// Data of the given company.
     public init(company: CompanyIdentifier, data: [UInt8]) {
         self.company = company
         self.data = data
@@ -74,16 +74,16 @@ public struct ManufacturerData: Hashable, Sendable {
 }
 
 extension ManufacturerData: CustomStringConvertible {
-    /// The company and the bytes in hexadecimal.
+    /// The company and the data in hexadecimal.
     public var description: String { "\(company): \(data.hexadecimal)" }
 }
 
 /// The BR/EDR class of device (Assigned Numbers §2.8), 24 bits.
 public struct ClassOfDevice: RawRepresentable, Hashable, Sendable {
-    /// The 24 bits as on the air.
+    /// The 24 bits as sent.
     public let rawValue: UInt32
 
-    /// The low 24 bits of `rawValue`.
+    /// The class of device in the low 24 bits of `rawValue`.
     public init(rawValue: UInt32) {
         self.rawValue = rawValue & 0xFF_FFFF
     }
@@ -92,11 +92,11 @@ public struct ClassOfDevice: RawRepresentable, Hashable, Sendable {
         rawValue = try reader.readUInt24()
     }
 
-    /// The major service class bits 13 to 23, moved down to 0.
+    /// The major service classes, bits 13 to 23 shifted down to bit 0.
     public var serviceClasses: UInt16 { UInt16(truncatingIfNeeded: rawValue >> 13) }
     /// The major device class: 1 computer, 2 phone, 4 audio and video, 5 peripheral, …
     public var majorDeviceClass: UInt8 { UInt8(truncatingIfNeeded: rawValue >> 8) & 0x1F }
-    /// The minor device class, whose meaning depends on the major one.
+    /// The minor device class, which depends on the major one.
     public var minorDeviceClass: UInt8 { UInt8(truncatingIfNeeded: rawValue >> 2) & 0x3F }
 }
 
@@ -105,18 +105,18 @@ extension ClassOfDevice: CustomStringConvertible {
     public var description: String { "0x" + hexadecimal(rawValue, digits: 6) }
 }
 
-/// Device ID of a BR/EDR inquiry response (Device ID Profile).
+/// The Device ID of a BR/EDR inquiry response (Device ID Profile).
 public struct DeviceID: Hashable, Sendable {
-    /// Who assigned `vendor`: 1 the Bluetooth SIG, 2 the USB forum.
+    /// The authority that assigned `vendor`: 1 the Bluetooth SIG, 2 the USB Implementers Forum.
     public var vendorSource: UInt16
-    /// The vendor's number.
+    /// The vendor ID.
     public var vendor: UInt16
-    /// The vendor's number for the product.
+    /// The product ID, assigned by the vendor.
     public var product: UInt16
-    /// The version as binary coded decimal: 0x0210 is 2.1.0.
+    /// The version in binary-coded decimal: 0x0210 is 2.1.0.
     public var version: UInt16
 
-    /// A Device ID from its four numbers.
+    /// A Device ID with the given fields.
     public init(vendorSource: UInt16, vendor: UInt16, product: UInt16, version: UInt16) {
         self.vendorSource = vendorSource
         self.vendor = vendor
@@ -133,7 +133,7 @@ public struct DeviceID: Hashable, Sendable {
 }
 
 extension DeviceID: CustomStringConvertible {
-    /// Vendor, product and version in hexadecimal.
+    /// The vendor, product and version in hexadecimal.
     public var description: String {
         let source = vendorSource == 1 ? "Bluetooth" : vendorSource == 2 ? "USB" : "source \(vendorSource)"
         let numbers = [vendor, product, version].map { hexadecimal($0, digits: 4) }
@@ -141,12 +141,12 @@ extension DeviceID: CustomStringConvertible {
     }
 }
 
-/// Security Manager Out of Band Flags (CSS Part A §1.7).
+/// The Security Manager Out of Band Flags (CSS Part A §1.7).
 public struct SecurityManagerOutOfBandFlags: OptionSet, Hashable, Sendable {
-    /// The bits as on the air.
+    /// The flags as sent, one byte.
     public var rawValue: UInt8
 
-    /// The flags with these bits, assigned or not.
+    /// The flags with the bits `rawValue`, assigned or not.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -159,18 +159,18 @@ public struct SecurityManagerOutOfBandFlags: OptionSet, Hashable, Sendable {
     public static let dataPresent = SecurityManagerOutOfBandFlags(rawValue: 1 << 0)
     /// The host supports LE.
     public static let leSupported = SecurityManagerOutOfBandFlags(rawValue: 1 << 1)
-    /// The host does LE and BR/EDR to the same device at the same time.
+    /// The host supports LE and BR/EDR to the same device simultaneously.
     public static let simultaneousLEAndBREDR = SecurityManagerOutOfBandFlags(rawValue: 1 << 2)
-    /// The address is a random one.
+    /// The address is a random address.
     public static let randomAddress = SecurityManagerOutOfBandFlags(rawValue: 1 << 3)
 }
 
-/// Which of the roles central and peripheral a device can take (CSS Part A §1.17); an open set.
+/// The supported and preferred roles of a device (CSS Part A §1.17). An open set.
 public struct LERole: RawRepresentable, Hashable, Sendable {
-    /// The number as on the air.
+    /// The value as sent, one byte.
     public var rawValue: UInt8
 
-    /// The role with this number, assigned or not.
+    /// The value `rawValue`, assigned or not.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
@@ -183,14 +183,14 @@ public struct LERole: RawRepresentable, Hashable, Sendable {
     public static let peripheralOnly = LERole(rawValue: 0)
     /// Central only.
     public static let centralOnly = LERole(rawValue: 1)
-    /// Both, rather peripheral.
+    /// Both roles, peripheral preferred.
     public static let peripheralPreferred = LERole(rawValue: 2)
-    /// Both, rather central.
+    /// Both roles, central preferred.
     public static let centralPreferred = LERole(rawValue: 3)
 }
 
 extension LERole: CustomStringConvertible {
-    /// The role in words, or its number.
+    /// The name of the roles, or the value of an unassigned one.
     public var description: String {
         switch self {
         case .peripheralOnly: "peripheral only"
@@ -202,16 +202,16 @@ extension LERole: CustomStringConvertible {
     }
 }
 
-/// The encrypted form of other AD structures (CSS Part A §1.23): who holds the key reads them.
+/// Encrypted AD structures (CSS Part A §1.23).
 public struct EncryptedAdvertisingData: Hashable, Sendable {
-    /// Five bytes that make each encryption different.
+    /// The randomizer, five bytes that make each encryption different.
     public var randomizer: [UInt8]
-    /// The AD structures, encrypted.
+    /// The encrypted AD structures.
     public var ciphertext: [UInt8]
-    /// The four bytes that prove it was encrypted with the key.
+    /// The message integrity check, four bytes.
     public var messageIntegrityCheck: [UInt8]
 
-    /// Encrypted data from its three parts; the builder refuses other lengths than five and four for the outer two.
+    /// Encrypted data with the given parts; the builder refuses a randomizer or a check of another length.
     public init(randomizer: [UInt8], ciphertext: [UInt8], messageIntegrityCheck: [UInt8]) {
         self.randomizer = randomizer
         self.ciphertext = ciphertext
@@ -232,14 +232,14 @@ public struct EncryptedAdvertisingData: Hashable, Sendable {
     }
 }
 
-/// To which coordinated set a device belongs, for those who hold the set's key (Coordinated Set Identification Service).
+/// A resolvable identifier of a coordinated set (Coordinated Set Identification Service).
 public struct ResolvableSetIdentifier: Hashable, Sendable {
-    /// What the key makes of ``random``: 24 bits.
+    /// The 24-bit hash of ``random`` with the set's key.
     public let hash: UInt32
-    /// The random part: 24 bits of which the two upper ones are 01.
+    /// The 24-bit random part, whose two upper bits are 01.
     public let random: UInt32
 
-    /// An identifier from the low 24 bits of both parts.
+    /// An identifier with the low 24 bits of both parts.
     public init(hash: UInt32, random: UInt32) {
         self.hash = hash & 0xFF_FFFF
         self.random = random & 0xFF_FFFF
@@ -251,20 +251,20 @@ public struct ResolvableSetIdentifier: Hashable, Sendable {
 }
 
 extension ResolvableSetIdentifier: CustomStringConvertible {
-    /// Random part and hash in hexadecimal.
+    /// The random part and the hash in hexadecimal.
     public var description: String { hexadecimal(random, digits: 6) + ":" + hexadecimal(hash, digits: 6) }
 }
 
-/// One block of Transport Discovery Data (Transport Discovery Service): a service on another transport.
+/// A block of Transport Discovery Data (Transport Discovery Service): a service on another transport.
 public struct TransportDiscoveryBlock: Hashable, Sendable {
-    /// Who defined the data: 1 the Bluetooth SIG, 2 the Wi-Fi Alliance, …
+    /// The organization that defines the data: 1 the Bluetooth SIG, 2 the Wi-Fi Alliance, …
     public var organization: UInt8
-    /// Roles, transport state and whether the data is incomplete.
+    /// The role, the transport state and whether the data is incomplete.
     public var flags: UInt8
-    /// What the organization says.
+    /// The data, in a format that the organization defines.
     public var data: [UInt8]
 
-    /// A block from its parts.
+    /// A block with the given fields.
     public init(organization: UInt8, flags: UInt8, data: [UInt8]) {
         self.organization = organization
         self.flags = flags
@@ -279,23 +279,23 @@ public struct TransportDiscoveryBlock: Hashable, Sendable {
 }
 
 extension TransportDiscoveryBlock: CustomStringConvertible {
-    /// Organization, flags and data.
+    /// The organization, the flags and the data.
     public var description: String {
         "organization \(organization), flags 0x\(hexadecimal(flags, digits: 2)): \(data.hexadecimal)"
     }
 }
 
-/// The LE features a device supports (CSS Part A §1.19); bit numbers are those of Core Vol 6 Part B §4.6.
+/// The LE features that a device supports (CSS Part A §1.19), with the bit numbers of Core Vol 6 Part B §4.6.
 public struct LESupportedFeatures: Hashable, Sendable {
-    /// The bit field, least significant byte first; zero bytes at the end may be left out.
+    /// The bit field, least significant byte first; trailing zero bytes may be absent.
     public var bytes: [UInt8]
 
-    /// Features from their bit field.
+    /// The features with the given bit field.
     public init(bytes: [UInt8]) {
         self.bytes = bytes
     }
 
-    /// Whether the feature with this bit number is supported; one beyond the field is not.
+    /// Whether the device supports the feature with this bit number; false beyond the field.
     public func contains(_ bit: Int) -> Bool {
         guard bit >= 0, bytes.indices.contains(bit / 8) else { return false }
         return bytes[bit / 8] & 1 << (bit % 8) != 0
@@ -303,7 +303,7 @@ public struct LESupportedFeatures: Hashable, Sendable {
 }
 
 extension LESupportedFeatures: CustomStringConvertible {
-    /// The bit numbers that are set.
+    /// The numbers of the set bits.
     public var description: String {
         let set = (0..<8 * bytes.count).filter { contains($0) }
         return "bits [" + set.map { "\($0)" }.joined(separator: ", ") + "]"

@@ -1,48 +1,48 @@
 import BluetoothPrimitives
 
-/// What a device is to say about itself while it advertises: typed values, of which payloads are made within a budget.
+/// The content of an advertisement as typed values, from which payloads of limited size are built.
 ///
 /// ```swift
 /// let content = AdvertisementContent(localName: "Thermometer", services: [0x1809])
 /// ```
 ///
-/// What comes first has the first claim on the advertising payload. What does not fit whole goes into the scan response,
-/// then a name is shortened and a list of services cut and marked as incomplete; what still has no room is an error, or
-/// left out and told, by ``overflow``.
+/// Earlier fields have priority in the advertising payload. A field that does not fit there goes into the scan
+/// response; otherwise a name is shortened, and a list of services is truncated and marked as incomplete. ``overflow``
+/// determines whether a field without room is an error, or left out and reported.
 public struct AdvertisementContent: Hashable, Sendable {
-    /// Whether a device looks for company (Core Vol 3 Part C §9.2); said by the flags, which need not be given.
+    /// The discoverability of a device (Core Vol 3 Part C §9.2), which the automatically added flags declare.
     public enum Discoverability: Hashable, Sendable {
-        /// Nothing is said: there are no flags, and their three bytes are free. Usual for beacons, and for connections
-        /// between devices that know each other.
+        /// Non-discoverable: no flags, whose three bytes are free. Usual for beacons, and between bonded devices.
         case none
-        /// For a short while, at a user's wish.
+        /// Limited discoverable, for a short time after a user's action.
         case limited
-        /// For as long as it advertises.
+        /// General discoverable, as long as the device advertises.
         case general
     }
 
-    /// What becomes of values that have no room in either payload.
+    /// The treatment of fields that fit into neither payload.
     public enum Overflow: Hashable, Sendable {
         /// They are an error.
         case refuse
-        /// They are left out, and told in ``AdvertisingPayloads/leftOver``.
+        /// They are left out, and reported in ``AdvertisingPayloads/leftOver``.
         case leaveOut
     }
 
-    /// Whether the device looks for company.
+    /// The discoverability.
     public var discoverability: Discoverability
-    /// What to say, in the order of importance. Neither flags nor a transmit power that ``includesTransmitPower`` asks for.
+    /// The fields in the order of priority, without flags, and without a transmit power if ``includesTransmitPower`` is
+    /// set.
     public var fields: [ADField]
-    /// What to say only to those who ask, before anything of ``fields`` goes there.
+    /// The fields of the scan response, which precede those of ``fields`` there.
     public var scanResponse: [ADField]
-    /// Whether to say the power the packets are sent with; the system fills it in.
+    /// Whether the payload includes the transmit power, which the system inserts.
     public var includesTransmitPower: Bool
-    /// What may be done with a field that does not fit whole into the advertising payload.
+    /// The permitted treatments of a field that does not fit into the advertising payload.
     public var arrangement = AdvertisingPayloads.Options.all
-    /// What becomes of values that have no room.
+    /// The treatment of fields that fit into neither payload.
     public var overflow = Overflow.refuse
 
-    /// Content made of fields, in the order of importance.
+    /// Content with the given fields, in the order of priority.
     public init(
         fields: [ADField], scanResponse: [ADField] = [], includesTransmitPower: Bool = false,
         discoverability: Discoverability = .general
@@ -53,18 +53,17 @@ public struct AdvertisementContent: Hashable, Sendable {
         self.discoverability = discoverability
     }
 
-    /// Content made of what is usual; services have the first claim, since scanners filter by them, the name comes after
-    /// the data.
+    /// Content with common fields. Services have priority, since scanners filter by them; the name follows the data.
     ///
     /// - Parameters:
-    ///   - localName: the device's name.
-    ///   - services: the services it has, each in the shortest form of its UUID.
-    ///   - manufacturerData: data in formats of companies.
-    ///   - serviceData: data in formats of services.
-    ///   - appearance: what the device looks like.
-    ///   - solicitedServices: the services it looks for in others.
-    ///   - includesTransmitPower: whether to say the power the packets are sent with.
-    ///   - discoverability: whether it looks for company.
+    ///   - localName: The device name.
+    ///   - services: The UUIDs of the device's services, each sent in its shortest width.
+    ///   - manufacturerData: Manufacturer specific data.
+    ///   - serviceData: Data of services.
+    ///   - appearance: The appearance of the device.
+    ///   - solicitedServices: The UUIDs of services that the device solicits.
+    ///   - includesTransmitPower: Whether to include the transmit power.
+    ///   - discoverability: The discoverability.
     public init(
         localName: String? = nil, services: [BluetoothUUID] = [], manufacturerData: [ManufacturerData] = [],
         serviceData: [ServiceData] = [], appearance: Appearance? = nil, solicitedServices: [BluetoothUUID] = [],
@@ -79,16 +78,16 @@ public struct AdvertisementContent: Hashable, Sendable {
         self.init(fields: fields, includesTransmitPower: includesTransmitPower, discoverability: discoverability)
     }
 
-    /// How many bytes of the advertising payload the system needs for the flags and the transmit power.
+    /// The number of bytes in the advertising payload that the system needs for the flags and the transmit power.
     public var automaticByteCount: Int { (discoverability == .none ? 0 : 3) + (includesTransmitPower ? 3 : 0) }
 
-    /// The payloads of this content without what the system adds.
+    /// The payloads of this content, without the fields that the system adds.
     ///
     /// - Parameters:
-    ///   - capacity: the bytes there are for what is sent unasked.
-    ///   - scanResponseCapacity: the bytes there are for the answer to a scan request; 0 where there is none.
-    /// - Throws: ``AdvertisementDataError`` about the first value that has no room, unless ``overflow`` leaves it out, and
-    ///   about values that cannot be written or are given twice.
+    ///   - capacity: The size of the advertising payload in bytes.
+    ///   - scanResponseCapacity: The size of the scan response in bytes; 0 when there is none.
+    /// - Throws: ``AdvertisementDataError`` for the first field without room unless ``overflow`` permits leaving it
+    ///   out, and for a field that cannot be encoded or is repeated.
     public func payloads(
         capacity: Int, scanResponseCapacity: Int
     ) throws(AdvertisementDataError) -> AdvertisingPayloads {

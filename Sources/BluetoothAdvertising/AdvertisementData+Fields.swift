@@ -1,19 +1,19 @@
 import BluetoothPrimitives
 
-// What most programs ask for. Decoding is that of ADField; these read one field without making the others.
+// Accessors of common fields. They decode as ADField does, but one field only.
 
 extension AdvertisementData {
-    /// Discoverability and BR/EDR support.
+    /// The flags: discoverability and BR/EDR support.
     public var flags: AdvertisementFlags? {
         first(.flags) { (reader) throws(TruncatedBytes) in try AdvertisementFlags(reading: &reader) }
     }
 
-    /// The device name in these payloads: a complete one before a shortened one, one with text before an empty one.
+    /// The device name: a complete name before a shortened one, and a nonempty name before an empty one.
     ///
-    /// Ends where the bytes stop being UTF-8, and at a zero byte.
+    /// The name ends at invalid UTF-8 and at a zero byte.
     public var localName: String? { preferredLocalName?.text }
 
-    /// Whether ``localName`` is only the beginning of the device name.
+    /// Whether ``localName`` is a shortened name.
     public var isLocalNameShortened: Bool { preferredLocalName?.isShortened ?? false }
 
     private var preferredLocalName: (text: String, isShortened: Bool)? {
@@ -29,10 +29,10 @@ extension AdvertisementData {
         return best
     }
 
-    /// The services that are named, from all lists, complete or not and of any width, each once and in order.
+    /// The UUIDs of the services in all lists, complete or not and of any width, each once and in order.
     public var services: [BluetoothUUID] { uuids { $0.serviceListWidth } }
 
-    /// Whether a list says that there are more services than it names.
+    /// Whether a list of services is incomplete.
     public var hasMoreServices: Bool {
         var more = false
         forEach {
@@ -42,7 +42,7 @@ extension AdvertisementData {
         return more
     }
 
-    /// The services that the device looks for in others, from all lists, each once and in order.
+    /// The UUIDs of the solicited services in all lists, each once and in order.
     public var solicitedServices: [BluetoothUUID] { uuids { $0.solicitationListWidth } }
 
     private func uuids(_ width: (ADType) -> BluetoothUUID.Width?) -> [BluetoothUUID] {
@@ -58,17 +58,17 @@ extension AdvertisementData {
         return all
     }
 
-    /// Whether a list names this service, in whichever width.
+    /// Whether a list contains this service, in any width.
     public func containsService(_ uuid: BluetoothUUID) -> Bool {
         advertisingStructures.containsService(uuid) || scanResponseStructures.containsService(uuid)
     }
 
-    /// Whether a list solicits this service, in whichever width.
+    /// Whether a list solicits this service, in any width.
     public func solicitsService(_ uuid: BluetoothUUID) -> Bool {
         advertisingStructures.solicitsService(uuid) || scanResponseStructures.solicitsService(uuid)
     }
 
-    /// All service data in order; a service may be there several times.
+    /// All service data in order; a service can occur several times.
     public var serviceData: [ServiceData] {
         var all: [ServiceData] = []
         forEach { structure in
@@ -91,7 +91,7 @@ extension AdvertisementData {
         return found
     }
 
-    /// All manufacturer data in order; a company may be there several times.
+    /// All manufacturer specific data in order; a company can occur several times.
     public var manufacturerData: [ManufacturerData] {
         var all: [ManufacturerData] = []
         forEach { structure in
@@ -103,25 +103,25 @@ extension AdvertisementData {
         return all
     }
 
-    /// The first data of this company, without the company's number.
+    /// The first data of this company, without the company identifier.
     public func manufacturerData(for company: CompanyIdentifier) -> [UInt8]? {
         first(.manufacturerSpecificData) { (reader) throws(TruncatedBytes) in
             try reader.readUInt16() == company.rawValue ? [UInt8](reader.readRemaining()) : nil
         }
     }
 
-    /// The power the packet was sent with, in dBm.
+    /// The transmit power in dBm.
     public var txPowerLevel: Int8? {
         first(.txPowerLevel) { (reader) throws(TruncatedBytes) in try reader.readInt8() }
     }
 
-    /// What the device looks like.
+    /// The appearance of the device.
     public var appearance: Appearance? {
         first(.appearance) { (reader) throws(TruncatedBytes) in Appearance(rawValue: try reader.readUInt16()) }
     }
 }
 
-// The rest, each the first field of its kind that has a value.
+// All other fields, each the first one of its kind with a value.
 
 extension AdvertisementData {
     private func firstField<Value>(_ types: ADType..., as value: (ADField) -> Value?) -> Value? {
@@ -147,14 +147,14 @@ extension AdvertisementData {
         first(.classOfDevice) { (reader) throws(TruncatedBytes) in try ClassOfDevice(reading: &reader) }
     }
 
-    /// The connection intervals that the peripheral would like.
+    /// The connection intervals that the peripheral prefers.
     public var peripheralConnectionIntervalRange: ConnectionIntervalRange? {
         first(.peripheralConnectionIntervalRange) { (reader) throws(TruncatedBytes) in
             try ConnectionIntervalRange(reading: &reader)
         }
     }
 
-    /// How often the device advertises, from the short form or the long one.
+    /// The advertising interval, from the short or the long form.
     public var advertisingInterval: AdvertisingInterval? {
         first(.advertisingInterval) { (reader) throws(TruncatedBytes) in try AdvertisingInterval(reading: &reader) }
             ?? first(.advertisingIntervalLong) { (reader) throws(TruncatedBytes) in
@@ -162,116 +162,116 @@ extension AdvertisementData {
             }
     }
 
-    /// Which of the roles central and peripheral the device can take.
+    /// The supported and preferred roles of the device.
     public var leRole: LERole? {
         first(.leRole) { (reader) throws(TruncatedBytes) in try LERole(reading: &reader) }
     }
 
-    /// The device's address in out-of-band data.
+    /// The device address in out-of-band data.
     public var leBluetoothDeviceAddress: BluetoothAddress? {
         first(.leBluetoothDeviceAddress) { (reader) throws(TruncatedBytes) in
             try ADField.readDeviceAddress(from: &reader)
         }
     }
 
-    /// The devices that are meant, public and random, in order.
+    /// The target addresses, public and random, in order.
     public var targetAddresses: [BluetoothAddress] {
         fields.flatMap { (field) -> [BluetoothAddress] in
             if case .targetAddresses(let addresses) = field { addresses } else { [] }
         }
     }
 
-    /// The URIs with their schemes written out, in order.
+    /// The URIs with their schemes in full, in order.
     public var uris: [String] {
         fields.compactMap { if case .uri(let uri) = $0 { uri } else { nil } }
     }
 
-    /// The LE features the device supports.
+    /// The LE features that the device supports.
     public var leSupportedFeatures: LESupportedFeatures? {
         bytes(.leSupportedFeatures).map { LESupportedFeatures(bytes: $0) }
     }
 
-    /// A new channel map for periodic advertising and when it holds.
+    /// A new channel map for periodic advertising and its instant.
     public var channelMapUpdateIndication: ChannelMapUpdate? {
         first(.channelMapUpdateIndication) { (reader) throws(TruncatedBytes) in try ChannelMapUpdate(reading: &reader) }
     }
 
-    /// Device ID of a BR/EDR inquiry response.
+    /// The Device ID of a BR/EDR inquiry response.
     public var deviceID: DeviceID? {
         firstField(.deviceIDOrSecurityManagerTK) { if case .deviceID(let value) = $0 { value } else { nil } }
     }
 
-    /// Security Manager TK Value of out-of-band pairing, 16 bytes as on the air.
+    /// The Security Manager TK Value of out-of-band pairing, 16 bytes in wire order.
     public var securityManagerTK: [UInt8]? {
         firstField(.deviceIDOrSecurityManagerTK) { if case .securityManagerTK(let value) = $0 { value } else { nil } }
     }
 
-    /// Security Manager Out of Band Flags.
+    /// The Security Manager Out of Band Flags.
     public var securityManagerOutOfBandFlags: SecurityManagerOutOfBandFlags? {
         first(.securityManagerOutOfBandFlags) { (reader) throws(TruncatedBytes) in
             try SecurityManagerOutOfBandFlags(reading: &reader)
         }
     }
 
-    /// Simple Pairing Hash C-192, 16 bytes as on the air.
+    /// The Simple Pairing Hash C-192, 16 bytes in wire order.
     public var simplePairingHash192: [UInt8]? { key(.simplePairingHash192) }
-    /// Simple Pairing Randomizer R-192, 16 bytes as on the air.
+    /// The Simple Pairing Randomizer R-192, 16 bytes in wire order.
     public var simplePairingRandomizer192: [UInt8]? { key(.simplePairingRandomizer192) }
-    /// Simple Pairing Hash C-256, 16 bytes as on the air.
+    /// The Simple Pairing Hash C-256, 16 bytes in wire order.
     public var simplePairingHash256: [UInt8]? { key(.simplePairingHash256) }
-    /// Simple Pairing Randomizer R-256, 16 bytes as on the air.
+    /// The Simple Pairing Randomizer R-256, 16 bytes in wire order.
     public var simplePairingRandomizer256: [UInt8]? { key(.simplePairingRandomizer256) }
-    /// LE Secure Connections Confirmation Value, 16 bytes as on the air.
+    /// The LE Secure Connections Confirmation Value, 16 bytes in wire order.
     public var secureConnectionsConfirmation: [UInt8]? { key(.secureConnectionsConfirmation) }
-    /// LE Secure Connections Random Value, 16 bytes as on the air.
+    /// The LE Secure Connections Random Value, 16 bytes in wire order.
     public var secureConnectionsRandom: [UInt8]? { key(.secureConnectionsRandom) }
 
-    /// Indoor Positioning Service data.
+    /// The Indoor Positioning Service data.
     public var indoorPositioning: [UInt8]? { bytes(.indoorPositioning) }
-    /// Services on other transports, from all structures in order.
+    /// The Transport Discovery Data of all structures, in order.
     public var transportDiscoveryData: [TransportDiscoveryBlock] {
         fields.flatMap { (field) -> [TransportDiscoveryBlock] in
             if case .transportDiscoveryData(let blocks) = field { blocks } else { [] }
         }
     }
 
-    /// Mesh provisioning PDU.
+    /// A mesh provisioning PDU.
     public var pbADV: [UInt8]? { bytes(.pbADV) }
-    /// Mesh network PDU.
+    /// A mesh network PDU.
     public var meshMessage: [UInt8]? { bytes(.meshMessage) }
-    /// Mesh beacon.
+    /// A mesh beacon.
     public var meshBeacon: [UInt8]? { bytes(.meshBeacon) }
 
-    /// What is needed to synchronise to a broadcast isochronous group.
+    /// The BIGInfo, for synchronization with a broadcast isochronous group.
     public var bigInfo: [UInt8]? { bytes(.bigInfo) }
-    /// The key of an encrypted broadcast isochronous group, 16 bytes as on the air.
+    /// The Broadcast_Code of an encrypted broadcast isochronous group, 16 bytes in wire order.
     public var broadcastCode: [UInt8]? { key(.broadcastCode) }
     /// The name of a broadcast.
     public var broadcastName: String? {
         firstField(.broadcastName) { if case .broadcastName(let name) = $0 { name } else { nil } }
     }
 
-    /// To which coordinated set the device belongs.
+    /// The resolvable identifier of the device's coordinated set.
     public var resolvableSetIdentifier: ResolvableSetIdentifier? {
         first(.resolvableSetIdentifier) { (reader) throws(TruncatedBytes) in
             try ResolvableSetIdentifier(reading: &reader)
         }
     }
 
-    /// Advertising data under a key of the GAP service; each structure is decrypted by itself.
+    /// The encrypted advertising data, whose key is in the GAP service; each structure is decrypted separately.
     public var encryptedAdvertisingData: [EncryptedAdvertisingData] {
         fields.compactMap { if case .encryptedAdvertisingData(let data) = $0 { data } else { nil } }
     }
 
-    /// When and where answers to periodic advertising are sent.
+    /// The timing of responses to periodic advertising.
     public var periodicAdvertisingResponseTiming: PeriodicAdvertisingResponseTiming? {
         first(.periodicAdvertisingResponseTiming) { (reader) throws(TruncatedBytes) in
             try PeriodicAdvertisingResponseTiming(reading: &reader)
         }
     }
 
-    /// Electronic shelf label message.
+    /// An electronic shelf label message.
     public var electronicShelfLabel: [UInt8]? { bytes(.electronicShelfLabel) }
-    /// 3D synchronisation data of a display.
+    /// The 3D synchronization data of a display.
     public var information3D: [UInt8]? { bytes(.information3D) }
 }

@@ -1,65 +1,65 @@
 import BluetoothPrimitives
 
-/// What a device says about itself: its advertising payload and, where known, its scan response, read as one.
+/// The advertising payload of a device and its scan response, decoded together.
 ///
-/// The bytes are kept once, as received, and every property reads them anew, so making a value costs one copy and
-/// nothing is lost. A field that is broken loses only itself and is listed in ``problems``. Where a field can be there
-/// once but is there several times, the first one with a value counts, the advertising payload before the scan
-/// response. Equality looks at the bytes.
+/// Stores the bytes as received; every property decodes them on access, so that creating a value costs one copy and
+/// loses nothing. A malformed field affects only itself and is listed in ``problems``. If a field that may occur once
+/// is repeated, the first one with a value counts, in the advertising payload before the scan response. Equality
+/// compares the bytes.
 public struct AdvertisementData: Hashable, Sendable {
-    /// What the device sends by itself, as received.
+    /// The advertising payload as received.
     public let advertising: [UInt8]
-    /// What it answered to a scan request, as received; empty when nothing is known.
+    /// The scan response as received; empty if there is none.
     public let scanResponse: [UInt8]
 
-    /// Data that is read from these payloads.
+    /// The data of the given payloads.
     @inlinable
     public init(advertising: [UInt8], scanResponse: [UInt8] = []) {
         self.advertising = advertising
         self.scanResponse = scanResponse
     }
 
-    /// Copies a payload.
+    /// A copy of a payload.
     @inlinable
     public init(_ advertising: RawSpan) {
         self.init(advertising: [UInt8](advertising))
     }
 
-    /// Says nothing.
+    /// Empty payloads.
     public static let empty = AdvertisementData(advertising: [])
 
-    /// Whether there are no bytes at all.
+    /// Whether both payloads are empty.
     public var isEmpty: Bool { advertising.isEmpty && scanResponse.isEmpty }
 
-    /// The structures of the advertising payload, borrowed.
+    /// The structures of the advertising payload, with borrowed bytes.
     @inlinable
     public var advertisingStructures: ADStructures {
         @_lifetime(borrow self)
         get { ADStructures(advertising.span.bytes) }
     }
 
-    /// The structures of the scan response, borrowed.
+    /// The structures of the scan response, with borrowed bytes.
     @inlinable
     public var scanResponseStructures: ADStructures {
         @_lifetime(borrow self)
         get { ADStructures(scanResponse.span.bytes) }
     }
 
-    /// All structures in the order received, the advertising payload before the scan response.
+    /// All structures in the order received, those of the advertising payload first.
     public var structures: [ADStructure] {
         var all: [ADStructure] = []
         forEach { all.append(ADStructure($0)) }
         return all
     }
 
-    /// What all structures mean, in the order received.
+    /// The decoded structures in the order received.
     public var fields: [ADField] {
         var all: [ADField] = []
         forEach { all.append(ADField($0)) }
         return all
     }
 
-    /// Everything that is wrong with the payloads, in order.
+    /// All problems of the payloads, in order.
     public var problems: [ADProblem] {
         var all: [ADProblem] = []
         for payload in [ADPayload.advertising, .scanResponse] {
@@ -78,7 +78,7 @@ public struct AdvertisementData: Hashable, Sendable {
         return all
     }
 
-    /// Calls `body` with every structure, the advertising payload before the scan response.
+    /// Calls `body` with every structure, those of the advertising payload first.
     @inlinable
     func forEach(_ body: (ADStructureView) -> Void) {
         var structures = advertisingStructures
@@ -88,7 +88,7 @@ public struct AdvertisementData: Hashable, Sendable {
         while let structure = structures.next() { body(structure) }
     }
 
-    /// What `read` makes of the first structure of `type` that has a value.
+    /// The value that `read` returns for the first structure of `type` with a value.
     @inlinable
     func first<Value>(
         _ type: ADType, _ read: (inout ByteReader) throws(TruncatedBytes) -> Value?
@@ -112,6 +112,6 @@ public struct AdvertisementData: Hashable, Sendable {
 }
 
 extension AdvertisementData: CustomStringConvertible {
-    /// Every field in one line.
+    /// All fields in one line.
     public var description: String { fields.map { $0.description }.joined(separator: ", ") }
 }

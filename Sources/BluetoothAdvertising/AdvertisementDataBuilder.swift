@@ -1,6 +1,6 @@
 import BluetoothPrimitives
 
-/// Puts fields into one payload, in order and within a budget.
+/// A builder of one payload of limited size from fields in order.
 ///
 /// ```swift
 /// var builder = AdvertisementDataBuilder()
@@ -8,39 +8,40 @@ import BluetoothPrimitives
 /// try builder.add(.services(["27ADC9CA-35EB-465A-9154-B8FF9076F3E8"]))
 /// ```
 ///
-/// ``AdvertisingPayloads`` does this for an advertising payload and a scan response at once.
+/// ``AdvertisingPayloads`` builds an advertising payload and a scan response together.
 public struct AdvertisementDataBuilder: Sendable {
-    /// The bytes of a legacy advertising packet or scan response (Core Vol 6 Part B §2.3.1).
+    /// The maximum size in bytes of a legacy advertising packet or scan response (Core Vol 6 Part B §2.3.1).
     public static let legacyCapacity = 31
-    /// The bytes that one HCI command carries, and so what every controller with extended advertising can take
-    /// (Core Vol 4 Part E §7.8.54).
+    /// The maximum size in bytes of the data in one HCI command, which every controller with extended advertising
+    /// accepts (Core Vol 4 Part E §7.8.54).
     public static let extendedCommandCapacity = 251
-    /// The most bytes an extended advertising event can carry (Core Vol 6 Part B §2.3.4.9).
+    /// The maximum size in bytes of an extended advertising payload (Core Vol 6 Part B §2.3.4.9).
     public static let extendedCapacity = 1650
 
     private var writer: ByteWriter
     private var present: Set<ADType> = []
 
-    /// Starts an empty payload of at most `capacity` bytes.
+    /// A builder of an empty payload with at most `capacity` bytes.
     public init(capacity: Int = legacyCapacity) {
         writer = ByteWriter(capacity: capacity)
     }
 
-    /// The most bytes the payload may have.
+    /// The maximum size of the payload in bytes.
     public var capacity: Int { writer.capacity }
     /// The payload so far.
     public var bytes: [UInt8] { writer.bytes }
-    /// How many bytes are left.
+    /// The number of remaining bytes.
     public var remaining: Int { writer.remaining }
 
-    /// Adds a field, all of it or nothing.
+    /// Adds a complete field, or nothing.
     ///
-    /// Throws ``AdvertisementDataError`` when it does not fit, is not encodable, or may be there only once and is.
+    /// - Throws: ``AdvertisementDataError`` when the field does not fit, cannot be encoded, or may occur once and is
+    ///   already present.
     public mutating func add(_ field: ADField) throws(AdvertisementDataError) {
         try add(try field.structures())
     }
 
-    /// Adds a structure of any type, all of it or nothing; throws as for a field.
+    /// Adds a complete structure of any type, or nothing; throws as for a field.
     public mutating func add(_ structure: ADStructure) throws(AdvertisementDataError) {
         try add([structure])
     }
@@ -68,16 +69,15 @@ public struct AdvertisementDataBuilder: Sendable {
         present.formUnion(structures.compactMap { $0.type.onlyOne })
     }
 
-    /// How many bytes of data a structure of this type could have now; nil when not even an empty one can be added.
+    /// The number of data bytes that a structure of this type could have; nil when not even an empty one fits.
     func room(for type: ADType) -> Int? {
         if let only = type.onlyOne, present.contains(only) { return nil }
         return remaining < 2 ? nil : min(remaining - 2, ADStructure.mostBytes)
     }
 
-    /// Adds as much of a name as fits, whole as the complete name or cut between two characters as a shortened one.
+    /// Adds a name, complete or shortened between two characters to the part that fits; returns whether it is complete.
     ///
-    /// Returns whether it was added whole. Throws ``AdvertisementDataError`` when not even the first character fits or
-    /// a name is there already.
+    /// - Throws: ``AdvertisementDataError`` when not even the first character fits, or a name is already present.
     @discardableResult
     public mutating func addShortening(localName name: String) throws(AdvertisementDataError) -> Bool {
         let needed = name.utf8.count
@@ -91,10 +91,10 @@ public struct AdvertisementDataBuilder: Sendable {
         return false
     }
 
-    /// Adds as many services as fit; a list that is cut becomes an incomplete one of its width, and so do all when
-    /// `services` are not all the device has (`complete` false).
+    /// Adds as many services as fit. A truncated list is marked as incomplete in its width; all lists are when
+    /// `services` are not all of the device's (`complete` is false).
     ///
-    /// Returns the services that were not added, among them all of a width whose list is there already.
+    /// Returns the services that were not added, including those of a width whose list is already present.
     public mutating func addFitting(services: [BluetoothUUID], complete: Bool = true) -> [BluetoothUUID] {
         var left: [BluetoothUUID] = []
         for width in BluetoothUUID.Width.allCases {
@@ -115,6 +115,6 @@ public struct AdvertisementDataBuilder: Sendable {
         return left
     }
 
-    /// The payload as received by others.
+    /// The payload as decoded by a scanner.
     public var data: AdvertisementData { AdvertisementData(advertising: bytes) }
 }

@@ -1,45 +1,46 @@
 import BluetoothPrimitives
 
-/// Makes one advertisement of each device out of the reports that a controller gives.
+/// The reassembly of a device's advertisement from the reports of a controller.
 ///
-/// Parts of an extended payload are put together; the payload and the scan response of the same device, or of the same
-/// advertising set of it, are joined. Every report that ends a payload yields at once what is known of the device: the
-/// newest payload of both kinds, and what was new. Only a report that announces more parts yields nothing.
+/// Fragments of an extended payload are reassembled, and the payload and the scan response of a device, or of one of
+/// its advertising sets, are joined. Every report that completes a payload returns the current state of the device: the
+/// newest payload of both kinds, and the changes. Only a report with more fragments to come returns nil.
 ///
-/// The memory is bounded: beyond ``deviceLimit`` the device that was silent the longest is forgotten, and its next
-/// report is news again.
+/// Memory is bounded: beyond ``deviceLimit`` the least recently received device is removed, and its next report counts
+/// as new.
 public struct AdvertisementJoiner: Sendable {
-    /// The most devices, or advertising sets of them, that are remembered.
+    /// The maximum number of stored devices, or advertising sets of them.
     public private(set) var deviceLimit: Int
-    /// How many were forgotten for want of room.
+    /// The number of devices removed because of the limit.
     public private(set) var forgottenCount = 0
 
     private var devices: RecentlyUsed<Device>
-    /// How many states of devices there have been.
+    /// The number of device states so far.
     private var lastState: UInt64 = 0
-    /// Parts of an earlier one than this are void.
+    /// Fragments from an earlier generation are void.
     private var generation: UInt8 = 0
 
-    /// Remembers nothing yet, and later at most `deviceLimit` devices, at least one.
+    /// An empty joiner that stores at most `deviceLimit` devices, at least one.
     public init(deviceLimit: Int = 1024) {
         self.deviceLimit = max(1, deviceLimit)
         devices = RecentlyUsed(limit: self.deviceLimit)
     }
 
-    /// How many devices, or advertising sets of them, are remembered.
+    /// The number of stored devices, or advertising sets of them.
     public var count: Int { devices.count }
 
-    /// Takes in one report and returns what is known of its device now, or nil while parts are missing.
+    /// Processes a report and returns the current state of its device, or nil while fragments are missing.
     public mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
         hear(report).map { advertisement(of: $0, report) }
     }
 
-    /// Takes in one report and says of which device, or nil while parts are missing.
+    /// Processes a report and returns the state of its device without the payloads, or nil while fragments are missing.
     package mutating func hear(_ report: ReceivedReport) -> HeardDevice? {
         let key = Self.key(report.address, report.advertisingSetID)
         let (index, hadToForget) = devices.use(key, orInsert: Device())
         if hadToForget { forgottenCount &+= 1 }
-        // Anonymous reports of one set may come from several devices: they are put together but not remembered.
+        // Anonymous reports of one set may come from several devices: their fragments are joined, but their state is
+        // not stored.
         if report.address == nil, devices[index].isKnown { devices[index] = Device() }
         guard let news = devices[index].receive(report, in: generation, numberedAfter: &lastState) else { return nil }
         let device = devices[index]
@@ -48,29 +49,29 @@ public struct AdvertisementJoiner: Sendable {
             news: news)
     }
 
-    /// What is known of the device that was just heard.
+    /// The current advertisement of the device whose report was just processed.
     package func advertisement(of heard: HeardDevice, _ report: ReceivedReport) -> JoinedAdvertisement {
         devices[heard.index].advertisement(report, heard.news)
     }
 
-    /// Remembers at most so many devices from now on, if that is more than before.
+    /// Raises the maximum number of stored devices; a lower limit has no effect.
     public mutating func raiseDeviceLimit(to limit: Int) {
         guard limit > deviceLimit else { return }
         deviceLimit = limit
         devices.raiseLimit(to: limit)
     }
 
-    /// Forgets the parts of what is not whole, as when scanning stops: the missing ones will not come.
+    /// Drops fragments of incomplete payloads, as when scanning stops: the missing ones will not arrive.
     public mutating func removeParts() {
         generation &+= 1
     }
 
-    /// Forgets everything.
+    /// Removes all devices.
     public mutating func removeAll() {
         devices = RecentlyUsed(limit: deviceLimit)
     }
 
-    /// Address with its kind in the low 49 bits, above them the set; a device cannot give itself another's key.
+    /// The address and its kind in the low 49 bits, the set above them; a device cannot choose the key of another.
     package static func key(_ address: BluetoothAddress?, _ advertisingSetID: UInt8?) -> UInt64 {
         let set = advertisingSetID.map { UInt64($0) } ?? 0x100
         guard let address else { return 1 << 63 | set << 49 }
@@ -78,22 +79,22 @@ public struct AdvertisementJoiner: Sendable {
     }
 }
 
-/// A device that was just heard, as scans tell it from others and from what it was before.
+/// The state of a device after a report, with which scans distinguish devices and their changes.
 package struct HeardDevice: Sendable {
-    /// Where it is remembered: below ``AdvertisementJoiner/deviceLimit``, the device's own until it is forgotten.
+    /// The index of the device, below ``AdvertisementJoiner/deviceLimit``; constant until the device is removed.
     package let index: Int
-    /// The number of the state it is in; every change of any device has a higher one than all before.
+    /// The number of the state; every change of any device gets a higher one than all before.
     package let state: UInt64
-    /// The number of its first state.
+    /// The number of the device's first state.
     package let birth: UInt64
-    /// Whether a scan response was received of it.
+    /// Whether a scan response of the device was received.
     package let hasScanResponse: Bool
-    /// What was not known before.
+    /// The changes.
     package let news: JoinedAdvertisement.News
 }
 
 extension AdvertisementJoiner {
-    /// What is remembered of one device.
+    /// The stored state of one device.
     private struct Device: Sendable {
         var advertising = Payload()
         var scanResponse = Payload()
@@ -101,11 +102,11 @@ extension AdvertisementJoiner {
         var state: UInt64 = 0
         var birth: UInt64 = 0
 
-        /// Whether anything it said is known.
+        /// Whether any payload was received.
         var isKnown: Bool { advertising.isKnown || scanResponse.isKnown }
 
-        /// Takes in a report; says what was new, or nil while parts are missing. A new state has the number after `last`,
-        /// which is the number of the last state of any device.
+        /// Processes a report; returns the changes, or nil while fragments are missing. A new state gets the number
+        /// after `last`, the number of the most recent state of all devices.
         mutating func receive(
             _ report: ReceivedReport, in generation: UInt8, numberedAfter last: inout UInt64
         ) -> JoinedAdvertisement.News? {
@@ -116,7 +117,7 @@ extension AdvertisementJoiner {
                 }
                 if changed { news.insert(.scanResponse) }
             } else if report.properties.isSuperset(of: [.directed, .legacy]), advertising.isKnown {
-                // Such a packet has no room for data: it does not take back what others said.
+                // Directed legacy packets have no data and do not replace the payload of others.
             } else {
                 guard let changed = advertising.receive(report.data, report.dataStatus, in: generation) else {
                     return nil
@@ -144,19 +145,19 @@ extension AdvertisementJoiner {
         }
     }
 
-    /// The newest payload of one kind, and the parts of the next.
+    /// The newest payload of one kind, and the fragments of the next.
     private struct Payload: Sendable {
         var bytes: [UInt8] = []
         var isKnown = false
         var isTruncated = false
         private var parts: [UInt8] = []
-        /// When the first part came.
+        /// The generation of the first fragment.
         private var generation: UInt8 = 0
         private var isWaiting = false
         private var isOverlong = false
 
-        /// Takes in a whole payload or a part; returns whether it ended one that differs from the last, nil if it did
-        /// not end one.
+        /// Processes a payload or a fragment; returns whether it completed a payload that differs from the last one, or
+        /// nil if it completed none.
         mutating func receive(
             _ data: RawSpan, _ status: ReceivedReport.DataStatus, in generation: UInt8
         ) -> Bool? {
@@ -181,9 +182,9 @@ extension AdvertisementJoiner {
             return replace(with: whole.span.bytes, isTruncated: isTruncated)
         }
 
-        /// Keeps the memory of a payload that is repeated, which most are.
+        /// Keeps the memory of a repeated payload, the common case.
         ///
-        /// One whose end was lost says nothing new when all of it is known.
+        /// A truncated payload is no change when it is the beginning of the stored one.
         private mutating func replace(with data: RawSpan, isTruncated: Bool) -> Bool {
             if isKnown {
                 let known = bytes.span.bytes
@@ -202,7 +203,7 @@ extension AdvertisementJoiner {
 }
 
 extension RawSpan {
-    /// Whether both have the same bytes.
+    /// Whether both contain the same bytes.
     fileprivate func isEqual(to other: RawSpan) -> Bool {
         guard byteCount == other.byteCount else { return false }
         return withUnsafeBytes { own in other.withUnsafeBytes { own.elementsEqual($0) } }

@@ -1,47 +1,48 @@
 import BluetoothPrimitives
 
-/// What a device sends by itself and what it answers to scan requests, made from fields within a budget.
+/// An advertising payload and a scan response of limited size, built from fields.
 public struct AdvertisingPayloads: Hashable, Sendable {
-    /// What may be done with a field that does not fit whole into the advertising payload.
+    /// The permitted treatments of a field that does not fit into the advertising payload.
     public struct Options: OptionSet, Hashable, Sendable {
         /// The bits.
         public var rawValue: UInt8
 
-        /// The options with these bits.
+        /// The options with the bits `rawValue`.
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// Put it into the scan response; flags never go there (CSS Part A §1.3).
+        /// Move the field to the scan response, except the flags (CSS Part A §1.3).
         public static let usesScanResponse = Options(rawValue: 1 << 0)
-        /// Shorten a name that fits whole nowhere, where most of it fits.
+        /// Shorten a name that fits into neither payload, in the one with more room for it.
         public static let shortensName = Options(rawValue: 1 << 1)
-        /// Name as many services as fit and mark the list as incomplete.
+        /// Include as many services as fit and mark the list as incomplete.
         public static let splitsServices = Options(rawValue: 1 << 2)
 
-        /// All of them.
+        /// All options.
         public static let all: Options = [.usesScanResponse, .shortensName, .splitsServices]
     }
 
     /// A field, or the rest of a list, that is in neither payload.
     public struct LeftOver: Hashable, Sendable {
-        /// What was left out.
+        /// The field.
         public var field: ADField
-        /// Why it is not in the advertising payload.
+        /// The reason for which it is not in the advertising payload.
         public var reason: AdvertisementDataError
     }
 
-    /// What the device sends by itself.
+    /// The advertising payload.
     public private(set) var advertising: [UInt8] = []
-    /// What it answers to a scan request.
+    /// The scan response.
     public private(set) var scanResponse: [UInt8] = []
-    /// What is in neither, in order.
+    /// The fields in neither payload, in order.
     public private(set) var leftOver: [LeftOver] = []
 
-    /// Places `fields` in order: each into the advertising payload as long as it fits, else as `options` allow.
+    /// Payloads with `fields` in order: each in the advertising payload if it fits, otherwise as `options` permit.
     ///
-    /// `scanResponse` goes into the scan response alone, before anything else does. What cannot be placed, or is given
-    /// twice but may be there once, becomes ``leftOver``. Services and solicitations are placed one width at a time.
+    /// The fields of `scanResponse` go into the scan response only, before all others. A field that does not fit, or is
+    /// repeated although it may occur once, becomes ``leftOver``. Services and solicited services are placed separately
+    /// for each width.
     public init(
         _ fields: [ADField], scanResponse answer: [ADField] = [],
         capacity: Int = AdvertisementDataBuilder.legacyCapacity,
@@ -73,10 +74,10 @@ public struct AdvertisingPayloads: Hashable, Sendable {
         self.scanResponse = usesScanResponse ? scanResponse.bytes : answering.bytes
     }
 
-    /// Both payloads as received by others.
+    /// Both payloads as decoded by a scanner.
     public var data: AdvertisementData { AdvertisementData(advertising: advertising, scanResponse: scanResponse) }
 
-    /// Places a field that does not fit whole into the advertising payload; returns what was not placed.
+    /// Places a field that does not fit into the advertising payload; returns the part that was not placed.
     private static func place(
         _ field: ADField, advertising: inout AdvertisementDataBuilder, scanResponse: inout AdvertisementDataBuilder,
         options: Options
@@ -91,7 +92,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
                 ? try? scanResponse.addShortening(localName: name) : try? advertising.addShortening(localName: name)
             return whole == nil ? field : nil
         case .services(let uuids, complete: _) where options.contains(.splitsServices):
-            // Whole they would have been placed by now, so neither list is complete.
+            // The complete list did not fit, so both lists are incomplete.
             let rest = scanResponse.addFitting(services: advertising.addFitting(services: uuids), complete: false)
             return rest.isEmpty ? nil : .services(rest, complete: false)
         default: return field
@@ -100,7 +101,7 @@ public struct AdvertisingPayloads: Hashable, Sendable {
 }
 
 extension ADField {
-    /// A list of UUIDs taken apart into one for each width; any other field as it is.
+    /// A list of UUIDs divided into one for each width; other fields unchanged.
     fileprivate var byWidth: [ADField] {
         func apart(_ uuids: [BluetoothUUID], _ field: ([BluetoothUUID]) -> ADField) -> [ADField] {
             let lists = BluetoothUUID.Width.allCases.map { width in uuids.filter { $0.shortestWidth == width } }
@@ -115,7 +116,7 @@ extension ADField {
 }
 
 extension AdvertisingPayloads: CustomStringConvertible {
-    /// Both payloads in hexadecimal and what was left out.
+    /// Both payloads in hexadecimal, and the fields left out.
     public var description: String {
         let rest = leftOver.map { "; left out: \($0.field) (\($0.reason))" }.joined()
         return "advertising \(advertising.hexadecimal), scan response \(scanResponse.hexadecimal)\(rest)"

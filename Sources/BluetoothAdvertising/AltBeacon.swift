@@ -1,20 +1,20 @@
 import BluetoothPrimitives
 
-/// An AltBeacon: manufacturer data of any company with the code BEAC and 22 bytes.
+/// An AltBeacon: manufacturer specific data of any company with the code BEAC and 22 bytes.
 public struct AltBeacon: Hashable, Sendable {
-    /// Whose format the last byte has; often the maker of the beacon.
+    /// The company that defines the last byte, often the manufacturer of the beacon.
     public var company: CompanyIdentifier
-    /// Twenty bytes, of which by convention the first sixteen say whose beacons these are.
+    /// The beacon identifier, twenty bytes; by convention, the first sixteen identify the organization.
     public var identifier: [UInt8]
-    /// The signal strength at one metre, in dBm.
+    /// The RSSI at one metre in dBm.
     public var referenceRSSI: Int8
-    /// A byte whose meaning the company decides.
+    /// A byte reserved for the company.
     public var reserved: UInt8
 
     private static let code: [UInt8] = [0xBE, 0xAC]
     private static let identifierByteCount = 20
 
-    /// A beacon from its four values.
+    /// A beacon with the given fields.
     /// - Throws: ``BeaconError/wrongLength(expected:actual:)`` unless the identifier has twenty bytes.
     public init(
         company: CompanyIdentifier, identifier: [UInt8], referenceRSSI: Int8, reserved: UInt8 = 0
@@ -28,7 +28,7 @@ public struct AltBeacon: Hashable, Sendable {
         self.reserved = reserved
     }
 
-    /// Reads manufacturer data; nil when it is no AltBeacon.
+    /// Decodes manufacturer specific data; nil when it is not an AltBeacon.
     public init?(_ data: ManufacturerData) {
         var reader = ByteReader(data.data.span.bytes)
         do throws(TruncatedBytes) {
@@ -42,7 +42,7 @@ public struct AltBeacon: Hashable, Sendable {
         }
     }
 
-    /// The manufacturer data that makes a device this beacon.
+    /// The manufacturer specific data of this beacon.
     public var manufacturerData: ManufacturerData {
         ManufacturerData(
             company: company, data: Self.code + identifier + [UInt8(bitPattern: referenceRSSI), reserved])
@@ -50,31 +50,31 @@ public struct AltBeacon: Hashable, Sendable {
 }
 
 extension AltBeacon: CustomStringConvertible {
-    /// The values in one line.
+    /// The fields in one line.
     public var description: String { "AltBeacon \(company) \(identifier.hexadecimal) \(referenceRSSI) dBm" }
 }
 
 extension AdvertisementData {
-    /// The AltBeacon this device is, if it is one.
+    /// The AltBeacon in these payloads, or nil.
     public var altBeacon: AltBeacon? {
         manufacturerData.lazy.compactMap { AltBeacon($0) }.first
     }
 }
 
-// Beacons are advertised as what takes no connections.
+// Beacons use non-connectable advertising.
 extension AdvertisementContent {
-    /// What an iBeacon says.
+    /// The content of an iBeacon's advertisement.
     public static func iBeacon(_ beacon: IBeacon) -> AdvertisementContent {
         AdvertisementContent(manufacturerData: [beacon.manufacturerData])
     }
 
-    /// What an AltBeacon says.
+    /// The content of an AltBeacon's advertisement.
     public static func altBeacon(_ beacon: AltBeacon) -> AdvertisementContent {
         AdvertisementContent(manufacturerData: [beacon.manufacturerData])
     }
 
-    /// What an Eddystone beacon says.
-    /// - Throws: ``BeaconError`` about values that the frame has no room for.
+    /// The content of an Eddystone beacon's advertisement.
+    /// - Throws: ``BeaconError`` for values that the frame cannot represent.
     public static func eddystone(_ frame: Eddystone) throws(BeaconError) -> AdvertisementContent {
         AdvertisementContent(services: [Eddystone.service], serviceData: [try frame.serviceData()])
     }

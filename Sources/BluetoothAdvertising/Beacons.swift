@@ -1,17 +1,17 @@
 import BluetoothPrimitives
 
-/// An iBeacon: Apple's manufacturer data of type 2 with 21 bytes.
+/// An iBeacon: Apple's manufacturer specific data of type 2 with 21 bytes.
 public struct IBeacon: Hashable, Sendable {
-    /// Whose beacons these are.
+    /// The UUID of the organization or application.
     public var proximityUUID: BluetoothUUID
-    /// Which group of them.
+    /// The major number, of a group of beacons.
     public var major: UInt16
-    /// Which one of the group.
+    /// The minor number, of a beacon in the group.
     public var minor: UInt16
-    /// The signal strength at one metre, in dBm.
+    /// The RSSI at one metre in dBm.
     public var measuredPower: Int8
 
-    /// A beacon from its four values.
+    /// A beacon with the given fields.
     public init(proximityUUID: BluetoothUUID, major: UInt16, minor: UInt16, measuredPower: Int8) {
         self.proximityUUID = proximityUUID
         self.major = major
@@ -22,13 +22,13 @@ public struct IBeacon: Hashable, Sendable {
     private static let type: UInt8 = 0x02
     private static let byteCount: UInt8 = 0x15
 
-    /// Reads manufacturer data; nil when it is no iBeacon.
+    /// Decodes manufacturer specific data; nil when it is not an iBeacon.
     public init?(_ data: ManufacturerData) {
         guard data.company == .apple else { return nil }
         var reader = ByteReader(data.data.span.bytes)
         do throws(TruncatedBytes) {
             guard try reader.readUInt8() == Self.type, try reader.readUInt8() == Self.byteCount else { return nil }
-            // Numbers of a beacon have their most significant byte first.
+            // The fields of a beacon are big-endian.
             let high = try reader.readUInt64().byteSwapped
             let low = try reader.readUInt64().byteSwapped
             proximityUUID = BluetoothUUID(high: high, low: low)
@@ -40,7 +40,7 @@ public struct IBeacon: Hashable, Sendable {
         }
     }
 
-    /// The manufacturer data that makes a device this beacon.
+    /// The manufacturer specific data of this beacon.
     public var manufacturerData: ManufacturerData {
         let numbers = [major >> 8, major & 0xFF, minor >> 8, minor & 0xFF].map { UInt8($0) }
         let power = UInt8(bitPattern: measuredPower)
@@ -50,30 +50,30 @@ public struct IBeacon: Hashable, Sendable {
 }
 
 extension IBeacon: CustomStringConvertible {
-    /// The four values in one line.
+    /// The fields in one line.
     public var description: String {
         "iBeacon \(proximityUUID.fullDescription) \(major)/\(minor) \(measuredPower) dBm"
     }
 }
 
-/// An Eddystone frame: data of service FEAA. An open set: other frames are kept with their bytes.
+/// An Eddystone frame in the data of service FEAA. An open set: other frames keep their bytes.
 public enum Eddystone: Hashable, Sendable {
-    /// Ten bytes that name an organization and six that name one of its beacons; dBm at no distance.
+    /// A UID frame: a namespace of ten bytes, an instance of six bytes, and the transmit power at 0 m in dBm.
     case uid(namespace: [UInt8], instance: [UInt8], txPower: Int8)
-    /// An address in the web; dBm at no distance.
+    /// A URL frame, with the transmit power at 0 m in dBm.
     case url(String, txPower: Int8)
-    /// How the beacon is; voltage in mV, 0 when not known; temperature in 1/256 °C, nil when not known; packets sent;
-    /// time since start in 0.1 s.
+    /// A TLM frame: the battery voltage in mV, 0 if unknown; the temperature in 1/256 °C, nil if unknown; the number of
+    /// packets sent; the time since the start in 0.1 s.
     case telemetry(batteryVoltage: UInt16, temperature: Int16?, packetCount: UInt32, uptime: UInt32)
-    /// A changing identifier of eight bytes; dBm at no distance.
+    /// An EID frame: an ephemeral identifier of eight bytes, and the transmit power at 0 m in dBm.
     case ephemeralIdentifier([UInt8], txPower: Int8)
-    /// Any other frame.
+    /// Another frame.
     case other(frameType: UInt8, [UInt8])
 
-    /// The service under which beacons send.
+    /// The Eddystone service UUID.
     public static let service: BluetoothUUID = 0xFEAA
 
-    /// Reads service data; nil when it is of another service or too short for its frame.
+    /// Decodes service data; nil when it is of another service or too short for its frame.
     public init?(_ data: ServiceData) {
         guard data.service == Self.service else { return nil }
         var reader = ByteReader(data.data.span.bytes)
@@ -90,7 +90,7 @@ public enum Eddystone: Hashable, Sendable {
                 guard scheme < Self.schemes.count else { return nil }
                 self = .url(Self.schemes[scheme] + Self.expanded(reader.readRemaining()), txPower: power)
             case 0x20:
-                // Only version 0 is in the clear.
+                // Other versions than 0 are encrypted.
                 guard try reader.readUInt8() == 0 else {
                     self = .other(frameType: frameType, Array(data.data.dropFirst()))
                     return
@@ -112,7 +112,7 @@ public enum Eddystone: Hashable, Sendable {
         }
     }
 
-    /// Text in which numbers below 14 stand for common endings, with a slash or without.
+    /// The text of a compressed URL, in which values below 14 abbreviate common endings with or without a slash.
     private static func expanded(_ bytes: RawSpan) -> String {
         var text = ""
         var reader = ByteReader(bytes)
@@ -129,12 +129,12 @@ public enum Eddystone: Hashable, Sendable {
 }
 
 extension AdvertisementData {
-    /// The iBeacon this device is, if it is one.
+    /// The iBeacon in these payloads, or nil.
     public var iBeacon: IBeacon? {
         manufacturerData.lazy.compactMap { IBeacon($0) }.first
     }
 
-    /// The Eddystone frame in these payloads, if there is one.
+    /// The Eddystone frame in these payloads, or nil.
     public var eddystone: Eddystone? {
         serviceData.lazy.compactMap { Eddystone($0) }.first
     }

@@ -1,19 +1,19 @@
 import BluetoothPrimitives
 
-/// Why a beacon's values cannot be sent.
+/// The reason for which a beacon cannot be encoded.
 public enum BeaconError: Error, Hashable, Sendable {
-    /// A part has a fixed length, and these bytes have another.
+    /// A field has a fixed length, and the bytes have another.
     case wrongLength(expected: Int, actual: Int)
-    /// An Eddystone address begins with none of `http://www.`, `https://www.`, `http://` and `https://`.
+    /// The URL begins with none of `http://www.`, `https://www.`, `http://` and `https://`.
     case unknownScheme(String)
-    /// An Eddystone address holds something else than printable ASCII without blanks, percent-encoded where needed.
+    /// The URL contains a character other than printable ASCII without spaces; percent-encode it.
     case invalidCharacter(Unicode.Scalar)
-    /// An Eddystone address has to take 1 to 17 bytes after its beginning, and takes `byteCount`.
+    /// The URL takes `byteCount` bytes after its scheme, which must be 1 to 17.
     case wrongAddressLength(byteCount: Int)
 }
 
 extension BeaconError: CustomStringConvertible {
-    /// Says in words what is wrong.
+    /// The error as text.
     public var description: String {
         switch self {
         case .wrongLength(let expected, let actual): "\(actual) bytes instead of \(expected)"
@@ -29,7 +29,7 @@ extension Eddystone {
     static let endings = [".com", ".org", ".edu", ".net", ".info", ".biz", ".gov"]
     private static let mostAddressBytes = 17
 
-    /// The service data that makes a device this beacon; its advertisement lists ``service`` as well.
+    /// The service data of this beacon, whose advertisement also lists ``service``.
     public func serviceData() throws(BeaconError) -> ServiceData {
         ServiceData(service: Self.service, data: try frame())
     }
@@ -40,7 +40,7 @@ extension Eddystone {
             for (part, count) in [(namespace, 10), (instance, 6)] where part.count != count {
                 throw .wrongLength(expected: count, actual: part.count)
             }
-            // Two bytes are reserved.
+            // The last two bytes are reserved.
             return [0x00, UInt8(bitPattern: txPower)] + namespace + instance + [0, 0]
         case .url(let address, let txPower):
             return [0x10, UInt8(bitPattern: txPower)] + (try Self.compressed(address))
@@ -54,7 +54,7 @@ extension Eddystone {
         }
     }
 
-    /// The number of its beginning, then its characters, with common endings as numbers below 14.
+    /// The number of the URL's scheme, then its characters, with values below 14 for common endings.
     private static func compressed(_ address: String) throws(BeaconError) -> [UInt8] {
         guard let scheme = schemes.firstIndex(where: { address.hasPrefix($0) }) else { throw .unknownScheme(address) }
         var rest = address.dropFirst(schemes[scheme].count)
@@ -79,7 +79,7 @@ extension Eddystone {
 }
 
 extension Eddystone: CustomStringConvertible {
-    /// The frame's values in one line.
+    /// The fields of the frame in one line.
     public var description: String {
         switch self {
         case .uid(let namespace, let instance, let txPower):

@@ -1,4 +1,4 @@
-// What the values of advertisements are made of.
+// The types that advertising values consist of.
 @_exported import struct BluetoothPrimitives.Appearance
 @_exported import struct BluetoothPrimitives.BluetoothAddress
 @_exported import struct BluetoothPrimitives.BluetoothUUID

@@ -1,22 +1,22 @@
 import BluetoothPrimitives
 
-/// One advertising report as far as joining needs it, borrowing the report's bytes (Core Vol 4 Part E §7.7.65.2 and
-/// §7.7.65.13).
+/// The fields of an advertising report that joining needs, with borrowed bytes
+/// (Core Vol 4 Part E §7.7.65.2 and §7.7.65.13).
 public struct ReceivedReport: ~Escapable {
-    /// Who sent it; nil for an anonymous advertisement.
+    /// The advertiser's address; nil for an anonymous advertiser.
     public let address: BluetoothAddress?
-    /// What kind of packet it was.
+    /// The properties of the advertising packet.
     public let properties: Properties
-    /// Whether the data is all there.
+    /// The completeness of the data.
     public let dataStatus: DataStatus
-    /// Which of its advertising sets the device sent, 0 to 15; nil for legacy packets.
+    /// The advertising SID, 0 to 15; nil for legacy packets.
     public let advertisingSetID: UInt8?
-    /// The payload, or the next part of it.
+    /// The payload, or the next fragment of it.
     public let data: RawSpan
 
     /// A report that borrows `data`.
     ///
-    /// A legacy report is always complete and has no set identifier: leave those two out.
+    /// Leave out the status and the set of a legacy report: it is always complete and has no set.
     @inlinable
     @_lifetime(copy data)
     public init(
@@ -30,42 +30,42 @@ public struct ReceivedReport: ~Escapable {
         self.data = data
     }
 
-    /// The kind of packet, in the bits of the extended report's event type (Core Vol 4 Part E §7.7.65.13).
+    /// The properties of a packet, with the bits of an extended report's event type (Core Vol 4 Part E §7.7.65.13).
     public struct Properties: OptionSet, Hashable, Sendable {
-        /// The bits as in the event type.
+        /// The bits of the event type.
         public var rawValue: UInt16
 
-        /// The kinds with these bits; those of the data status do not belong here and are left out.
+        /// The properties in the low five bits of `rawValue`; those of the data status are dropped.
         @inlinable
         public init(rawValue: UInt16) {
             self.rawValue = rawValue & 0x1F
         }
 
-        /// The device accepts connections.
+        /// The advertisement is connectable.
         public static let connectable = Properties(rawValue: 1 << 0)
-        /// The device answers scan requests.
+        /// The advertisement is scannable.
         public static let scannable = Properties(rawValue: 1 << 1)
-        /// Meant for one device only.
+        /// The advertisement is directed to one device.
         public static let directed = Properties(rawValue: 1 << 2)
-        /// An answer to a scan request.
+        /// The packet is a scan response.
         public static let scanResponse = Properties(rawValue: 1 << 3)
-        /// Sent in the packets of Bluetooth 4.
+        /// The packet is a legacy packet of Bluetooth 4.
         public static let legacy = Properties(rawValue: 1 << 4)
     }
 
-    /// Whether a report's data is all there (Core Vol 4 Part E §7.7.65.13).
+    /// The completeness of a report's data (Core Vol 4 Part E §7.7.65.13).
     public enum DataStatus: UInt8, Hashable, Sendable {
-        /// This is all, or the last part.
+        /// The data is complete, or this is its last fragment.
         case complete = 0
-        /// More parts follow.
+        /// More fragments follow.
         case more = 1
-        /// The last part; the controller lost what should follow.
+        /// This is the last fragment; the controller lost the rest.
         case truncated = 2
     }
 }
 
 extension ReceivedReport.Properties: CustomStringConvertible {
-    /// The names of the bits that are set.
+    /// The names of the set bits.
     public var description: String {
         let names = ["connectable", "scannable", "directed", "scan response", "legacy"]
         return names.indices.filter { rawValue & 1 << $0 != 0 }.map { names[$0] }.joined(separator: " ")
@@ -73,7 +73,7 @@ extension ReceivedReport.Properties: CustomStringConvertible {
 }
 
 extension ReceivedReport {
-    /// Address, kind, status and bytes in one line.
+    /// The address, the properties, the status and the data in one line.
     public var description: String {
         let sender = address.map { "\($0)" } ?? "anonymous"
         let set = advertisingSetID.map { " set \($0)" } ?? ""
@@ -81,51 +81,51 @@ extension ReceivedReport {
     }
 }
 
-/// What is known of a device after one of its reports.
+/// The state of a device after one of its reports.
 public struct JoinedAdvertisement: Hashable, Sendable {
-    /// Who it is; nil for an anonymous advertisement.
+    /// The address; nil for an anonymous advertiser.
     public var address: BluetoothAddress?
-    /// Which of its advertising sets; nil for legacy packets.
+    /// The advertising SID; nil for legacy packets.
     public var advertisingSetID: UInt8?
-    /// The kind of the newest advertising packet, or of the scan response while there was none.
+    /// The properties of the newest advertising packet, or of the scan response if there was none.
     public var properties: ReceivedReport.Properties
-    /// Its newest advertising payload and its newest scan response.
+    /// The newest advertising payload and the newest scan response.
     public var data: AdvertisementData
     /// Whether an advertising payload was received.
     public var hasAdvertising: Bool
     /// Whether a scan response was received.
     public var hasScanResponse: Bool
-    /// Whether the end of either payload was lost on the way.
+    /// Whether either payload is truncated.
     public var isTruncated: Bool
-    /// What this report told that was not known before; empty when it said the same again.
+    /// The changes in this report; empty after a repetition.
     public var news: News
 
-    /// What a report told that was not known before.
+    /// The changes of a device in a report.
     public struct News: OptionSet, Hashable, Sendable {
         /// The bits.
         public var rawValue: UInt8
 
-        /// The news with these bits.
+        /// The changes with the bits `rawValue`.
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// The device itself: the first report of it that is remembered.
+        /// A new device: the first report since it is stored.
         public static let device = News(rawValue: 1 << 0)
-        /// Another advertising payload than before.
+        /// A new advertising payload.
         public static let advertising = News(rawValue: 1 << 1)
-        /// Another scan response than before.
+        /// A new scan response.
         public static let scanResponse = News(rawValue: 1 << 2)
-        /// Another kind of advertising packet, such as one that is no longer connectable.
+        /// New properties, such as those of a device that is no longer connectable.
         public static let properties = News(rawValue: 1 << 3)
     }
 
-    /// Whether the device accepts connections.
+    /// Whether the advertisement is connectable.
     public var isConnectable: Bool { properties.contains(.connectable) }
 }
 
 extension JoinedAdvertisement: CustomStringConvertible {
-    /// Address, kind and every field in one line.
+    /// The address, the properties and all fields in one line.
     public var description: String {
         let sender = address.map { "\($0)" } ?? "anonymous"
         let set = advertisingSetID.map { " set \($0)" } ?? ""

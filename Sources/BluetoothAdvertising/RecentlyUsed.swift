@@ -1,4 +1,4 @@
-/// A bounded dictionary that forgets what was not used for the longest time; every operation takes constant time.
+/// An LRU dictionary of limited size; every operation takes constant time.
 package struct RecentlyUsed<Value: Sendable>: Sendable {
     private struct Entry: Sendable {
         var key: UInt64
@@ -15,31 +15,31 @@ package struct RecentlyUsed<Value: Sendable>: Sendable {
     private var oldest = none
     private var newest = none
 
-    /// Holds at most `limit` values, at least one.
+    /// A dictionary of at most `limit` values, at least one.
     package init(limit: Int) {
         self.limit = Self.clamped(limit)
     }
 
     private static func clamped(_ limit: Int) -> Int { min(max(1, limit), Int(Int32.max)) }
 
-    /// Holds so many from now on, if that is more than before.
+    /// Raises the maximum number of values; a lower limit has no effect.
     package mutating func raiseLimit(to limit: Int) {
         self.limit = max(self.limit, Self.clamped(limit))
     }
 
     package var count: Int { entries.count }
 
-    /// Where the value of a key is, without making it the newest.
+    /// The index of a key's value, without making it the most recently used.
     package func index(of key: UInt64) -> Int? { indices[key].map { Int($0) } }
 
-    /// The value at an index that ``use(_:orInsert:)`` returned; it moves only when its key is forgotten.
+    /// The value at an index from ``use(_:orInsert:)``; the index is constant until the key is removed.
     package subscript(index: Int) -> Value {
         get { entries[index].value }
         _modify { yield &entries[index].value }
     }
 
-    /// Makes the value of `key` the newest, inserting one if there is none, and says where it is and whether the
-    /// oldest had to go for it.
+    /// Makes the value of `key` the most recently used, after inserting one if needed; returns its index and whether
+    /// the least recently used value was removed for it.
     package mutating func use(_ key: UInt64, orInsert value: @autoclosure () -> Value) -> (
         index: Int, hadToForget: Bool
     ) {
@@ -79,7 +79,7 @@ package struct RecentlyUsed<Value: Sendable>: Sendable {
         newest = index
     }
 
-    /// Every key's value, the one used last first.
+    /// The values of all keys, most recently used first.
     package var values: [Value] {
         var all: [Value] = []
         all.reserveCapacity(entries.count)

@@ -1,13 +1,13 @@
 import BluetoothPrimitives
 
 extension RawSpan {
-    /// How many bytes come before the first zero, which some devices pad their names with.
+    /// The number of bytes before the first zero, with which some devices pad their names.
     var textByteCount: Int {
         for index in 0..<byteCount where unsafeLoad(fromByteOffset: index, as: UInt8.self) == 0 { return index }
         return byteCount
     }
 
-    /// Whether these bytes of text, up to a zero, are those of `text`, or begin with them.
+    /// Whether the text, up to a zero, equals `text` or begins with it.
     func text(equals text: String, prefixOnly: Bool) -> Bool {
         let count = textByteCount
         var reader = ByteReader(self)
@@ -17,7 +17,7 @@ extension RawSpan {
         return prefixOnly || reader.offset == count
     }
 
-    /// Whether these bytes of text, up to a zero, have those of `text` somewhere in them.
+    /// Whether the text, up to a zero, contains `text`.
     func text(contains text: [UInt8], ignoringCase: Bool) -> Bool {
         let count = textByteCount
         guard text.count <= count else { return false }
@@ -31,7 +31,7 @@ extension RawSpan {
         }
     }
 
-    /// The text up to a zero, as far as it is UTF-8; `fault` says where it stops being so, or what follows the zeros.
+    /// The text up to a zero or invalid UTF-8; `fault` reports the invalid bytes, or those after the zeros.
     func text(fault: inout ADFault?) -> String {
         let count = textByteCount
         return withUnsafeBytes { bytes in
@@ -48,7 +48,7 @@ extension RawSpan {
     }
 }
 
-/// The longest front of `text` that takes at most `byteCount` bytes of UTF-8 and cuts no character in two.
+/// The longest prefix of `text` that takes at most `byteCount` bytes of UTF-8 without splitting a character.
 func prefix(of text: String, byteCount: Int) -> String {
     var used = 0
     var end = text.startIndex

@@ -1,19 +1,19 @@
-/// The numbers that stand for URI schemes (Assigned Numbers §2.7).
+/// The numbers of URI schemes (Assigned Numbers §2.7).
 enum URIScheme {
-    /// Stands for no scheme: the URI follows as it is.
+    /// No scheme: the URI follows in full.
     static let none: UInt32 = 0x01
 
-    /// The first number in ``names``.
+    /// The number of the first scheme in ``names``.
     private static let first: UInt32 = 0x02
 
-    /// The scheme of an assigned number with its colon; empty for ``none``, nil for a number nobody assigned.
+    /// The scheme of a number with its colon; empty for ``none``, nil for an unassigned number.
     static func name(of number: UInt32) -> String? {
         if number == none { return "" }
         guard number >= first, number - first < UInt32(names.count) else { return nil }
         return names[Int(number - first)] + ":"
     }
 
-    /// The number of the scheme that `uri` begins with, and what follows the scheme's colon.
+    /// The number of the scheme of `uri`, and the text after the scheme's colon.
     static func split(_ uri: String) -> (number: UInt32, rest: Substring) {
         guard let colon = uri.firstIndex(of: ":"), let index = names.firstIndex(of: uri[..<colon].lowercased()) else {
             return (none, uri[...])

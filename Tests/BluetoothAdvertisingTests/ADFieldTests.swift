@@ -30,7 +30,7 @@ import Testing
         #expect(ADType.completeLocalName.description == "Complete Local Name")
     }
 
-    /// Every type with a value of fixed length or a minimum, cut short, longer by one, or with none of it.
+    /// Every type with a value of fixed or minimum length: truncated, one byte longer, and empty.
     @Test(arguments: vectors) func aStructureOfAnotherLengthNeverHidesItsNeighbours(_ vector: Vector) throws {
         let structure = try #require(AdvertisementData(advertising: vector.bytes).structures.first)
         for count in 0...structure.data.count + 1 {

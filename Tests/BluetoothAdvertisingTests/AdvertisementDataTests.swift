@@ -231,7 +231,7 @@ import Testing
             let data = AdvertisementData(advertising: bytes)
             _ = data.fields
             _ = (data.problems, data.localName, data.services, data.solicitedServices)
-            // Printing and asking cannot run past anything that reading did not; a part of the changes is enough.
+            // Descriptions and queries read no further than decoding; a part of the changes suffices.
             if index < vector.count || index % 16 == 0 { readEverything(bytes) }
         }
     }

@@ -27,7 +27,7 @@ import Testing
         #expect(AdvertisementData(advertising: hex("05FF4C001005"), scanResponse: bytes).iBeacon == beacon)
     }
 
-    /// Frames as they are on the air, with the two reserved bytes of the first.
+    /// Frames in wire order, with the two reserved bytes of the first.
     private static let frames: [(String, Eddystone)] = [
         (
             "00 EB 00112233445566778899 AABBCCDDEEFF 0000",

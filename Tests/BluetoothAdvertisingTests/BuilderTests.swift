@@ -253,7 +253,7 @@ import Testing
         #expect(payloads.leftOver.map(\.reason) == [.wrongLength(.broadcastCode, expected: 16, actual: 1)])
     }
 
-    /// What is placed or left over is all that was given, whatever the budgets.
+    /// The placed and the left over fields are all given ones, at any budget.
     @Test func nothingIsLostAtAnyBudget() {
         let fields = vectors.map(\.field)
         for capacity in [0, 1, 2, 3, 5, 12, 31, 62, 100, 251, 1650] {

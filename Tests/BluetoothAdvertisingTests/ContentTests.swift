@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// What is advertised, placed within a budget.
+/// The placement of content within a budget.
 @Suite struct ContentTests {
     private let full = AdvertisementContent(
         localName: "LINBLE-Z1", services: [linbleService, 0x180D],
@@ -37,7 +37,7 @@ import Testing
             scanResponse: [.manufacturerData(.apple, [UInt8](repeating: 1, count: 20))])
         let payloads = try content.payloads(capacity: 28, scanResponseCapacity: 31)
         #expect(payloads.scanResponse.prefix(4) == hex("17FF4C00")[...])
-        // Seven bytes are left there and ten here, so that the name is shortened here.
+        // Seven bytes remain there and ten here, so that the name is shortened here.
         #expect(payloads.data.localName == "LINBLE-Z" && payloads.data.isLocalNameShortened)
         content.arrangement = []
         #expect(throws: AdvertisementDataError.doesNotFit(.completeLocalName, needed: 11, left: 10)) {

@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// Hands reports to a joiner whose bytes are gone when the call returns.
+/// Passes reports to a joiner and frees their bytes when the call returns.
 final class Scanner {
     var joiner: AdvertisementJoiner
 
@@ -109,7 +109,7 @@ final class Scanner {
         #expect(scanner.hear(two, .connectable, hex("06"), set: 3)?.data.advertising == hex("020106"))
         let answer = try #require(scanner.hear(one, [.connectable, .scanResponse], hex("4142"), set: 3))
         #expect(answer.data == AdvertisementData(advertising: whole, scanResponse: hex("03094142")))
-        // The same in one part is nothing new.
+        // The same payload in one report is no change.
         #expect(scanner.hear(one, .connectable, whole, set: 3)?.news == [])
     }
 

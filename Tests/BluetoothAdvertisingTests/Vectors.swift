@@ -3,7 +3,7 @@ import BluetoothPrimitives
 import TestSupport
 import Testing
 
-/// One AD structure on the air and what it means; encoding the meaning gives the same bytes.
+/// The bytes of an AD structure and its field; encoding the field results in the same bytes.
 struct Vector: Sendable, CustomTestStringConvertible {
     var bytes: [UInt8]
     var field: ADField
@@ -105,7 +105,7 @@ let vectors: [Vector] = [
     Vector("04 3C 010203", .other(ADType(rawValue: 0x3C), hex("010203"))),
 ]
 
-/// Whole payloads as devices send them, and broken ones.
+/// Complete payloads of devices, and malformed ones.
 let payloads: [[UInt8]] = [
     hex("020106 1107\(linbleServiceOnTheAir) 0A094C494E424C452D5A31"),
     hex("02011A 1AFF4C000215 00112233445566778899AABBCCDDEEFF 0001 0002 C5"),
