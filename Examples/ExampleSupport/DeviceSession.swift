@@ -60,7 +60,7 @@ extension CommonOptions {
         let (limit, seen) = (timeout(or: .seconds(10)), SeenDevices())
         let found: Advertisement
         do throws(BluetoothError) {
-            found = try await adapter.first(timeout: limit) { advertisement in
+            found = try await adapter.firstAdvertisement(timeout: limit) { advertisement in
                 guard let address = advertisement.address else { return false }
                 let isMatch = wanted.map { $0.value == address.value } ?? (advertisement.data.localName == name)
                 seen.record(advertisement, isMatch: isMatch)

@@ -209,7 +209,7 @@ extension Console {
 
 /// The second machine of --simulate: prints the first advertisement it receives from a public address, which is ours.
 private func listen(_ visitor: Adapter, _ console: Console) async throws {
-    let heard = try await visitor.first(timeout: nil) { advertisement in
+    let heard = try await visitor.firstAdvertisement(timeout: nil) { advertisement in
         advertisement.address?.kind == .public
     }
     console.message("another machine received: \(heard.summary)")

@@ -97,26 +97,21 @@ struct ScanCommand: AsyncParsableCommand {
 
     func run() async throws {
         let limit = common.timeout.map { Duration.seconds($0) } ?? (watch ? nil : .seconds(10))
-        var options = ScanOptions(filter: filter, isActive: !passive, coded: coded)
         // The table counts all reports; JSON lines are printed only for new content.
-        options.duplicates = once ? .once : common.json && !duplicates ? .merge : .all
-        let (common, raw, scanOptions) = (common, raw, options)
+        let options = ScanOptions(
+            filter: filter, duration: limit, isActive: !passive,
+            duplicates: once ? .once : common.json && !duplicates ? .merge : .all, coded: coded)
+        let (common, raw) = (common, raw)
         try await common.run("ble scan") { console in
             try await common.withAdapter(console) { adapter in
-                let scan = try await adapter.scan(scanOptions)
+                let scan = try await adapter.scan(options)
                 console.detail("scanning on \(adapter.information.name)")
                 let display = Display(console, raw: raw)
-                do {
-                    _ = try await withTimeLimit(limit) {
-                        do throws(BluetoothError) {
-                            for try await advertisement in scan { await display.add(advertisement) }
-                        } catch {
-                            // The time limit ends the loop by cancelling it.
-                            guard error.code == .cancelled else { throw error }
-                        }
-                    }
-                } catch is CancellationError {
+                do throws(BluetoothError) {
+                    for try await advertisement in scan { await display.add(advertisement) }
+                } catch {
                     // After Ctrl-C the results so far are still printed.
+                    guard error.code == .cancelled else { throw error }
                 }
                 await display.finish(missed: scan.missedCount)
             }

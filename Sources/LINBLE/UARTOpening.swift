@@ -66,7 +66,7 @@ extension UARTConnection {
         progress?(.scanning(device))
         let profiles = options.profiles
         do throws(BluetoothError) {
-            let advertisement = try await adapter.first(timeout: options.scanTimeout) {
+            let advertisement = try await adapter.firstAdvertisement(timeout: options.scanTimeout) {
                 $0.isConnectable && $0.address != nil && device.matches($0, profiles: profiles)
             }
             progress?(.found(advertisement))

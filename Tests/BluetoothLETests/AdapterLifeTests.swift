@@ -127,7 +127,7 @@ private let controller = SimulatedController(address: address)
             #expect(fixture.kernel.plug(controller) == 1)
             try await adapter.ready(timeout: .seconds(1))
             #expect(adapter.information.name == "hci1")
-            _ = try await adapter.first(timeout: .seconds(5)) { $0.address == peripheral.address }
+            _ = try await adapter.firstAdvertisement(timeout: .seconds(5)) { $0.address == peripheral.address }
             let connection = try await adapter.connect(to: peripheral.address)
             #expect(fixture.kernel.links(adapter: 1) == [peripheral.address])
             await connection.disconnect()

@@ -54,11 +54,11 @@ import BluetoothLE
             #expect(adapter.information.address.kind == .random)
             #expect(!adapter.information.address.isZero)
             #expect(adapter.information.currentSettings.contains(.staticAddress))
-            let seen = try await adapter.first(timeout: .seconds(5)) { _ in true }
+            let seen = try await adapter.firstAdvertisement(timeout: .seconds(5)) { _ in true }
             #expect(seen.address == peripheral.address)
             // A second program finds it powered on, and does not know the address.
             let again = try await Adapter.open(on: fixture.kernel)
-            _ = try await again.first(timeout: .seconds(5)) { _ in true }
+            _ = try await again.firstAdvertisement(timeout: .seconds(5)) { _ in true }
         }
     }
 

@@ -242,7 +242,7 @@ import Testing
             #expect(connection.peer == lamp.address)
             await connection.disconnect()
             try await fixture.settle { !fixture.kernel.isScanning() }
-            let found = try await adapter.first(timeout: .seconds(5)) { $0.address == lamp.address }
+            let found = try await adapter.firstAdvertisement(timeout: .seconds(5)) { $0.address == lamp.address }
             let again = try await adapter.connect(to: found)
             await again.disconnect()
         }
@@ -273,7 +273,7 @@ import Testing
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             _ = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
-            let beacon = try await adapter.first(timeout: .seconds(5)) { _ in true }
+            let beacon = try await adapter.firstAdvertisement(timeout: .seconds(5)) { _ in true }
             let failure4 = await failure { _ = try await adapter.connect(to: beacon) }
             #expect(failure4?.code == .invalidArgument)
             var anonymous = beacon

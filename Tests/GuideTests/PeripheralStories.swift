@@ -66,7 +66,7 @@ import Testing
             let waiting = fixture.begin { try await AdvertisingPage.untilItIsStopped2(adapter) }
             let other = try await Adapter.open(on: fixture.kernel)
             let visitor = try await Self.visitor(fixture)
-            _ = try await visitor.first(timeout: .seconds(5)) { $0.address == adapter.information.address }
+            _ = try await visitor.firstAdvertisement(timeout: .seconds(5)) { $0.address == adapter.information.address }
             #expect(try await other.removeForeignAdvertising() == 1)
             try await waiting.value
             #expect(fixture.lines.count == 1)
@@ -144,7 +144,9 @@ import Testing
             let visitor = try await visitor(fixture)
             let running = fixture.begin { try await snippet(adapter) }
             let address = adapter.information.address
-            _ = try await visitor.first(timeout: .seconds(5)) { $0.address == address && $0.data.localName == name }
+            _ = try await visitor.firstAdvertisement(timeout: .seconds(5)) {
+                $0.address == address && $0.data.localName == name
+            }
             let uart = try await UARTConnection.open(
                 .address(address), on: visitor, options: UARTOptions(profiles: [profile]))
             try await use(fixture, uart)

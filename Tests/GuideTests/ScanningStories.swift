@@ -54,9 +54,28 @@ private final class Gate: TaskExecutor {
     private static let linble = "C0:98:E5:12:34:56"
     private static let beacon = "C0:98:E5:12:00:01"
 
-    @Test func everythingThereIs() async throws {
+    @Test func aListOfDevices() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let scanning = fixture.begin { try await ScanningPage.everythingThereIs(adapter) }
+            let time = try await fixture.duration { try await ScanningPage.aListOfDevices(adapter) }
+            #expect(time >= .seconds(5) && time < .seconds(6))
+            #expect(fixture.lines.count == 3)
+            #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
+            // The beacon is the weakest.
+            #expect(fixture.lines.last?.hasPrefix(Self.beacon) == true)
+        }
+    }
+
+    @Test func aScanWithADuration() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let time = try await fixture.duration { try await ScanningPage.aStreamOfAdvertisements2(adapter) }
+            #expect(time >= .seconds(5) && time < .seconds(6))
+            #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
+        }
+    }
+
+    @Test func aStreamOfAdvertisements() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let scanning = fixture.begin { try await ScanningPage.aStreamOfAdvertisements(adapter) }
             try await fixture.radio.sleep(for: .seconds(3))
             #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
             // Advertising data and scan response are one.
@@ -68,7 +87,7 @@ private final class Gate: TaskExecutor {
     @Test(arguments: ["off", "blocked", "unplugged", "closed"])
     func whatEndsAScan(_ end: String) async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let scanning = fixture.begin { try await ScanningPage.everythingThereIs(adapter) }
+            let scanning = fixture.begin { try await ScanningPage.aStreamOfAdvertisements(adapter) }
             try await fixture.settle(printed: 1)
             switch end {
             case "off": fixture.kernel.setPowered(false, adapter: 0)
@@ -122,7 +141,7 @@ private final class Gate: TaskExecutor {
     @Test func whatASlowReaderMisses() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let gate = Gate(before: fixture.radio.loop)
-            let reading = Task(executorPreference: gate) { try await ScanningPage.whenYouAreSlow(adapter) }
+            let reading = Task(executorPreference: gate) { try await ScanningPage.aSlowConsumer(adapter) }
             try await fixture.radio.sleep(for: .seconds(5))
             #expect(fixture.lines.isEmpty)
             for count in 1...2 {
@@ -153,7 +172,7 @@ private final class Gate: TaskExecutor {
                         data: [2, 0x01, 6], isScannable: false, isLegacy: false, setIdentifier: 5, primaryPHY: .leCoded,
                         secondaryPHY: .leCoded)
                 ])
-            let scanning = fixture.begin { try await ScanningPage.longRangeAndHowOftenToListen(adapter) }
+            let scanning = fixture.begin { try await ScanningPage.longRangeIntervalAndWindow(adapter) }
             try await fixture.settle { Set(fixture.lines).count == 2 }
             let far = try #require(fixture.lines.first { $0.contains("Optional(5)") })
             #expect(far == "\(LEPHY.leCoded) \(LEPHY?.some(.leCoded) as Any) Optional(5)")
@@ -164,7 +183,7 @@ private final class Gate: TaskExecutor {
 
     @Test func withoutLECodedTheRestIsHeard() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let scanning = fixture.begin { try await ScanningPage.longRangeAndHowOftenToListen(adapter) }
+            let scanning = fixture.begin { try await ScanningPage.longRangeIntervalAndWindow(adapter) }
             try await fixture.settle(printed: 3)
             #expect(await scanning.ended() == .cancelled)
         }
@@ -172,7 +191,7 @@ private final class Gate: TaskExecutor {
 
     @Test func howOftenADeviceAdvertises() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            let scanning = fixture.begin { try await ScanningPage.howOftenADeviceAdvertises(adapter) }
+            let scanning = fixture.begin { try await ScanningPage.advertisingIntervals(adapter) }
             try await fixture.radio.sleep(for: .seconds(20))
             // 100 ms, and up to 10 ms of chance.
             let last = try #require(fixture.lines.last { $0.contains(Self.sensor) })

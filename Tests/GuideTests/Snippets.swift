@@ -17,7 +17,7 @@ enum ReadmePage {
             static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(.first, power: .powerOn)
-                    let found = try await adapter.first(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
+                    let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
 
                     let connection = try await adapter.connect(to: found)
                     for service in try await connection.discover() {
@@ -95,7 +95,7 @@ enum BondsPage {
 
     /// Devices that hide their address
     static func devicesThatHideTheirAddress(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
-        let found = try await adapter.first(timeout: .seconds(10), options: ScanOptions(filter: .address(address)))
+        let found = try await adapter.firstAdvertisement(timeout: .seconds(10), options: ScanOptions(filter: .address(address)))
         print(found.address == address, found.privateAddress != nil)
     }
 
@@ -185,7 +185,7 @@ enum AdaptersPage {
     static func allOfThem2() async throws {
         for information in try await Adapter.all() where information.isLowEnergySupported {
             let adapter = try await Adapter.open(.index(information.index), power: .powerOn)
-            let nearest = try await adapter.first(timeout: .seconds(5), options: ScanOptions(filter: .rssi(atLeast: -60)))
+            let nearest = try await adapter.firstAdvertisement(timeout: .seconds(5), options: ScanOptions(filter: .rssi(atLeast: -60)))
             print(information.name, "hears", nearest)
             await adapter.close()
         }
@@ -408,7 +408,7 @@ enum ConnectingPage {
 
     /// To a device
     static func toADevice3(_ adapter: Adapter) async throws {
-        let found = try await adapter.first(timeout: .seconds(10)) { $0.isConnectable }
+        let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.isConnectable }
         let first = try await adapter.connect(to: found)
         print(first.peer)
         await first.disconnect()
@@ -527,16 +527,30 @@ enum LocalServerPage {
 
 /// Docs/Guide/Central/Scanning.md
 enum ScanningPage {
-    /// Everything there is
-    static func everythingThereIs(_ adapter: Adapter) async throws {
+    /// A list of devices
+    static func aListOfDevices(_ adapter: Adapter) async throws {
+        for device in try await adapter.devices(for: .seconds(5)) {
+            print(device.address?.description ?? "anonymous", device.rssi ?? 0, device.data)
+        }
+    }
+
+    /// A stream of advertisements
+    static func aStreamOfAdvertisements(_ adapter: Adapter) async throws {
         for try await advertisement in try await adapter.scan() {
             print(advertisement.address?.description ?? "anonymous", advertisement.rssi ?? 0, advertisement.data)
         }
     }
 
+    /// A stream of advertisements
+    static func aStreamOfAdvertisements2(_ adapter: Adapter) async throws {
+        for try await advertisement in try await adapter.scan(ScanOptions(duration: .seconds(5))) {
+            print(advertisement)
+        }
+    }
+
     /// One device
     static func oneDevice(_ adapter: Adapter) async throws {
-        let found = try await adapter.first(timeout: .seconds(10), options: ScanOptions(filter: .name("LINBLE-Z1")))
+        let found = try await adapter.firstAdvertisement(options: ScanOptions(filter: .name("LINBLE-Z1")))
         print(found)
     }
 
@@ -558,25 +572,26 @@ enum ScanningPage {
         }
     }
 
-    /// When you are slow
-    static func whenYouAreSlow(_ adapter: Adapter) async throws {
+    /// A slow consumer
+    static func aSlowConsumer(_ adapter: Adapter) async throws {
         let scan = try await adapter.scan(ScanOptions(duplicates: .all, bufferCapacity: 64))
         for try await advertisement in scan {
             if advertisement.missedBefore > 0 { print("\(advertisement.missedBefore) missed, \(scan.missedCount) in all") }
         }
     }
 
-    /// Long range, and how often to listen
-    static func longRangeAndHowOftenToListen(_ adapter: Adapter) async throws {
-        var options = ScanOptions(interval: .milliseconds(100), window: .milliseconds(50))
-        options.leCoded = ScanParameters(isActive: false, interval: .milliseconds(300), window: .milliseconds(150))
+    /// Long range, interval and window
+    static func longRangeIntervalAndWindow(_ adapter: Adapter) async throws {
+        let options = ScanOptions(
+            le1M: ScanParameters(interval: .milliseconds(100), window: .milliseconds(50)),
+            leCoded: ScanParameters(isActive: false, interval: .milliseconds(300), window: .milliseconds(150)))
         for try await advertisement in try await adapter.scan(options) {
             print(advertisement.primaryPHY, advertisement.secondaryPHY as Any, advertisement.advertisingSetID as Any)
         }
     }
 
-    /// How often a device advertises
-    static func howOftenADeviceAdvertises(_ adapter: Adapter) async throws {
+    /// Advertising intervals
+    static func advertisingIntervals(_ adapter: Adapter) async throws {
         var devices = DeviceTable(capacity: 1000)
         for try await advertisement in try await adapter.scan(ScanOptions(duplicates: .all)) {
             let device = devices.record(advertisement)

@@ -158,7 +158,7 @@ import Testing
             // The kernel drops the link two seconds after its last channel is closed.
             while !fixture.linble.peripheral.links.isEmpty {
                 _ = await failureCode {
-                    _ = try await fixture.adapter.first(timeout: .milliseconds(500)) { _ in false }
+                    _ = try await fixture.adapter.firstAdvertisement(timeout: .milliseconds(500)) { _ in false }
                 }
             }
         }

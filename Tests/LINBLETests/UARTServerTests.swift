@@ -123,7 +123,9 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
 
     @Test func itAdvertisesAsALINBLEDoes() async throws {
         try await Served.run { served in
-            let seen = try await served.centrals[0].first(timeout: .seconds(5)) { $0.data.localName == "LINBLE-Z1" }
+            let seen = try await served.centrals[0].firstAdvertisement(timeout: .seconds(5)) {
+                $0.data.localName == "LINBLE-Z1"
+            }
             #expect(seen.data.containsService(UARTProfile.linble.service))
             #expect(seen.isConnectable)
             let connection = try await served.centrals[0].connect(to: served.adapter.information.address)

@@ -34,7 +34,7 @@ extension Peers {
         private static func expectAllIsWell(_ band: Band) async throws {
             try await band.adapter.ready(timeout: .seconds(20))
             let address = try band["LINBLE-ECHO"]
-            _ = try await band.adapter.first(timeout: .seconds(20)) { $0.address == address }
+            _ = try await band.adapter.firstAdvertisement(timeout: .seconds(20)) { $0.address == address }
             let connection = try await band.connect(to: "LINBLE-ECHO")
             _ = try await connection.discover()
             await connection.disconnect()

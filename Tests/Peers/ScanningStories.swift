@@ -195,13 +195,13 @@ extension Peers {
 
         @Test func whoIsHeardIsConnectedTo() async throws {
             try await Band.run { band in
-                let heard = try await band.adapter.first(
+                let heard = try await band.adapter.firstAdvertisement(
                     timeout: .seconds(30), options: ScanOptions(filter: .name("gatt")))
                 let connection = try await band.adapter.connect(
                     to: heard, options: ConnectionOptions(timeout: .seconds(60)))
                 #expect(await connection.isConnected)
                 await connection.disconnect()
-                let beacon = try await band.adapter.first(
+                let beacon = try await band.adapter.firstAdvertisement(
                     timeout: .seconds(30), options: ScanOptions(filter: .name("Bëacon ✓ 3")))
                 let refused = await failure { _ = try await band.adapter.connect(to: beacon) }
                 #expect(refused?.code == .invalidArgument)

@@ -4,25 +4,25 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 extension Adapter {
-    /// Begins to listen for advertisements; the scan is on when the call returns.
+    /// A stream of advertisements; the controller scans when the call returns.
     ///
-    /// Several scans may be on at once, each with its filter, its policy and its buffer. A malformed report is passed
-    /// over.
+    /// Several scans may be on at once, each with its filter, its duplicate policy and its buffer. Malformed reports are
+    /// skipped.
     ///
-    /// The scan lives until the loop over the stream is left, its task is cancelled, or the stream is dropped; then the
-    /// controller is left as it was. The stream finishes by throwing when the adapter is closed, when the controller
-    /// fails, and when the adapter is powered off, blocked or unplugged, unless ``ScanOptions/whenAdapterLeaves`` says
-    /// otherwise.
+    /// The scan ends when the loop over the stream is left, its task is cancelled, the stream is dropped, or
+    /// ``ScanOptions/duration`` is over, which finishes the stream; the controller is then left as it was. The stream
+    /// throws when the adapter is closed, when the controller fails, and when the adapter is powered off, blocked or
+    /// unplugged, unless ``ScanOptions/whenAdapterLeaves`` is `.resume`.
     ///
-    /// While a connection is made, by whomever, the kernel itself uses the scanner; the scan pauses and goes on by
-    /// itself, as it does when another program has switched the scanner off. Another program's scan is listened to where
-    /// it gives all that is wanted, and otherwise replaced by one that serves both; a discovery through the management
-    /// interface is listened to as it is for the some 10 s it lasts, which the log tells as a notice.
+    /// The kernel uses the scanner itself to make a connection, for this program or another: the scan pauses and resumes
+    /// automatically, as it does when another program has switched the scanner off. The scan of another program is shared
+    /// where it covers what is requested, and otherwise replaced by one that serves both. A discovery through the
+    /// management interface is shared for the some 10 s it lasts, which the log reports as a notice.
     ///
-    /// Needs CAP_NET_RAW; CAP_NET_ADMIN as well to leave no trace in the kernel, which takes an active scan for a
-    /// discovery and connects nobody any more while it thinks that one goes on.
-    /// - Throws: `.notPermitted`, `.unsupported` when the controller has none of the PHYs, `.invalidArgument` when there
-    ///   are none, `.busy` when another program keeps the scanner busy for good, `.adapterOff`, `.adapterBlocked`,
+    /// Needs CAP_NET_RAW. With CAP_NET_ADMIN as well, no trace is left in the kernel: it takes an active scan for a
+    /// discovery, and connects to no device while it believes that one is going on.
+    /// - Throws: `.notPermitted`, `.unsupported` when the controller has none of the PHYs, `.invalidArgument` when no PHY
+    ///   is requested, `.busy` when another program does not give the scanner free, `.adapterOff`, `.adapterBlocked`,
     ///   `.noAdapter`, `.timedOut` when the controller does not answer, `.cancelled`.
     public nonisolated(nonsending) func scan(
         _ options: ScanOptions = ScanOptions()
@@ -30,17 +30,33 @@ extension Adapter {
         try await session.scan(options)
     }
 
-    /// Scans for the first advertisement that fulfils a condition.
+    /// The devices that advertise within a time, each once, with its newest advertisement: strongest RSSI first, those
+    /// without an RSSI last.
+    ///
+    /// An advertising set counts as a device of its own, as in a ``DeviceTable``. Returns when the time is over.
     /// - Parameters:
-    ///   - timeout: the most time to look; nil for ever.
+    ///   - duration: the time to scan, in place of ``ScanOptions/duration``.
+    ///   - options: how to scan; ``ScanOptions/duplicates`` has no effect. The most devices are
+    ///     ``ScanOptions/deviceLimit``, beyond which the one silent the longest is dropped.
+    /// - Throws: what ``scan(_:)`` and its stream throw.
+    public nonisolated(nonsending) func devices(
+        for duration: Duration, options: ScanOptions = ScanOptions()
+    ) async throws(BluetoothError) -> [Advertisement] {
+        try await session.devices(for: duration, options: options)
+    }
+
+    /// The first advertisement that fulfils a condition; scans until then.
+    /// - Parameters:
+    ///   - timeout: the most time to scan; nil for ``ScanOptions/duration``, and without one no limit.
     ///   - options: how to scan.
-    ///   - condition: called for every advertisement that passes the options' filter, in turn; at first any will do.
+    ///   - condition: called on the adapter's loop for each advertisement that passes the options' filter; by default all
+    ///     do.
     /// - Throws: `.notFound` when the time is over, besides what ``scan(_:)`` throws.
-    public nonisolated(nonsending) func first(
-        timeout: Duration?, options: ScanOptions = ScanOptions(),
+    public nonisolated(nonsending) func firstAdvertisement(
+        timeout: Duration? = .seconds(10), options: ScanOptions = ScanOptions(),
         where condition: @Sendable (Advertisement) -> Bool = { _ in true }
     ) async throws(BluetoothError) -> Advertisement {
-        try await session.first(timeout: timeout, options: options, where: condition)
+        try await session.firstAdvertisement(timeout: timeout, options: options, where: condition)
     }
 
     /// Connects to a device and agrees on the ATT_MTU.

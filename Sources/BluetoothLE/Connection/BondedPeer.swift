@@ -155,10 +155,10 @@ extension Link {
     }
 
     fileprivate func heardName(of address: BluetoothAddress) -> String? {
-        adapter?.heard.name(of: address)
+        adapter?.identities.name(of: address)
     }
 
     fileprivate func noteHeardName(_ name: String) {
-        adapter?.heard.note(name, of: peer)
+        adapter?.identities.recordName(name, of: peer)
     }
 }

@@ -54,7 +54,7 @@ final class LinkSurroundings {
     /// The host's events of links.
     let links: any HostLinks
     /// The names of devices and the identities behind their addresses.
-    let heard: HeardDevices
+    let identities: DeviceIdentities
     let bonds: BondKeeper
     let pairings: Pairings
     /// Opens connection-oriented channels.
@@ -62,13 +62,13 @@ final class LinkSurroundings {
 
     init(
         of facts: AdapterFacts, by hostChannels: any HostChannels, _ registry: LinkRegistry,
-        _ links: any HostLinks, _ heard: HeardDevices, _ bonds: BondKeeper, _ pairings: Pairings,
+        _ links: any HostLinks, _ identities: DeviceIdentities, _ bonds: BondKeeper, _ pairings: Pairings,
         _ channels: any LinkChannels
     ) {
         self.hostChannels = hostChannels
         self.facts = facts
         self.registry = registry
-        (self.links, self.heard) = (links, heard)
+        (self.links, self.identities) = (links, identities)
         self.bonds = bonds
         self.pairings = pairings
         self.channels = channels

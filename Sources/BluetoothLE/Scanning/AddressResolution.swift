@@ -2,25 +2,25 @@ import BluetoothAdvertising
 import BluetoothCryptography
 import BluetoothPrimitives
 
-/// The identities behind the private addresses that are heard.
+/// The identities behind resolvable private addresses.
 ///
-/// Each address is looked up among the keys once: what came of it, also that it is nobody's, is remembered for the last
-/// thousand addresses.
+/// Each address is compared with the keys once: the result, also that no key matches, is cached for the last thousand
+/// addresses.
 struct AddressResolution {
     private var keys = ResolvingKeys([])
     private var results = RecentlyUsed<BluetoothAddress?>(limit: Self.capacity)
-    /// How many addresses were looked up among the keys.
+    /// How many addresses were compared with the keys.
     private(set) var lookUpCount = 0
 
     static let capacity = 1024
 
-    /// Takes other keys in place of those there are.
+    /// Replaces the keys, and drops cached results.
     mutating func setKeys(_ keys: [IdentityResolvingKey]) {
         self.keys = ResolvingKeys(keys)
         results = RecentlyUsed(limit: Self.capacity)
     }
 
-    /// Whose address it is; nil for one that is not private, or nobody's.
+    /// The identity behind an address; nil for one that is not resolvable, and where no key matches.
     mutating func identity(of address: BluetoothAddress) -> BluetoothAddress? {
         guard !keys.isEmpty, address.randomKind == .resolvablePrivate else { return nil }
         let keys = keys
@@ -35,7 +35,7 @@ struct AddressResolution {
     }
 }
 
-/// Identity resolving keys, made ready once and tried four at a time: 100 keys take less than 100 µs an address.
+/// Identity resolving keys, expanded once and tried four at a time: 100 keys take less than 100 µs an address.
 package struct ResolvingKeys: Sendable {
     private let identities: [BluetoothAddress]
     private let groups: [FourResolvingKeys]
@@ -44,7 +44,7 @@ package struct ResolvingKeys: Sendable {
     package init(_ keys: [IdentityResolvingKey]) {
         identities = keys.map(\.address)
         groups = stride(from: 0, to: keys.count, by: 4).map { start in
-            // Places without a key have the key zero, whose matches do not count.
+            // The last group is filled up with the key zero, whose matches do not count.
             func key(_ index: Int) -> UInt128 { start + index < keys.count ? keys[start + index].value.number : 0 }
             return FourResolvingKeys(FourBlocks(first: key(0), second: key(1), third: key(2), fourth: key(3)))
         }
@@ -53,7 +53,7 @@ package struct ResolvingKeys: Sendable {
     /// Whether there are none.
     package var isEmpty: Bool { identities.isEmpty }
 
-    /// Whose key a resolvable private address was made with; nil for nobody's.
+    /// The identity whose key a resolvable private address was made with; nil where no key matches.
     package func identity(behind address: BluetoothAddress) -> BluetoothAddress? {
         for (number, group) in groups.enumerated() {
             let matches = group.matches(address.value)

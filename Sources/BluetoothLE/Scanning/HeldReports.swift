@@ -2,9 +2,9 @@ import BluetoothAdvertising
 import BluetoothPrimitives
 import BluetoothSockets
 
-/// The first report of a device, which waits for the scan response.
+/// The first report of a device, held until its scan response comes.
 struct HeldReport {
-    /// The place at which the device is remembered.
+    /// The index at which the joiner remembers the device.
     let index: Int
     /// The number of the device's first state.
     let birth: UInt64
@@ -20,7 +20,7 @@ struct HeldReport {
     }
 }
 
-/// The reports of a scan that wait for their scan response, all of them for the same time. Bounded.
+/// The reports of a scan that wait for their scan response, each for the same time; at most ``limit``.
 struct HeldReports {
     static let limit = 256
 
@@ -31,22 +31,21 @@ struct HeldReports {
     }
 
     private var reports: [Int: HeldReport] = [:]
-    /// In the order in which they began to wait, which is that of their deadlines. A report that was taken out leaves its
-    /// deadline behind.
+    /// In order of time. A report that was removed leaves its deadline behind.
     private var deadlines = RingBuffer<Deadline>()
 
-    /// When the next report has waited long enough; nil when none waits.
+    /// When the first report is due; nil when none is held.
     var nextDeadline: KernelInstant? { reports.isEmpty ? nil : deadlines.first?.time }
 
-    /// Holds a report, or replaces the one of the same device, which keeps its deadline; returns the one that makes room.
+    /// Holds a report, or replaces that of the same device, which keeps its deadline; returns the one that makes room.
     mutating func insert(_ report: HeldReport, until time: KernelInstant) -> HeldReport? {
         guard reports.updateValue(report, forKey: report.index) == nil else { return nil }
         deadlines.append(Deadline(index: report.index, birth: report.birth, time: time))
-        return deadlines.count > Self.limit ? takeFirst() : nil
+        return deadlines.count > Self.limit ? removeFirst() : nil
     }
 
-    /// Takes out the report of a device that was remembered in a place before another.
-    mutating func take(at index: Int, bornBefore birth: UInt64) -> HeldReport? {
+    /// Removes the report of the device that had an index before another.
+    mutating func remove(at index: Int, bornBefore birth: UInt64) -> HeldReport? {
         guard !reports.isEmpty, let report = reports[index], report.birth < birth else { return nil }
         return reports.removeValue(forKey: index)
     }
@@ -55,16 +54,16 @@ struct HeldReports {
         if !reports.isEmpty { reports[index] = nil }
     }
 
-    /// Takes out the next report whose time has come; nil for `now` takes any.
-    mutating func takeDue(at now: KernelInstant?) -> HeldReport? {
+    /// Removes the next report that is due; for nil, the next of all.
+    mutating func removeDue(at now: KernelInstant?) -> HeldReport? {
         while let first = deadlines.first, now.map({ first.time <= $0 }) ?? true {
-            if let report = takeFirst() { return report }
+            if let report = removeFirst() { return report }
         }
         return nil
     }
 
-    /// Takes out the first deadline and its report, if that still waits.
-    private mutating func takeFirst() -> HeldReport? {
+    /// Removes the first deadline and its report, if that is still held.
+    private mutating func removeFirst() -> HeldReport? {
         guard let first = deadlines.popFirst(), reports[first.index]?.birth == first.birth else { return nil }
         return reports.removeValue(forKey: first.index)
     }

@@ -2,18 +2,20 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothHCI
 
-/// How to listen for advertisements.
+/// The options of a scan.
 public struct ScanOptions: Sendable {
     /// Which devices are handed out; the others cost no memory in the stream's buffer.
     public var filter: ScanFilter
-    /// What becomes of further reports about a device that was handed out before.
+    /// How long the scan lasts from the moment it is on; then its stream finishes. Nil, the default, for no limit.
+    public var duration: Duration?
+    /// What happens to further reports of a device that was handed out before.
     public var duplicates: DuplicatePolicy
-    /// How to listen on LE 1M, where all legacy and most extended advertising begins; nil does not.
+    /// The scan on LE 1M, where all legacy and most extended advertising begins; nil for none.
     public var le1M: ScanParameters?
-    /// How to listen on LE Coded, the PHY of long range; nil, as at first, does not.
+    /// The scan on LE Coded, the long-range PHY; nil, the default, for none.
     ///
-    /// Left out on a controller without it as long as LE 1M is wanted as well; otherwise the scan throws `.unsupported`.
-    /// The radio divides its time among the PHYs, so each of them hears less.
+    /// Left out on a controller without it as long as LE 1M is scanned as well; otherwise the scan throws `.unsupported`.
+    /// The radio divides its time among the PHYs, so each of them receives less.
     public var leCoded: ScanParameters?
     /// How long the scan holds the first report of a scannable device for the scan response, which often has the name;
     /// zero, the default, does not wait. Only active scans with ``DuplicatePolicy/merge`` or ``DuplicatePolicy/once``
@@ -21,54 +23,75 @@ public struct ScanOptions: Sendable {
     ///
     /// The scan response follows the report within a millisecond, or is lost; then the next report may bring it. At most
     /// 256 reports wait; beyond that the oldest is delivered.
-    public var scanResponseTimeout = Duration.zero
-    /// How many advertisements may wait for the consumer; the oldest makes room for the newest.
+    public var scanResponseTimeout: Duration
+    /// The most advertisements that wait for the consumer; the oldest makes room for the newest.
     public var bufferCapacity: Int
-    /// How many devices are remembered for joining and merging; the one silent the longest is forgotten first.
+    /// The most devices that are remembered for joining and merging; the one silent the longest is forgotten first.
     ///
     /// Scans of one adapter share what they remember: the largest limit of those that are on counts.
     public var deviceLimit: Int
-    /// What becomes of the scan when the adapter is powered off, blocked or unplugged; at first it ends with the reason.
-    public var whenAdapterLeaves = AdapterLeavePolicy.end
+    /// What happens to the scan when the adapter is powered off, blocked or unplugged; by default it ends with the reason.
+    public var whenAdapterLeaves: AdapterLeavePolicy
 
-    /// Options with the usual choices: everybody, active, merged, listening on LE 1M all the time.
+    /// Options with the usual choices: all devices, active, merged, scanning LE 1M all the time.
     ///
     /// - Parameters:
     ///   - filter: which devices are handed out.
-    ///   - isActive: whether devices are asked for their scan response, where names often are.
-    ///   - duplicates: what becomes of further reports about the same device.
-    ///   - interval: how often the controller begins to listen, 2.5 ms to 10.24 s.
-    ///   - window: how long it listens each time, at most `interval`.
-    ///   - coded: whether to listen on LE Coded as well, in the same way.
-    ///   - bufferCapacity: how many advertisements may wait for the consumer.
-    ///   - deviceLimit: how many devices are remembered.
+    ///   - duration: how long the scan lasts; nil for no limit.
+    ///   - isActive: whether scan requests are sent, whose responses often have the name.
+    ///   - duplicates: what happens to further reports of the same device.
+    ///   - interval: the scan interval, 2.5 ms to 10.24 s.
+    ///   - window: the scan window, at most `interval`.
+    ///   - coded: whether to scan LE Coded as well, in the same way.
+    ///   - scanResponseTimeout: how long the first report of a device waits for its scan response.
+    ///   - bufferCapacity: the most advertisements that wait for the consumer.
+    ///   - deviceLimit: the most devices that are remembered.
+    ///   - whenAdapterLeaves: what happens when the adapter is powered off, blocked or unplugged.
     public init(
-        filter: ScanFilter = .all, isActive: Bool = true, duplicates: DuplicatePolicy = .merge,
-        interval: Duration = .milliseconds(60), window: Duration = .milliseconds(60), coded: Bool = false,
-        bufferCapacity: Int = 1024, deviceLimit: Int = 1024
+        filter: ScanFilter = .all, duration: Duration? = nil, isActive: Bool = true,
+        duplicates: DuplicatePolicy = .merge, interval: Duration = .milliseconds(60),
+        window: Duration = .milliseconds(60), coded: Bool = false, scanResponseTimeout: Duration = .zero,
+        bufferCapacity: Int = 1024, deviceLimit: Int = 1024, whenAdapterLeaves: AdapterLeavePolicy = .end
     ) {
         let parameters = ScanParameters(isActive: isActive, interval: interval, window: window)
-        self.filter = filter
-        self.duplicates = duplicates
-        le1M = parameters
-        leCoded = coded ? parameters : nil
-        self.bufferCapacity = bufferCapacity
-        self.deviceLimit = deviceLimit
+        self.init(
+            le1M: parameters, leCoded: coded ? parameters : nil, filter: filter, duration: duration,
+            duplicates: duplicates, scanResponseTimeout: scanResponseTimeout, bufferCapacity: bufferCapacity,
+            deviceLimit: deviceLimit, whenAdapterLeaves: whenAdapterLeaves)
+    }
+
+    /// Options with scan parameters for each PHY; the others are those of
+    /// ``init(filter:duration:isActive:duplicates:interval:window:coded:scanResponseTimeout:bufferCapacity:deviceLimit:whenAdapterLeaves:)``.
+    ///
+    /// - Parameters:
+    ///   - le1M: the scan on LE 1M; nil for none.
+    ///   - leCoded: the scan on LE Coded; nil for none.
+    public init(
+        le1M: ScanParameters?, leCoded: ScanParameters?, filter: ScanFilter = .all, duration: Duration? = nil,
+        duplicates: DuplicatePolicy = .merge, scanResponseTimeout: Duration = .zero, bufferCapacity: Int = 1024,
+        deviceLimit: Int = 1024, whenAdapterLeaves: AdapterLeavePolicy = .end
+    ) {
+        (self.le1M, self.leCoded) = (le1M, leCoded)
+        (self.filter, self.duration, self.duplicates) = (filter, duration, duplicates)
+        self.scanResponseTimeout = scanResponseTimeout
+        (self.bufferCapacity, self.deviceLimit) = (bufferCapacity, deviceLimit)
+        self.whenAdapterLeaves = whenAdapterLeaves
     }
 }
 
-/// How to listen on one PHY (Core Vol 4 Part E §7.8.64).
+/// The scan parameters of one PHY (Core Vol 4 Part E §7.8.64).
 ///
-/// Scans of one adapter share its radio: it is active when one of them is, and listens as much as the keenest wants.
+/// Scans of one adapter share its radio: it scans actively when one of them does, with the longest share of time that one
+/// of them requests.
 public struct ScanParameters: Hashable, Sendable {
-    /// Whether devices are asked for their scan response, where names often are.
+    /// Whether scan requests are sent, whose responses often have the name.
     public var isActive: Bool
-    /// How often the controller begins to listen: 2.5 ms to 10.24 s.
+    /// The scan interval: 2.5 ms to 10.24 s.
     public var interval: Duration
-    /// How long it listens each time: at most ``interval``.
+    /// The scan window: at most ``interval``.
     public var window: Duration
 
-    /// Parameters; at first active and listening all the time.
+    /// Parameters; by default active and scanning all the time.
     public init(
         isActive: Bool = true, interval: Duration = .milliseconds(60), window: Duration = .milliseconds(60)
     ) {
@@ -78,14 +101,14 @@ public struct ScanParameters: Hashable, Sendable {
     }
 }
 
-/// What becomes of further reports about a device that was handed out before.
+/// What happens to further reports of a device that was handed out before.
 ///
 /// An advertising set counts as a device of its own, since it has data of its own. Anonymous advertisements cannot be
 /// told apart and are all handed out. A device that was forgotten for want of room (``ScanOptions/deviceLimit``) is new.
 public struct DuplicatePolicy: Hashable, Sendable {
     enum Rule: Hashable {
         case once, all
-        /// With the change of the signal strength that counts, in dB.
+        /// With the change of the RSSI that counts, in dB.
         case merge(Int?)
     }
 
@@ -100,19 +123,18 @@ public struct DuplicatePolicy: Hashable, Sendable {
     /// after the ``ScanOptions/scanResponseTimeout``.
     public static let once = DuplicatePolicy(rule: .once)
 
-    /// A device is handed out when it first passes the filter and whenever what it says has changed: its advertising
-    /// data, its scan response, or the kind of its packets, such as when it is no longer connectable.
+    /// A device is handed out when it first passes the filter, and whenever its advertising data, its scan response or the
+    /// type of its PDUs has changed, such as when it is no longer connectable.
     public static let merge = DuplicatePolicy(rule: .merge(nil))
 
-    /// As ``merge``, and also when the signal strength differs from what was handed out last by `rssiChange` dB or
-    /// more; at least 1.
+    /// As ``merge``, and also when the RSSI differs from what was handed out last by `rssiChange` dB or more; at least 1.
     public static func merge(rssiChange: Int) -> DuplicatePolicy {
         DuplicatePolicy(rule: .merge(max(1, rssiChange)))
     }
 }
 
 extension ScanSettings {
-    /// What a caller asks for, of what the controller has; nil when nothing of it is left.
+    /// The settings that options request, of what the controller has; nil when no PHY is left.
     init?(_ options: ScanOptions, hasCoded: Bool) {
         let le1M = options.le1M.map(Self.timing)
         let leCoded = hasCoded ? options.leCoded.map(Self.timing) : nil

@@ -2,7 +2,7 @@ import BluetoothAdvertising
 import BluetoothSockets
 import BluetoothHCI
 
-/// One consumer of what a controller hears.
+/// One scan: its filter, its duplicate policy and its stream.
 struct ScanSession {
     let id: UInt64
     let settings: ScanSettings
@@ -13,20 +13,22 @@ struct ScanSession {
     private let rule: DuplicatePolicy.Rule
     private let isActive: Bool
     private let scanResponseTimeout: Duration
-    /// By the place at which a device is remembered.
+    /// Ends the scan when its duration is over.
+    var timer: LoopTimer?
+    /// By the index at which the joiner remembers a device.
     private var devices: [Device] = []
-    /// What waits for a scan response.
+    /// The reports that wait for their scan response.
     private var held = HeldReports()
 
-    /// What has become of a device in this session.
+    /// The progress of a device in this scan, in numbers of its states.
     private struct Device {
-        /// The state of the device that was handed out last.
+        /// The state that was handed out last.
         var handedOut: UInt64 = 0
         /// The state that the filter refused last.
         var refused: UInt64 = 0
-        /// The state in which it is waited for the scan response.
+        /// The state in which the scan response was still missing.
         var awaited: UInt64 = 0
-        /// The signal strength that was handed out last.
+        /// The RSSI that was handed out last.
         var rssi: Int8?
     }
 
@@ -46,8 +48,10 @@ struct ScanSession {
     mutating func mayWant(_ heard: HeardDevice, _ report: borrowing AdvertisingReport) -> Bool {
         if rule == .all { return true }
         while devices.count <= heard.index { devices.append(Device()) }
-        // The device that was remembered in this place has made room for another.
-        if let forgotten = held.take(at: heard.index, bornBefore: heard.birth) { channel.send(forgotten.advertisement) }
+        // The device that had this index has made room for another.
+        if let forgotten = held.remove(at: heard.index, bornBefore: heard.birth) {
+            channel.send(forgotten.advertisement)
+        }
         return isDue(heard, report)
     }
 
@@ -78,7 +82,7 @@ struct ScanSession {
 
     // MARK: Scan responses
 
-    /// When the next report has waited long enough for its scan response; nil when none waits.
+    /// When the first held report is released; nil when none is held.
     var nextDeadline: KernelInstant? { held.nextDeadline }
 
     private mutating func hold(_ report: HeldReport) {
@@ -86,12 +90,12 @@ struct ScanSession {
         if let evicted = held.insert(report, until: deadline) { handOut(evicted) }
     }
 
-    /// Hands out the reports whose scan response has not come in time; nil is all that wait.
+    /// Hands out the held reports that are due; for nil, all of them.
     mutating func releaseHeld(at now: KernelInstant?) {
-        while let report = held.takeDue(at: now) { handOut(report) }
+        while let report = held.removeDue(at: now) { handOut(report) }
     }
 
-    /// Whether the device has something new to say, and the filter may let it.
+    /// Whether the report brings something new, and the filter has not refused this state of the device.
     private func isDue(_ heard: HeardDevice, _ report: borrowing AdvertisingReport) -> Bool {
         let device = devices[heard.index]
         guard device.refused != heard.state else { return false }
@@ -103,7 +107,7 @@ struct ScanSession {
         return abs(Int(now) - Int(before)) >= rssiChange
     }
 
-    /// Whether a device that was not handed out may still answer a scan request.
+    /// Whether a device that was not handed out yet may still send its scan response.
     private func isAwaitingScanResponse(_ heard: HeardDevice, _ advertisement: Advertisement) -> Bool {
         isActive && advertisement.isScannable && !heard.hasScanResponse
             && devices[heard.index].handedOut < heard.birth

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import Logging
 
-/// The scans on one adapter: what the host has to scan for all of them, and what each of them hears.
+/// The scans on one adapter: the settings the host scans with for all of them, and the reports each of them receives.
 //
 // Lives on the loop, with the session.
 final class Scanner: HostScanReceiver {
@@ -13,26 +13,28 @@ final class Scanner: HostScanReceiver {
     private let facts: AdapterFacts
     /// Keeps this, and not the other way round; the session has both.
     private weak var host: (any HostScanning)?
-    private let heard: HeardDevices
+    private let identities: DeviceIdentities
     private let loop: EventLoop
     private let log: Logger
-    private var audience = ScanAudience()
+    private var subscribers = ScanSubscribers()
     private var lastID: UInt64 = 0
-    /// Ends the wait of first reports for their scan responses.
+    /// Releases reports that wait for their scan response.
     private var responseTimer: (timer: LoopTimer, deadline: KernelInstant)?
 
-    init(_ host: any HostScanning, of facts: AdapterFacts, _ heard: HeardDevices, on loop: EventLoop, log: Logger) {
+    init(
+        _ host: any HostScanning, of facts: AdapterFacts, _ identities: DeviceIdentities, on loop: EventLoop,
+        log: Logger
+    ) {
         mark = loop.components.mark("Scanner")
-        (self.host, self.facts, self.heard, self.loop, self.log) = (host, facts, heard, loop, log)
+        (self.host, self.facts, self.identities, self.loop, self.log) = (host, facts, identities, loop, log)
         host.receiver = self
     }
 
     private var name: String { facts.information.name }
 
-    /// Adds a consumer of what the controller hears; returns when the controller scans for it, or is going to as soon
-    /// as another program lets it.
+    /// Adds a scan; returns when the controller scans for it, or will as soon as another program lets it.
     ///
-    /// The stream keeps `owner` for as long as somebody reads it, as that is who tells when the adapter is switched off.
+    /// The stream keeps `owner` until its consumer has left: it reports when the adapter is switched off.
     nonisolated(nonsending) func scan(
         _ options: ScanOptions, for owner: some AnyObject & Sendable
     ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
@@ -44,22 +46,23 @@ final class Scanner: HostScanReceiver {
         let channel = StreamChannel<Advertisement>(
             capacity: options.bufferCapacity, policy: .dropOldest, operation: operation, from: loop
         ) { $0.missedBefore = $1 }
-        audience.add(
+        subscribers.add(
             ScanSession(id: id, options: options, settings: settings, channel: channel),
             deviceLimit: options.deviceLimit)
         do {
-            try await host.scan(audience.request ?? settings, operation)
+            try await host.scan(subscribers.request ?? settings, operation)
         } catch {
             leave(id)
             throw error
         }
+        if let duration = options.duration { setTimer(of: id, to: duration) }
         let bound = LoopBound(self, on: loop)
         return BoundedStream(channel: channel) { [owner, loop] in
             loop.execute { withExtendedLifetime(owner) { bound.value.leave(id) } }
         }
     }
 
-    /// What is asked of the controller for a consumer, which is asked for its features only if that makes a difference.
+    /// The settings for a scan; the controller's features are read only where they make a difference.
     private nonisolated(nonsending) func settings(
         _ options: ScanOptions, of host: any HostScanning, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> ScanSettings {
@@ -78,38 +81,49 @@ final class Scanner: HostScanReceiver {
     }
 
     private func leave(_ id: UInt64) {
-        audience.remove(id)
-        host?.setScan(audience.request)
+        subscribers.remove(id)
+        host?.setScan(subscribers.request)
     }
 
-    // MARK: What is heard
+    /// Ends a scan when its duration is over.
+    private func setTimer(of id: UInt64, to duration: Duration) {
+        let timer = loop.makeLocalTimer { [weak self] in
+            guard let self else { return }
+            subscribers.finish(id)
+            host?.setScan(subscribers.request)
+        }
+        timer.set(after: duration)
+        subscribers.setTimer(timer, of: id)
+    }
 
-    /// Hands what was heard to everybody who listens. A malformed report loses itself and those behind it in its event.
+    // MARK: Reports
+
+    /// Hands reports to all scans. A malformed report loses itself and those behind it in its event.
     func receive(_ reports: AdvertisingReports) {
-        let deadline = audience.receive(reports, at: loop.now, from: heard) { error in
+        let deadline = subscribers.receive(reports, at: loop.now, identities) { error in
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
         }
         if let deadline { setResponseTimer(to: deadline) }
     }
 
-    /// Has the next report handed out that has waited long enough for its scan response.
+    /// Has held reports handed out whose scan response does not come in time.
     private func setResponseTimer(to deadline: KernelInstant) {
         // Another scan may wait longer.
         if let set = responseTimer?.deadline, set <= deadline { return }
         let timer = loop.makeLocalTimer { [weak self] in
             guard let self else { return }
             responseTimer = nil
-            audience.releaseHeld(at: loop.now)
-            if let next = audience.nextDeadline { setResponseTimer(to: next) }
+            subscribers.releaseHeld(at: loop.now)
+            if let next = subscribers.nextDeadline { setResponseTimer(to: next) }
         }
         timer.set(at: deadline)
         responseTimer = (timer, deadline)
     }
 
-    func scanStopped() { audience.scanStopped() }
+    func scanStopped() { subscribers.scanStopped() }
 
     func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
-        audience.finish(reason, isForGood: isForGood)
-        return audience.request
+        subscribers.finish(reason, isForGood: isForGood)
+        return subscribers.request
     }
 }

@@ -45,6 +45,6 @@ extension AdapterSession {
                 },
                 onRefused: { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) },
                 isConnected: { [links] identity in links.all.contains { $0.identity == identity } },
-                onKeysChanged: { [heard] keys in heard.setKeys(keys) }))
+                onKeysChanged: { [identities] keys in identities.setKeys(keys) }))
     }
 }

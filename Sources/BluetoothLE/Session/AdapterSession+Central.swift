@@ -10,24 +10,26 @@ extension AdapterSession {
         return try await scanner.scan(options, for: self)
     }
 
-    func first(
-        timeout: Duration?, options: ScanOptions = ScanOptions(),
-        where condition: @Sendable (Advertisement) -> Bool = { _ in true }
+    func devices(for duration: Duration, options: ScanOptions) async throws(BluetoothError) -> [Advertisement] {
+        var options = options
+        options.duration = duration
+        // Every report, so that the RSSI is that of the newest.
+        options.duplicates = .all
+        var devices = DeviceTable(capacity: options.deviceLimit)
+        for try await advertisement in try await scan(options) { devices.record(advertisement) }
+        return devices.all.map(\.latest).sorted { ($0.rssi ?? Int.min) > ($1.rssi ?? Int.min) }
+    }
+
+    func firstAdvertisement(
+        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Advertisement {
-        let advertisements = try await scan(options)
-        let deadline = timeout.map { timeout in
-            let timer = loop.makeTimer { [operation = operation("look for a device")] in
-                advertisements.finish(
-                    BluetoothError(
-                        .notFound, operation, "No device that matches was seen within \(timeout.inSeconds).",
-                        remedy: BluetoothError.outOfReachRemedy, isRetryable: true))
-            }
-            timer.set(after: timeout)
-            return timer
-        }
-        defer { deadline?.cancel() }
-        for try await advertisement in advertisements where condition(advertisement) { return advertisement }
-        throw .cancelled(operation("look for a device"))
+        var options = options
+        options.duration = timeout ?? options.duration
+        for try await advertisement in try await scan(options) where condition(advertisement) { return advertisement }
+        let time = options.duration.map { " within \($0.inSeconds)" } ?? ""
+        throw BluetoothError(
+            .notFound, operation("look for a device"), "No device that matches was seen\(time).",
+            remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
     }
 
     var obstacles: HostObstacles { host.obstacles }

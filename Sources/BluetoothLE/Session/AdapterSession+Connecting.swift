@@ -27,7 +27,7 @@ extension AdapterSession {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
         // A host looks for a device whose key it has by its identity, and by no other address.
-        let peer = heard.identity(of: peer) ?? peer
+        let peer = identities.identity(of: peer) ?? peer
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
@@ -91,7 +91,7 @@ extension AdapterSession {
         firstMatching condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Connection {
         let start = loop.now
-        let found = try await first(timeout: options.timeout, options: scan) { advertisement in
+        let found = try await firstAdvertisement(timeout: options.timeout, options: scan) { advertisement in
             advertisement.isConnectable && advertisement.address != nil && condition(advertisement)
         }
         var options = options

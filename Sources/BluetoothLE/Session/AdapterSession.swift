@@ -41,7 +41,7 @@ actor AdapterSession: LoopActor {
         let connects: Connects
         let scanner: Scanner
         /// The identities and names of devices in range.
-        let heard: HeardDevices
+        let identities: DeviceIdentities
     }
 
     /// The components of the peripheral role.
@@ -67,7 +67,7 @@ actor AdapterSession: LoopActor {
     nonisolated var pairings: LoopBound<Pairings> { view.pairings }
     var connects: Connects { central.connects }
     var scanner: Scanner { central.scanner }
-    var heard: HeardDevices { central.heard }
+    var identities: DeviceIdentities { central.identities }
     var advertising: AdvertisingSets { peripheral.advertising }
     var incoming: IncomingLinks { peripheral.incoming }
     var links: LinkRegistry { shared.links }
@@ -89,10 +89,10 @@ actor AdapterSession: LoopActor {
         (bondKeeper, self.host, self.log, self.trace, self.loop) = (bonds.value, host, log, trace, loop)
         let localServer = LocalServer(.generic(deviceName: information.localName))
         let links = LinkRegistry()
-        let heard = HeardDevices()
+        let identities = DeviceIdentities()
         central = CentralComponents(
-            connects: Connects(on: loop), scanner: Scanner(host.scanning, of: facts, heard, on: loop, log: log),
-            heard: heard)
+            connects: Connects(on: loop), scanner: Scanner(host.scanning, of: facts, identities, on: loop, log: log),
+            identities: identities)
         let advertising = AdvertisingSets(host.advertising, on: loop)
         let pairings = LoopBound(Pairings(on: facts, host.pairing, loop, bondKeeper, links, log: log), on: loop)
         view = View(facts: facts, standing: standing, localServer: localServer, pairings: pairings)
@@ -100,7 +100,7 @@ actor AdapterSession: LoopActor {
             AdapterLife(of: facts, standing, wish, in: directory, knowing: bondKeeper, log: log), on: loop)
         let channels = ChannelMaker(of: facts, by: host.channels, pairings.value, on: loop, log: log)
         let surroundings = LinkSurroundings(
-            of: facts, by: host.channels, links, host.links, heard, bondKeeper, pairings.value, channels)
+            of: facts, by: host.channels, links, host.links, identities, bondKeeper, pairings.value, channels)
         let maker = LinkMaker(
             of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), log: log)
         shared = SharedComponents(links: links, maker: maker, channels: channels)

@@ -38,7 +38,7 @@ import Testing
             let device = try Self.device(
                 fixture.base, SimulatedSecurity(identity: identity), advertisedName: "Thermo")
             let central = try await fixture.central.open()
-            _ = try await central.first(timeout: .seconds(5))
+            _ = try await central.firstAdvertisement(timeout: .seconds(5))
             let connection = try await fixture.connect(central, to: device.address)
             // Without an identity the device's address is private, and no bond is stored.
             if identity != nil {
@@ -59,7 +59,7 @@ import Testing
                 fixture.base, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
                 advertisedName: "Thermo")
             let central = try await fixture.central.open()
-            _ = try await central.first(timeout: .seconds(5))
+            _ = try await central.firstAdvertisement(timeout: .seconds(5))
             let connection = try await fixture.connect(central, to: device.address)
             try await fixture.base.settle { await central.bonds().first?.name == "Thermo" }
             let name = try #require(try await connection.discover().characteristic(.deviceName, in: .genericAccess))
@@ -67,7 +67,7 @@ import Testing
             #expect(await central.bonds().map(\.name) == ["Thermometer 7"])
             await connection.disconnect()
             // A name advertised later does not change that.
-            _ = try await central.first(timeout: .seconds(5))
+            _ = try await central.firstAdvertisement(timeout: .seconds(5))
             let again = try await fixture.connect(central, to: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
             #expect(await central.bonds().map(\.name) == ["Thermometer 7"])
             await again.disconnect()
@@ -91,13 +91,13 @@ import Testing
     }
 
     @Test func noMoreNamesAreRememberedThanThat() {
-        var names = HeardNames()
+        var names = AdvertisedNames()
         let addresses = (0..<2000).map { BluetoothAddress(UInt64($0), kind: .random) }
-        for address in addresses { names.note("\(address)", of: address) }
+        for address in addresses { names.record("\(address)", of: address) }
         #expect(names.name(of: addresses[0]) == nil)
         #expect(names.name(of: addresses[1999]) == "\(addresses[1999])")
-        names.note("", of: addresses[1999])
-        names.note(nil, of: addresses[1999])
+        names.record("", of: addresses[1999])
+        names.record(nil, of: addresses[1999])
         #expect(names.name(of: addresses[1999]) == "\(addresses[1999])")
         #expect(names.name(of: BluetoothAddress(1999, kind: .public)) == nil)
     }

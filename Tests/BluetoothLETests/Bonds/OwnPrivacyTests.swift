@@ -25,7 +25,7 @@ import BluetoothLE
             let central = try await Self.open(fixture.central, nil)
             #expect(!central.information.usesPrivateAddresses)
             let served = try await peripheral.serve(fixture.base)
-            let stranger = try await central.first(timeout: .seconds(5))
+            let stranger = try await central.firstAdvertisement(timeout: .seconds(5))
             let first = try #require(stranger.address)
             #expect(first.randomKind == .resolvablePrivate && stranger.privateAddress == nil)
             let connection = try await fixture.connect(central, to: first)
@@ -44,7 +44,7 @@ import BluetoothLE
                     try await peripheral.setPowered(true)
                     again = try await peripheral.advertise(AdvertisementContent(localName: "served"))
                 }
-                let heard = try await central.first(timeout: .seconds(30))
+                let heard = try await central.firstAdvertisement(timeout: .seconds(30))
                 #expect(heard.address == BondFixture.peripheralAddress)
                 seen.insert(try #require(heard.privateAddress))
             }

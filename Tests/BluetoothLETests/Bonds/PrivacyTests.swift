@@ -44,7 +44,7 @@ import Testing
             var onceIterator = once.makeAsyncIterator()
             for round in 0..<5 {
                 let address = try Self.hide(device)
-                let heard = try await central.first(
+                let heard = try await central.firstAdvertisement(
                     timeout: .seconds(5), options: ScanOptions(filter: .address(Self.identity), duplicates: .all)
                 ) { $0.privateAddress == address }
                 #expect(heard.address == Self.identity)
@@ -83,10 +83,10 @@ import Testing
         try await Self.run { fixture, central, device in
             let address = try Self.hide(device)
             // With only an open adapter.
-            let resolved = try await central.first(timeout: .seconds(5))
+            let resolved = try await central.firstAdvertisement(timeout: .seconds(5))
             #expect(resolved.address == Self.identity && resolved.privateAddress == address)
             try await central.removeBond(with: Self.identity)
-            let again = try await central.first(timeout: .seconds(5))
+            let again = try await central.firstAdvertisement(timeout: .seconds(5))
             #expect(again.address == address && again.privateAddress == nil)
         }
     }

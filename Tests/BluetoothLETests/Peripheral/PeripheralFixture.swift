@@ -62,7 +62,7 @@ struct PeripheralFixture: Sendable {
         _ options: ScanOptions = ScanOptions(), where condition: @Sendable (Advertisement) -> Bool = { _ in true }
     ) async -> Advertisement? {
         let address = address
-        return try? await central.first(timeout: .seconds(2), options: options) {
+        return try? await central.firstAdvertisement(timeout: .seconds(2), options: options) {
             $0.address == address && condition($0)
         }
     }

@@ -41,7 +41,7 @@ private func collect(_ stream: BoundedStream<Advertisement>, in fixture: Fixture
             SimulatedPeripheral(on: fixture.radio, advertisements: [SimulatedAdvertisement(data: flags)])
             let adapter = try await Adapter.open(on: fixture.kernel)
             // A passive scan gets no answers, so there is nothing to wait for; an active one whose answers are lost does.
-            let passive = try await adapter.first(
+            let passive = try await adapter.firstAdvertisement(
                 timeout: .seconds(5), options: ScanOptions(isActive: false, duplicates: .once)
             ) { _ in true }
             #expect(passive.data.advertising == flags)

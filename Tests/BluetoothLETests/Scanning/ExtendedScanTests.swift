@@ -29,7 +29,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                         secondaryPHY: .le2M, transmitPower: 8, periodicInterval: 80)
                 ])
             let adapter = try await Adapter.open(on: fixture.kernel)
-            let heard = try await adapter.first(timeout: .seconds(5)) { !$0.isLegacy }
+            let heard = try await adapter.firstAdvertisement(timeout: .seconds(5)) { !$0.isLegacy }
             #expect(heard.data.advertising == data)
             #expect(!heard.isTruncated)
             #expect(heard.advertisingSetID == 5)
@@ -123,18 +123,20 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             let near = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             let adapter = try await Adapter.open(on: fixture.kernel)
             let deaf = await failure {
-                _ = try await adapter.first(timeout: .seconds(3)) { $0.address == far.address }
+                _ = try await adapter.firstAdvertisement(timeout: .seconds(3)) { $0.address == far.address }
             }
             #expect(deaf?.code == .notFound)
             for peripheral in [far, near] {
-                let heard = try await adapter.first(timeout: .seconds(3), options: ScanOptions(coded: true)) {
+                let heard = try await adapter.firstAdvertisement(
+                    timeout: .seconds(3), options: ScanOptions(coded: true)
+                ) {
                     $0.address == peripheral.address
                 }
                 #expect(heard.primaryPHY == (peripheral.address == far.address ? .leCoded : .le1M))
             }
             var only = ScanOptions(coded: true)
             only.le1M = nil
-            let heard = try await adapter.first(timeout: .seconds(3), options: only) { _ in true }
+            let heard = try await adapter.firstAdvertisement(timeout: .seconds(3), options: only) { _ in true }
             #expect(heard.address == far.address)
         }
     }
@@ -144,7 +146,9 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         try await Fixture.run([controller]) { fixture in
             SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
             let adapter = try await Adapter.open(on: fixture.kernel)
-            _ = try await adapter.first(timeout: .seconds(3), options: ScanOptions(coded: true)) { _ in true }
+            _ = try await adapter.firstAdvertisement(timeout: .seconds(3), options: ScanOptions(coded: true)) { _ in
+                true
+            }
             var only = ScanOptions(coded: true)
             only.le1M = nil
             #expect(await failure { _ = try await adapter.scan(only) }?.code == .unsupported)

@@ -124,7 +124,7 @@ enum ScanFault: String, CaseIterable, Sendable {
         if try await Adapter.all(on: fixture.kernel).isEmpty { fixture.kernel.plug(family.controller) }
         let index = try #require(try await Adapter.all(on: fixture.kernel).first?.index)
         let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
-        _ = try await adapter.first(timeout: .seconds(30)) { _ in true }
+        _ = try await adapter.firstAdvertisement(timeout: .seconds(30)) { _ in true }
         try await fixture.settle { !fixture.kernel.isScanning(adapter: index) }
         await adapter.close()
     }

@@ -15,7 +15,8 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
                 on: fixture.radio, advertisements: [SimulatedAdvertisement(data: flags, scanResponse: name)])
             let adapter = try await Adapter.open(on: fixture.kernel)
             let found = await failure {
-                _ = try await adapter.first(timeout: .seconds(3), options: ScanOptions(isActive: isActive)) {
+                _ = try await adapter.firstAdvertisement(timeout: .seconds(3), options: ScanOptions(isActive: isActive))
+                {
                     $0.data.localName == "Name" && $0.data.flags != nil
                 }
             }
@@ -77,6 +78,76 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             // A stream nobody has read, too.
             _ = try await adapter.scan()
             try await fixture.settle { !fixture.kernel.isScanning() }
+        }
+    }
+
+    @Test func aDurationEndsTheScanRegularly() async throws {
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let lasting = try await adapter.scan(ScanOptions(duplicates: .all))
+            var count = 0
+            let time = try await fixture.duration {
+                let options = ScanOptions(duration: .seconds(3), isActive: false, duplicates: .all)
+                for try await _ in try await adapter.scan(options) { count += 1 }
+            }
+            #expect(time >= .seconds(3) && time < .seconds(3.5))
+            #expect(count > 20)
+            // The other scan goes on.
+            #expect(fixture.kernel.isScanning())
+            withExtendedLifetime(lasting) {}
+        }
+    }
+
+    /// Read or not, it leaves nothing behind.
+    @Test func aScanThatIsOverStopsTheController() async throws {
+        try await Fixture.run { fixture in
+            SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon(flags)])
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let stream = try await adapter.scan(ScanOptions(duration: .seconds(1)))
+            try await fixture.radio.sleep(for: .milliseconds(1200))
+            #expect(!fixture.kernel.isScanning())
+            var seen = 0
+            for try await _ in stream { seen += 1 }
+            #expect(seen == 1)
+            // Left before its time, as well.
+            for try await _ in try await adapter.scan(ScanOptions(duration: .seconds(1))) { break }
+            try await fixture.radio.sleep(for: .seconds(2))
+            #expect(!fixture.kernel.isScanning())
+        }
+    }
+
+    @Test func aHeldReportIsHandedOutWhenTheScanIsOver() async throws {
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let options = ScanOptions(duration: .seconds(2), scanResponseTimeout: .seconds(60))
+            let stream = try await adapter.scan(options)
+            // A scannable device whose scan response is lost: LE Advertising Report, ADV_IND.
+            fixture.kernel.emit([0x04, 0x3E, 0x0F, 0x02, 0x01, 0x00, 0x00, 1, 2, 3, 4, 5, 6, 3] + flags + [0xC0])
+            var seen = 0
+            for try await _ in stream { seen += 1 }
+            #expect(seen == 1)
+        }
+    }
+
+    @Test func devicesAreListedOnceAndByStrength() async throws {
+        try await Fixture.run { fixture in
+            for (number, strength) in ([-70, -50, -90] as [Int8]).enumerated() {
+                SimulatedPeripheral(
+                    on: fixture.radio, address: BluetoothAddress(0xC098_E512_0000 + UInt64(number), kind: .random),
+                    advertisements: [SimulatedAdvertisement(data: flags, scanResponse: name)], signalStrength: strength)
+            }
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let time = try await fixture.duration {
+                let devices = try await adapter.devices(for: .seconds(5))
+                #expect(devices.map { ($0.address?.value ?? 0) & 3 } == [1, 0, 2])
+                #expect(devices.allSatisfy { $0.data.localName == "Name" && $0.data.flags != nil })
+            }
+            #expect(time >= .seconds(5) && time < .seconds(6))
+            let near = try await adapter.devices(for: .seconds(1), options: ScanOptions(filter: .rssi(atLeast: -75)))
+            #expect(near.count == 2)
+            fixture.kernel.setPowered(false, adapter: 0)
+            #expect(await failure { _ = try await adapter.devices(for: .seconds(1)) }?.code == .adapterOff)
         }
     }
 
@@ -146,7 +217,9 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             SimulatedPeripheral(on: fixture.radio)
             let adapter = try await Adapter.open(on: fixture.kernel)
             let time = await fixture.duration {
-                let error = await failure { _ = try await adapter.first(timeout: .seconds(5)) { _ in false } }
+                let error = await failure {
+                    _ = try await adapter.firstAdvertisement(timeout: .seconds(5)) { _ in false }
+                }
                 #expect(error?.code == .notFound)
                 #expect(error?.remedy != nil)
             }
@@ -159,7 +232,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             for milliseconds in [0, 1, 5, 100, 2000] {
-                let search = fixture.begin { try await adapter.first(timeout: nil) { _ in false } }
+                let search = fixture.begin { try await adapter.firstAdvertisement(timeout: nil) { _ in false } }
                 try await fixture.radio.sleep(for: .milliseconds(milliseconds))
                 search.cancel()
                 #expect(await failure { _ = try await search.value }?.code == .cancelled)
@@ -205,7 +278,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             SimulatedPeripheral(on: fixture.radio)
             fixture.kernel.setSilent(true, for: .stopDiscovery)
             let adapter = try await Adapter.open(on: fixture.kernel)
-            for _ in 0..<3 { _ = try await adapter.first(timeout: .seconds(20)) { _ in true } }
+            for _ in 0..<3 { _ = try await adapter.firstAdvertisement(timeout: .seconds(20)) { _ in true } }
             try await fixture.settle { !fixture.kernel.isScanning() }
         }
     }

@@ -2,14 +2,14 @@ import BluetoothAdvertising
 import BluetoothSockets
 import BluetoothHCI
 
-/// Everybody who listens to a controller, and what all of them know of the devices: reports are joined once.
-struct ScanAudience {
+/// The scans on a controller, and the device states they share: reports are joined once for all of them.
+struct ScanSubscribers {
     private(set) var sessions: [ScanSession] = []
     private var joiner = AdvertisementJoiner(deviceLimit: 1)
 
     var isEmpty: Bool { sessions.isEmpty }
 
-    /// What all of them together want; nil when there is nobody.
+    /// The settings that serve all scans; nil without a scan.
     var request: ScanSettings? {
         sessions.first.map { first in
             sessions.dropFirst().reduce(first.settings) { $0.united(with: $1.settings) }
@@ -21,13 +21,27 @@ struct ScanAudience {
         sessions.append(session)
     }
 
-    /// Lets a listener go, and after the last what was known of the devices.
+    /// Removes a scan, and with the last one the device states.
     mutating func remove(_ id: UInt64) {
         sessions.removeAll { $0.id == id }
-        if sessions.isEmpty { self = ScanAudience() }
+        if sessions.isEmpty { self = ScanSubscribers() }
     }
 
-    /// Ends sessions' streams with an error; unless it is for good, those that are to be resumed stay.
+    /// Ends a scan whose duration is over; its stream finishes.
+    mutating func finish(_ id: UInt64) {
+        guard var session = sessions.first(where: { $0.id == id }) else { return }
+        session.releaseHeld(at: nil)
+        session.channel.finish()
+        remove(id)
+    }
+
+    /// Sets the timer that ends a scan, which lives as long as it.
+    mutating func setTimer(_ timer: LoopTimer, of id: UInt64) {
+        guard let index = sessions.firstIndex(where: { $0.id == id }) else { return }
+        sessions[index].timer = timer
+    }
+
+    /// Ends the streams of scans with an error; unless it is for good, those that resume later stay.
     mutating func finish(_ reason: BluetoothError, isForGood: Bool) {
         let ended = sessions.filter { isForGood || $0.whenAdapterLeaves == .end }
         for var session in ended {
@@ -38,12 +52,12 @@ struct ScanAudience {
         joiner.removeParts()
     }
 
-    /// To be told when scanning stops: what has come of a chain of packets will not be completed.
+    /// Drops incomplete chains of packets, which will not be completed when scanning has stopped.
     mutating func scanStopped() {
         joiner.removeParts()
     }
 
-    /// When the next report has waited long enough for its scan response; nil when none waits.
+    /// When the first held report is released; nil when none is held.
     var nextDeadline: KernelInstant? {
         var next: KernelInstant?
         for session in sessions {
@@ -58,15 +72,15 @@ struct ScanAudience {
         for index in sessions.indices { sessions[index].releaseHeld(at: now) }
     }
 
-    /// Takes reports; says when the next has waited long enough for its scan response.
+    /// Hands reports to the scans; returns when the first held report is released.
     mutating func receive(
-        _ reports: AdvertisingReports, at time: KernelInstant, from devices: HeardDevices,
+        _ reports: AdvertisingReports, at time: KernelInstant, _ identities: DeviceIdentities,
         onMalformed: (HCIDecodingError) -> Void
     ) -> KernelInstant? {
         guard !isEmpty else { return nil }
         var reports = reports
         do {
-            while let report = try reports.next() { receive(report, at: time, from: devices) }
+            while let report = try reports.next() { receive(report, at: time, identities) }
         } catch {
             onMalformed(error)
         }
@@ -74,17 +88,17 @@ struct ScanAudience {
     }
 
     private mutating func receive(
-        _ report: borrowing AdvertisingReport, at time: KernelInstant, from devices: HeardDevices
+        _ report: borrowing AdvertisingReport, at time: KernelInstant, _ identities: DeviceIdentities
     ) {
-        let identity = report.address.flatMap { devices.identity(of: $0) }
+        let identity = report.address.flatMap { identities.identity(of: $0) }
         let received = ReceivedReport(
             address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
             dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
         guard let heard = joiner.hear(received) else { return }
         if !heard.news.isEmpty, let address = report.address {
-            devices.note(joiner.advertisement(of: heard, received).data.localName, of: address)
+            identities.recordName(joiner.advertisement(of: heard, received).data.localName, of: address)
         }
-        // Most reports say nothing that anybody waits for.
+        // Most reports bring no scan anything new.
         var first = 0
         while first < sessions.count, !sessions[first].mayWant(heard, report) { first += 1 }
         guard first < sessions.count else { return }
