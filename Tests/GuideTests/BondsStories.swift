@@ -7,7 +7,7 @@ import Testing
 @Suite struct BondsStories {
     private static let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
 
-    /// A device that has told its identity and is bonded with.
+    /// A bonded device that has distributed its identity.
     private static func bonded(_ fixture: Fixture, _ adapter: Adapter) async throws -> (SimulatedPeripheral, Bond) {
         let device = SimulatedPeripheral(
             on: fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random), signalStrength: -40)
@@ -23,9 +23,9 @@ import Testing
         return (device, bond)
     }
 
-    @Test func keepingBonds() async throws {
+    @Test func storingBonds() async throws {
         try await Fixture.run(stallGrace: .seconds(300)) { fixture in
-            try await BondsPage.keepingBonds()
+            try await BondsPage.storingBonds()
             #expect(fixture.lines == ["loaded"])
         }
     }
@@ -37,10 +37,10 @@ import Testing
         }
     }
 
-    @Test func lookingAndRemoving() async throws {
+    @Test func listingAndRemoving() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let (_, bond) = try await Self.bonded(fixture, adapter)
-            try await BondsPage.lookingAndRemoving(adapter, bond.identity)
+            try await BondsPage.listingAndRemoving(adapter, bond.identity)
             #expect(fixture.lines == ["\(bond)"])
             #expect(await adapter.bonds().isEmpty)
         }
@@ -60,19 +60,19 @@ import Testing
         }
     }
 
-    @Test func hidingOurOwnAddress() async throws {
+    @Test func aPrivateAddressForThisMachine() async throws {
         try await Fixture.run { fixture in
-            try await BondsPage.hidingOurOwnAddress()
+            try await BondsPage.aPrivateAddressForThisMachine()
             #expect(fixture.lines.count == 1 && fixture.lines[0].hasPrefix("true "))
         }
     }
 
-    @Test func devicesThatHideTheirAddress() async throws {
+    @Test func privateAddressesOfDevices() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let (device, _) = try await Self.bonded(fixture, adapter)
             let address = try #require(device.makePrivateAddress())
             device.setAdvertisements([SimulatedAdvertisement(address: address)])
-            try await BondsPage.devicesThatHideTheirAddress(adapter, Self.identity)
+            try await BondsPage.privateAddressesOfDevices(adapter, Self.identity)
             #expect(fixture.lines == ["true true"])
         }
     }

@@ -6,7 +6,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What a snippet has printed, line by line.
+/// The lines that a snippet has printed.
 final class Output: Sendable {
     private let state = Mutex<[String]>([])
 
@@ -15,11 +15,10 @@ final class Output: Sendable {
     func append(_ line: String) { state.withLock { $0.append(line) } }
 }
 
-/// A machine with an adapter, and what is on the air around it, in virtual time.
-///
-/// A LINBLE-Z1, the heart rate sensor of the guide, a heart rate belt that cannot be connected to, and a beacon.
+/// A machine with an adapter and the devices around it, in virtual time: a LINBLE-Z1, the guide's heart rate sensor, and a
+/// beacon.
 struct Fixture: Sendable {
-    /// Where snippets run that name no kernel.
+    /// The fixture of snippets that name no kernel.
     @TaskLocal static var current: Fixture?
 
     let radio: SimulatedRadio
@@ -27,7 +26,7 @@ struct Fixture: Sendable {
     let output = Output()
     let sensor: Sensor
     let linble: SimulatedLINBLE
-    /// Where the files of snippets go.
+    /// The folder for the files of snippets.
     let folder: String
 
     private static let fixtures = Mutex<[ObjectIdentifier: Fixture]>([:])
@@ -37,8 +36,8 @@ struct Fixture: Sendable {
         current ?? fixtures.withLock { fixtures in fixtures.values.first { $0.radio.loop.isCurrent } }
     }
 
-    /// Runs a story. A wait that would never end fails it, after `stallGrace` of real time: what is read from a disk takes
-    /// no virtual time, and on a busy machine much of the real one.
+    /// Runs a story. A wait that would never end fails it after `stallGrace` of real time: reading from a disk takes no
+    /// virtual time, but on a busy machine much real time.
     static func run(
         _ adapters: [SimulatedController] = [.fresh], stallGrace: Duration = .seconds(2),
         _ story: @escaping @Sendable (Fixture) async throws -> Void
@@ -91,15 +90,15 @@ struct Fixture: Sendable {
         }
     }
 
-    /// What was printed so far.
+    /// The lines printed so far.
     var lines: [String] { output.lines }
 
-    /// Begins a snippet that goes on until something ends it.
+    /// Starts a snippet that runs until it is stopped.
     func begin(_ snippet: @escaping @Sendable () async throws -> Void) -> Task<Void, any Error> {
         Task(executorPreference: radio.loop) { try await snippet() }
     }
 
-    /// Lets time pass, at most a minute, until `condition` holds.
+    /// Advances the time, by a minute at most, until `condition` holds.
     func settle(
         sourceLocation: SourceLocation = #_sourceLocation, _ condition: @Sendable () async -> Bool
     ) async throws {
@@ -107,19 +106,19 @@ struct Fixture: Sendable {
             step: .milliseconds(10), sourceLocation: sourceLocation, comment: "printed: \(lines)", condition)
     }
 
-    /// Lets time pass until so many lines were printed.
+    /// Advances the time until `count` lines are printed.
     func settle(printed count: Int, sourceLocation: SourceLocation = #_sourceLocation) async throws {
         try await settle(sourceLocation: sourceLocation) { lines.count >= count }
     }
 
-    /// How long `body` takes on the radio's clock.
+    /// The duration of `body` on the radio's clock.
     func duration(of body: () async throws -> Void) async rethrows -> Duration {
         try await radio.duration(of: body)
     }
 }
 
 extension Task where Success == Void, Failure == any Error {
-    /// Ends the task by cancelling it; says with which error it ended.
+    /// Cancels the task and returns the code of its error.
     func ended(sourceLocation: SourceLocation = #_sourceLocation) async -> BluetoothError.Code? {
         cancel()
         return await failureCode(sourceLocation: sourceLocation) { try await value }

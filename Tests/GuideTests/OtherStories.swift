@@ -34,11 +34,11 @@ import Testing
         }
     }
 
-    @Test func recordingPackets() async throws {
+    @Test func capturingPackets() async throws {
         try await Fixture.run([SimulatedController()]) { fixture in
             let path = "\(fixture.folder)/session.btsnoop"
             defer { try? SystemFiles.remove(path) }
-            try await CapturePage.recordingPackets()
+            try await CapturePage.capturingPackets()
             let bytes = try #require(try SystemFiles.read(path, limit: 1 << 20))
             var reader = try BTSnoopReader(bytes.span.bytes)
             var kinds: Set<CapturedPacketKind> = []

@@ -1,7 +1,7 @@
 import BluetoothSystem
 import Testing
 
-/// That the compiled snippets are those of the pages, and that each has a story.
+/// The compiled snippets equal those of the pages, and each has a story.
 @Suite struct PageTests {
     private static let file = "Tests/GuideTests/Snippets.swift"
 
@@ -20,7 +20,7 @@ import Testing
         )
     }
 
-    /// The kernel's stories run it without permission.
+    /// Tests/Kernel runs it without permission.
     @Test func theFirstProgramIsTheOneThatIsBuilt() throws {
         let program = try Pages.text(of: "Examples/FirstProgram/FirstProgram.swift")
         #expect(try Pages.text(of: "README.md").contains("```swift\n\(program)```\n"))
@@ -31,7 +31,8 @@ import Testing
             let text = try Pages.text(of: "Docs/Guide/\(front).md")
             let linked = text.matches(of: /\]\(([A-Za-z\/]+\.md)\)/).map { "Docs/Guide/\($0.1)" }
             #expect(linked.count > count)
-            #expect(Set(linked).isSubset(of: Pages.paths))
+            #expect(Set(linked).isSubset(of: Pages.paths + [Pages.glossary]))
+            #expect(linked.contains(Pages.glossary))
         }
     }
 
@@ -45,7 +46,7 @@ import Testing
             #expect(!snippets.isEmpty, "\(path) has no snippets")
             for snippet in snippets {
                 let call = "\(Pages.space(of: path)).\(Pages.name(of: snippet))"
-                // The whole name: what follows is no part of it.
+                // The whole name, not the beginning of a longer one.
                 let isRun = stories.ranges(of: call).contains {
                     stories[$0.upperBound...].first.map { "()".contains($0) } == true
                 }
@@ -54,9 +55,9 @@ import Testing
         }
     }
 
-    // MARK: What is taken for a snippet
+    // MARK: Extracting
 
-    @Test func aSnippetIsNamedAfterItsHeadingAndTakesWhatItDoesNotMake() {
+    @Test func aSnippetIsNamedAfterItsHeadingAndTakesParametersFromItsContext() {
         let page = """
             # A page
             ## To a device's end

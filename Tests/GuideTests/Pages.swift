@@ -1,23 +1,23 @@
 import BluetoothSystem
 
-/// A piece of code on a page of the guide.
+/// A snippet of Swift code on a page of the guide.
 struct Snippet: Hashable, Sendable {
-    /// The page's file, such as `Docs/Guide/Central/Scanning.md`.
+    /// The path of the page, such as `Docs/Guide/Central/Scanning.md`.
     var page: String
-    /// The heading it stands below.
+    /// The heading above it.
     var heading: String
-    /// Its number among those below the same heading, from 1.
+    /// Its number below that heading, from 1.
     var number: Int
-    /// Its lines as they are on the page.
+    /// Its lines.
     var lines: [String]
 }
 
-/// The pages with code, and what the compiler is given of them.
+/// The pages with snippets, and the source file generated from them.
 ///
-/// A snippet is the body of an `async throws` function. What it takes from around it has one of the names that the guide
-/// explains (``contexts``) and becomes a parameter of the function; a name that it declares itself is its own.
+/// A snippet becomes the body of an `async throws` function. The names that the guide explains (``contexts``) become
+/// parameters of the function, unless the snippet declares them itself.
 enum Pages {
-    /// Every page whose snippets are compiled and run.
+    /// The pages whose snippets are compiled and run.
     static let paths = [
         "README.md", "Docs/Guide/Bonds.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
         "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
@@ -27,13 +27,16 @@ enum Pages {
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Security.md",
     ]
 
-    /// The names that a snippet may use without making them, as `Docs/Guide/Central.md` says.
+    /// The page of terms, which has no snippets.
+    static let glossary = "Docs/Guide/Glossary.md"
+
+    /// The names that a snippet may use without declaring them, as `Docs/Guide/Central.md` says.
     static let contexts = [
         (name: "adapter", type: "Adapter"), (name: "address", type: "BluetoothAddress"),
         (name: "connection", type: "Connection"),
     ]
 
-    /// What those who change a page run.
+    /// The command to run after changing a page.
     static let remedy = "GUIDE_WRITE=1 swift test --filter GuideTests"
 
     static let root = String(#filePath.dropLast("/Tests/GuideTests/Pages.swift".count))
@@ -77,7 +80,7 @@ enum Pages {
         return snippets
     }
 
-    /// Somebody's Package.swift, or a line for it, where no test can compile it.
+    /// Whether it is a Package.swift or a line for one, which no test can compile.
     private static func isManifest(_ lines: [String]) -> Bool {
         lines.contains("import PackageDescription") || lines.allSatisfy { $0.hasPrefix(".package(") }
     }
@@ -89,7 +92,7 @@ enum Pages {
         let pages = try paths.map { ($0, snippets(of: $0, text: try text(of: $0))) }
         let modules = Set(pages.flatMap(\.1).flatMap(\.lines).filter { $0.hasPrefix("import ") })
         var source = """
-            // The snippets of the guide, for the compiler. Made from the pages:
+            // The snippets of the guide, for the compiler. Generated from the pages:
             //     \(remedy)
             // swift-format-ignore-file
 
@@ -104,13 +107,13 @@ enum Pages {
         return source
     }
 
-    /// The type that has a page's functions, such as `ScanningPage`.
+    /// The type with a page's functions, such as `ScanningPage`.
     static func space(of page: String) -> String {
         let file = page.split(separator: "/").last ?? ""
         return (file == "README.md" ? "Readme" : String(file.dropLast(".md".count))) + "Page"
     }
 
-    /// The name of a snippet's function: its heading's words, and a number where there are several.
+    /// The name of a snippet's function: the words of its heading, and its number from the second on.
     static func name(of snippet: Snippet) -> String {
         let words = snippet.heading.split { !$0.isLetter && !$0.isNumber }.map(String.init)
         let rest = words.dropFirst().map { $0.prefix(1).uppercased() + $0.dropFirst() }
@@ -118,7 +121,7 @@ enum Pages {
         return snippet.number == 1 ? name : "\(name)\(snippet.number)"
     }
 
-    /// What a snippet takes from around it.
+    /// The parameters of a snippet's function.
     static func parameters(of snippet: Snippet) -> [(name: String, type: String)] {
         contexts.filter { context in
             let makings = [
@@ -131,7 +134,7 @@ enum Pages {
 
     private static func function(_ snippet: Snippet) -> String {
         var body = Array(snippet.lines.filter { !$0.hasPrefix("import ") }.drop(while: \.isEmpty))
-        // A whole program is a type of the function's own, which runs it.
+        // A complete program becomes a local type, which the function runs.
         let start = "@main struct "
         if let line = body.firstIndex(where: { $0.hasPrefix(start) }) {
             body[line].trimPrefix("@main ")
@@ -149,7 +152,7 @@ enum Pages {
             """
     }
 
-    /// Whether a line of code uses a name, other than as a member or a label.
+    /// Whether a line of code uses a name other than as a member or a label.
     private static func mentions(_ name: String, in line: String) -> Bool {
         let code = line.replacing(/"[^"\\]*"/, with: "").replacing(/\/\/.*/, with: "")
         return code.ranges(of: name).contains { range in

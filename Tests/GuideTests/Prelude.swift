@@ -1,9 +1,9 @@
 import BluetoothLE
 import Logging
 
-// What a snippet finds here where a reader's program has a machine and a terminal: the story's kernel and its output.
-// Of a function of the same form as an imported one the compiler takes that of the own module, and otherwise the one that
-// needs fewer parameters; so a kernel that a snippet names is the one it gets.
+// Replacements for the machine and the terminal of a reader's program: the story's kernel and output. The compiler prefers
+// a function of this module to an imported one of the same form, and otherwise the one with fewer parameters, so a snippet
+// that names a kernel gets that one.
 
 /// Prints to the story's output.
 func print(_ items: Any..., separator: String = " ", terminator: String = "\n") {

@@ -12,9 +12,9 @@ import BluetoothLE
         }
     }
 
-    @Test func whatADeviceDemands() async throws {
+    @Test func securityThatADeviceRequires() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            try await SecurityPage.whatADeviceDemands(adapter, fixture.sensor.address)
+            try await SecurityPage.securityThatADeviceRequires(adapter, fixture.sensor.address)
             #expect(fixture.lines == ["low"])
         }
     }

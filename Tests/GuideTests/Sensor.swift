@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// The device that the guide talks about: a heart rate sensor with one of everything, named Pulse-Z1.
+/// The device of the guide: a heart rate sensor with one of everything, named Pulse-Z1.
 ///
 /// ```
 /// 0001 service 1800        0003 device name   0005 appearance
@@ -17,7 +17,7 @@ final class Sensor: Sendable {
     let address = BluetoothAddress(0xC098_E512_3458, kind: .random)
     let server: SimulatedGATTServer
     let peripheral: SimulatedPeripheral
-    /// What was written to dynamic values.
+    /// The writes to dynamic values.
     private let state = Mutex<[AttributeWrite]>([])
 
     var writes: [AttributeWrite] { state.withLock { $0 } }
@@ -32,7 +32,7 @@ final class Sensor: Sendable {
                     scanResponse: [.services(["180D", "180F"])])
             ], signalStrength: -55, gatt: server, channels: { _ in EchoHandler() })
         peripheral.setService(0x0085, receiveMTU: 512)
-        // Enhanced bearers, for whoever pairs first.
+        // Enhanced bearers, which need pairing.
         peripheral.setService(0x0027, receiveMTU: 517, security: .medium)
         peripheral.setSecurity(SimulatedSecurity())
         server.onWrite { [weak self] writes, _ in
@@ -46,7 +46,7 @@ final class Sensor: Sendable {
         server.handle(of: characteristic, in: service) ?? AttributeHandle(0)
     }
 
-    /// Waits for a subscriber by letting time pass, then sends it a value.
+    /// Advances the time until there is a subscriber, then sends it a value.
     func notify(_ value: [UInt8], of characteristic: BluetoothUUID, in service: BluetoothUUID, _ fixture: Fixture)
         async throws
     {

@@ -1,4 +1,4 @@
-// The snippets of the guide, for the compiler. Made from the pages:
+// The snippets of the guide, for the compiler. Generated from the pages:
 //     GUIDE_WRITE=1 swift test --filter GuideTests
 // swift-format-ignore-file
 
@@ -41,7 +41,7 @@ enum ReadmePage {
 
     /// A test without hardware
     static func aTestWithoutHardware() async throws {
-        let radio = SimulatedRadio()                     // virtual time: half an hour passes at once
+        let radio = SimulatedRadio()                     // virtual time: the half hour takes no real time
         let kernel = radio.makeKernel()
         let linble = SimulatedLINBLE(on: radio)
         try await radio.run {
@@ -58,8 +58,8 @@ enum ReadmePage {
 
 /// Docs/Guide/Bonds.md
 enum BondsPage {
-    /// Keeping bonds
-    static func keepingBonds() async throws {
+    /// Storing bonds
+    static func storingBonds() async throws {
         let store = try FileBondStore(directory: "/var/lib/sensors/bonds")
         let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store))
         print(await adapter.bondStanding)
@@ -72,8 +72,8 @@ enum BondsPage {
         try await adapter.setPairingAgent(JustWorksPairingAgent())
     }
 
-    /// Looking and removing
-    static func lookingAndRemoving(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+    /// Listing and removing
+    static func listingAndRemoving(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         for bond in await adapter.bonds() {
             print(bond)
         }
@@ -93,14 +93,14 @@ enum BondsPage {
         }
     }
 
-    /// Devices that hide their address
-    static func devicesThatHideTheirAddress(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+    /// Private addresses of devices
+    static func privateAddressesOfDevices(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let found = try await adapter.firstAdvertisement(timeout: .seconds(10), options: ScanOptions(filter: .address(address)))
         print(found.address == address, found.privateAddress != nil)
     }
 
-    /// Hiding our own address
-    static func hidingOurOwnAddress() async throws {
+    /// A private address for this machine
+    static func aPrivateAddressForThisMachine() async throws {
         let adapter = try await Adapter.open(power: .powerOn, privacy: .on)
         print(adapter.information.usesPrivateAddresses, adapter.information.address)
     }
@@ -108,8 +108,8 @@ enum BondsPage {
 
 /// Docs/Guide/Capture.md
 enum CapturePage {
-    /// Recording packets
-    static func recordingPackets() async throws {
+    /// Capturing packets
+    static func capturingPackets() async throws {
         let trace = try await PacketTrace.open("session.btsnoop")
         let adapter = try await Adapter.open(trace: trace)
         // … scan, connect, read …
@@ -871,8 +871,8 @@ enum SecurityPage {
         try await connection.raiseSecurity(to: .medium)
     }
 
-    /// What a device demands
-    static func whatADeviceDemands(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+    /// Security that a device requires
+    static func securityThatADeviceRequires(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         var options = ConnectionOptions()
         options.securityPolicy = .never
         let connection = try await adapter.connect(to: address, options: options)
