@@ -1,26 +1,26 @@
 import BluetoothPrimitives
 
-/// How the packets of a btsnoop file are laid out.
+/// The datalink type of a btsnoop file, which determines the format of its packets.
 public struct BTSnoopDatalink: RawRepresentable, Hashable, Sendable {
-    /// The number in the file's header.
+    /// The value in the file header.
     public let rawValue: UInt32
 
-    /// A layout of any number; files of those without a name here cannot be read.
+    /// The type with the value `rawValue`; files of unnamed types cannot be read.
     public init(rawValue: UInt32) {
         self.rawValue = rawValue
     }
 
-    /// HCI packets without a packet type, which the record's flags tell instead: commands, events and ACL data of one
-    /// adapter.
+    /// HCI packets of one adapter without a packet indicator: commands, events and ACL data, identified by the record's
+    /// flags.
     public static let hci = BTSnoopDatalink(rawValue: 1001)
-    /// HCI packets with the packet type of a UART (H4) in front, of one adapter.
+    /// HCI packets of one adapter with the packet indicator of a UART (H4).
     public static let h4 = BTSnoopDatalink(rawValue: 1002)
-    /// What Linux' monitor channel tells: all adapters, their coming and going, management packets and notes.
+    /// Packets of Linux's monitor channel: all adapters, their registration and removal, management packets and notes.
     public static let monitor = BTSnoopDatalink(rawValue: 2001)
 }
 
 extension BTSnoopDatalink: CustomStringConvertible {
-    /// The layout in words.
+    /// The name of the type.
     public var description: String {
         switch self {
         case .hci: return "HCI"
@@ -31,18 +31,18 @@ extension BTSnoopDatalink: CustomStringConvertible {
     }
 }
 
-/// Why bytes are not a btsnoop file that can be read.
+/// An error for bytes that are not a readable btsnoop file.
 public enum BTSnoopError: Error, Equatable, Sendable, CustomStringConvertible {
-    /// The file begins with something else.
+    /// The file has another identification.
     case notBTSnoop
-    /// A version other than 1.
+    /// The file has another version than 1.
     case unsupportedVersion(UInt32)
-    /// Packets laid out in a way that is not known here.
+    /// The datalink type is unsupported.
     case unsupportedDatalink(BTSnoopDatalink)
-    /// The file ends within a record, as it does when the program that wrote it was killed.
+    /// The file ends within a record, as after its writer was killed.
     case truncated(TruncatedBytes)
 
-    /// What is wrong.
+    /// The error as text.
     public var description: String {
         switch self {
         case .notBTSnoop: return "not a btsnoop file"
@@ -53,17 +53,17 @@ public enum BTSnoopError: Error, Equatable, Sendable, CustomStringConvertible {
     }
 }
 
-/// The file format of packet captures that Wireshark and btmon read: a header, then records, all big-endian.
+/// The format of packet captures that Wireshark and btmon read: a header, then records, all big-endian.
 public enum BTSnoop {
-    /// The bytes of the file's header: identification, version and datalink.
+    /// The size of the file header in bytes: identification, version and datalink type.
     public static var headerByteCount: Int { 16 }
 
     static let identification: [UInt8] = Array("btsnoop\0".utf8)
     static let version: UInt32 = 1
-    /// Times are microseconds since midnight of 0 AD in the proleptic calendar; this many lie before 1970.
+    /// Timestamps count microseconds from midnight of 0 AD in the proleptic calendar; this is 1970 in that count.
     static let unixEpoch: UInt64 = 0x00DC_DDB3_0F2F_8000
 
-    /// Appends the header with which a file begins.
+    /// Appends the file header.
     public static func encodeHeader(
         _ datalink: BTSnoopDatalink = .monitor, into writer: inout ByteWriter
     ) throws(BufferFull) {
@@ -76,21 +76,21 @@ public enum BTSnoop {
     }
 }
 
-/// One record of a btsnoop file.
+/// A record of a btsnoop file.
 public struct BTSnoopRecord: ~Escapable {
-    /// The packet, as much of it as the file has.
+    /// The packet, as far as the file contains it.
     public var packet: CapturedPacket
-    /// When it was captured, in microseconds since 1970 in UTC.
+    /// The time of capture in microseconds since 1970 in UTC.
     public var time: Int64
-    /// How many packets have been lost since the capture began.
+    /// The number of packets lost since the beginning of the capture.
     public var drops: UInt32
-    /// How many bytes of the packet's end were left out of the file.
+    /// The number of bytes missing at the end of the packet.
     public var cutByteCount: Int
 
-    /// The bytes in front of the packet: two lengths, flags, drops and time.
+    /// The size of the record header in bytes: two lengths, flags, drops and time.
     static var headerByteCount: Int { 24 }
 
-    /// A whole packet.
+    /// A record of a complete packet.
     @_lifetime(copy packet)
     public init(_ packet: consuming CapturedPacket, time: Int64, drops: UInt32 = 0, cutByteCount: Int = 0) {
         self.packet = packet
@@ -99,13 +99,13 @@ public struct BTSnoopRecord: ~Escapable {
         self.cutByteCount = cutByteCount
     }
 
-    /// Appends the record as files with this datalink have it; returns false and appends nothing when they cannot have
-    /// such a packet.
+    /// Appends the record in the format of `datalink`; returns false and appends nothing when the format has no such
+    /// packets.
     ///
     /// - Parameters:
-    ///   - datalink: how the file's packets are laid out.
-    ///   - visibleByteCount: from here on zeros are written in place of the packet's bytes; nil for none.
-    /// - Throws: ``BufferFull`` when the record does not fit; the writer is then as it was.
+    ///   - datalink: The datalink type of the file.
+    ///   - visibleByteCount: The number of packet bytes before the ones that are replaced by zeros; nil for all.
+    /// - Throws: ``BufferFull`` when the record does not fit; the writer is then unchanged.
     @discardableResult
     public func encode(
         as datalink: BTSnoopDatalink = .monitor, visibleByteCount: Int? = nil, into writer: inout ByteWriter
@@ -127,8 +127,8 @@ public struct BTSnoopRecord: ~Escapable {
         return true
     }
 
-    /// The record's flags, and the byte in front of the packet where the datalink has one; nil when it cannot have such
-    /// a packet.
+    /// The record's flags, and the packet indicator if the datalink type has one; nil when the type has no such
+    /// packets.
     private func head(as datalink: BTSnoopDatalink) -> (flags: UInt32, packetType: UInt8?)? {
         switch datalink {
         case .monitor: return (UInt32(packet.adapter) << 16 | UInt32(packet.kind.rawValue), nil)
@@ -144,8 +144,8 @@ public struct BTSnoopRecord: ~Escapable {
 }
 
 extension CapturedPacketKind {
-    /// How an HCI packet of this kind stands in a file of one adapter: bit 0 of the flags is set from controller to
-    /// host, bit 1 for commands and events.
+    /// The flags and the packet indicator of an HCI packet of this kind in a file of one adapter: bit 0 is set from
+    /// controller to host, bit 1 for commands and events.
     fileprivate var transport: (flags: UInt32, packetType: UInt8)? {
         switch self {
         case .command: return (2, 1)
@@ -160,7 +160,7 @@ extension CapturedPacketKind {
         }
     }
 
-    /// The kind of a packet with this type of a UART; nil for a type that does not exist.
+    /// The kind of a packet with this packet indicator; nil for an unassigned one.
     init?(packetType: UInt8, isReceived: Bool) {
         switch packetType {
         case 1: self = .command
@@ -174,12 +174,12 @@ extension CapturedPacketKind {
 }
 
 extension ByteWriter {
-    /// Writes a number with its most significant byte first.
+    /// Writes a big-endian number.
     mutating func write(bigEndian value: UInt32) throws(BufferFull) {
         try write(value.byteSwapped)
     }
 
-    /// Writes a number with its most significant byte first.
+    /// Writes a big-endian number.
     mutating func write(bigEndian value: UInt64) throws(BufferFull) {
         try write(value.byteSwapped)
     }

@@ -1,22 +1,22 @@
 import BluetoothPrimitives
 
-/// Walks through the records of a btsnoop file, whose bytes it borrows.
+/// A reader of the records of a btsnoop file, whose bytes it borrows.
 ///
 /// ```swift
 /// var reader = try BTSnoopReader(file)
 /// while let record = try reader.next() { … }
 /// ```
 ///
-/// The records before a truncated one come out; there the walk throws, and after that it is at its end.
+/// Iteration returns the records before a truncated one, throws there, and then ends.
 public struct BTSnoopReader: ~Escapable {
-    /// How the file's packets are laid out.
+    /// The datalink type of the file.
     public let datalink: BTSnoopDatalink
     private var reader: ByteReader
     private var hasFailed = false
 
-    /// Begins at the file's first byte.
+    /// A reader at the beginning of `file`.
     ///
-    /// - Throws: ``BTSnoopError`` when it is no btsnoop file or one of a kind that is not known.
+    /// - Throws: ``BTSnoopError`` when it is not a btsnoop file or has an unsupported format.
     @_lifetime(copy file)
     public init(_ file: RawSpan) throws(BTSnoopError) {
         var reader = ByteReader(file)
@@ -35,7 +35,7 @@ public struct BTSnoopReader: ~Escapable {
         self.reader = reader
     }
 
-    /// The next record, or nil after the last. Records whose packet has a type that does not exist are passed over.
+    /// The next record, or nil after the last; skips packets with an unassigned packet indicator.
     @_lifetime(copy self)
     @_lifetime(self: copy self)
     public mutating func next() throws(BTSnoopError) -> BTSnoopRecord? {
@@ -78,13 +78,13 @@ public struct BTSnoopReader: ~Escapable {
 }
 
 extension ByteReader {
-    /// Reads four bytes, most significant first.
+    /// Reads a big-endian number of four bytes.
     @_lifetime(self: copy self)
     fileprivate mutating func readBigEndianUInt32() throws(TruncatedBytes) -> UInt32 {
         try readUInt32().byteSwapped
     }
 
-    /// Reads eight bytes, most significant first.
+    /// Reads a big-endian number of eight bytes.
     @_lifetime(self: copy self)
     fileprivate mutating func readBigEndianUInt64() throws(TruncatedBytes) -> UInt64 {
         try readUInt64().byteSwapped

@@ -1,24 +1,24 @@
 import BluetoothPrimitives
 
-/// What a packet of a capture is: the numbers of the kernel's monitor channel (`HCI_CHANNEL_MONITOR`).
+/// The kind of a captured packet, with the values of the kernel's monitor channel (`HCI_CHANNEL_MONITOR`).
 ///
-/// The set is open: kernels add kinds, and one without a name keeps its number.
+/// An open set: kernels add kinds, and an unnamed one keeps its value.
 public struct CapturedPacketKind: RawRepresentable, Hashable, Sendable {
-    /// The number in the packet.
+    /// The value in the packet.
     public let rawValue: UInt16
 
-    /// A kind of any number.
+    /// The kind with the value `rawValue`.
     public init(rawValue: UInt16) {
         self.rawValue = rawValue
     }
 
-    /// An adapter is there: type, bus, address and name.
+    /// A new adapter: type, bus, address and name.
     public static let newIndex = CapturedPacketKind(rawValue: 0)
-    /// An adapter is gone.
+    /// A removed adapter.
     public static let deletedIndex = CapturedPacketKind(rawValue: 1)
-    /// An HCI command, without its packet type.
+    /// An HCI command, without its packet indicator.
     public static let command = CapturedPacketKind(rawValue: 2)
-    /// An HCI event, without its packet type.
+    /// An HCI event, without its packet indicator.
     public static let event = CapturedPacketKind(rawValue: 3)
     /// ACL data to the controller.
     public static let aclSent = CapturedPacketKind(rawValue: 4)
@@ -28,21 +28,21 @@ public struct CapturedPacketKind: RawRepresentable, Hashable, Sendable {
     public static let synchronousSent = CapturedPacketKind(rawValue: 6)
     /// Synchronous data from the controller.
     public static let synchronousReceived = CapturedPacketKind(rawValue: 7)
-    /// An adapter's transport was opened.
+    /// An opened transport of an adapter.
     public static let openedIndex = CapturedPacketKind(rawValue: 8)
-    /// An adapter's transport was closed.
+    /// A closed transport of an adapter.
     public static let closedIndex = CapturedPacketKind(rawValue: 9)
-    /// An adapter's address and manufacturer, once they are known.
+    /// The address and manufacturer of an adapter, once known.
     public static let indexInformation = CapturedPacketKind(rawValue: 10)
-    /// Something a controller tells in its maker's own way.
+    /// A vendor-specific diagnostic packet of a controller.
     public static let vendorDiagnostics = CapturedPacketKind(rawValue: 11)
-    /// A line of text about the system.
+    /// A note about the system, as text.
     public static let systemNote = CapturedPacketKind(rawValue: 12)
-    /// A line of a program's log.
+    /// A log message of a program, as text.
     public static let userLogging = CapturedPacketKind(rawValue: 13)
-    /// A program opened a management or raw socket.
+    /// A management or raw socket opened by a program.
     public static let controlOpened = CapturedPacketKind(rawValue: 14)
-    /// A program closed a management or raw socket.
+    /// A management or raw socket closed by a program.
     public static let controlClosed = CapturedPacketKind(rawValue: 15)
     /// A management command.
     public static let controlCommand = CapturedPacketKind(rawValue: 16)
@@ -62,22 +62,22 @@ public struct CapturedPacketKind: RawRepresentable, Hashable, Sendable {
 }
 
 extension CapturedPacketKind: CustomStringConvertible {
-    /// The kind in words.
+    /// The name of the kind.
     public var description: String {
         Self.names.indices.contains(Int(rawValue)) ? Self.names[Int(rawValue)] : "kind \(rawValue)"
     }
 }
 
-/// One packet as it is captured: of which adapter, of what kind, and its bytes, which are borrowed.
+/// A captured packet: the adapter, the kind, and borrowed bytes.
 public struct CapturedPacket: ~Escapable {
-    /// Stands for "no adapter".
+    /// The index of no adapter.
     public static var noAdapter: UInt16 { 0xFFFF }
 
-    /// Which adapter: 0 is hci0; ``noAdapter`` is none.
+    /// The index of the adapter: 0 is hci0; ``noAdapter`` is none.
     public var adapter: UInt16
-    /// What the bytes are.
+    /// The kind of the packet.
     public var kind: CapturedPacketKind
-    /// The packet, as its kind says; HCI packets without their leading packet type.
+    /// The packet in the format of its kind; HCI packets without their packet indicator.
     public var payload: RawSpan
 
     /// A packet of an adapter.
@@ -90,8 +90,8 @@ public struct CapturedPacket: ~Escapable {
 }
 
 extension CapturedPacket {
-    /// Takes apart what was received from the monitor channel: kind, adapter and length in two bytes each, then the
-    /// packet. Bytes after the length it gives are ignored.
+    /// Decodes a packet of the monitor channel: kind, adapter and length in two bytes each, then the payload. Bytes
+    /// after its length are ignored.
     @_lifetime(copy bytes)
     public init(monitorPacket bytes: RawSpan) throws(TruncatedBytes) {
         var reader = ByteReader(bytes)
@@ -101,10 +101,10 @@ extension CapturedPacket {
         payload = try reader.read(count)
     }
 
-    /// Appends the packet as the monitor channel hands it out.
+    /// Appends the packet in the format of the monitor channel.
     ///
-    /// - Throws: ``BufferFull`` when `writer` has no room for it or the payload has more than 65535 bytes; the writer
-    ///   is then as it was.
+    /// - Throws: ``BufferFull`` when `writer` has no room for it or the payload exceeds 65535 bytes; the writer is then
+    ///   unchanged.
     public func encodeMonitorPacket(into writer: inout ByteWriter) throws(BufferFull) {
         guard let count = UInt16(exactly: payload.byteCount) else {
             throw BufferFull(needed: payload.byteCount, available: Int(UInt16.max))

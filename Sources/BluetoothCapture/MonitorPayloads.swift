@@ -1,13 +1,13 @@
 import BluetoothPrimitives
 
-/// The payloads of what the monitor channel tells about adapters and programs, for those who make a capture themselves.
+/// The payloads of the monitor channel's packets about adapters and programs, for writers of captures.
 public enum MonitorPayload {
-    /// An adapter is there: LE controllers count as primary; `name` is cut to seven bytes.
+    /// A new adapter; LE controllers count as primary, and `name` is truncated to seven bytes.
     public static func newIndex(address: BluetoothAddress, name: String) -> [UInt8] {
         var writer = ByteWriter(capacity: 16)
         let primary: UInt8 = 0
         let usb: UInt8 = 1
-        // All of it fits.
+        // The capacity suffices for all fields.
         try? writer.write([primary, usb])
         try? writer.write(address)
         try? writer.write(Array(name.utf8.prefix(7)))
@@ -15,7 +15,7 @@ public enum MonitorPayload {
         return writer.bytes
     }
 
-    /// An adapter's address and manufacturer.
+    /// The address and manufacturer of an adapter.
     public static func indexInformation(address: BluetoothAddress, manufacturer: CompanyIdentifier) -> [UInt8] {
         var writer = ByteWriter(capacity: 8)
         try? writer.write(address)
@@ -23,12 +23,12 @@ public enum MonitorPayload {
         return writer.bytes
     }
 
-    /// A line of text about the system, which ends with a zero.
+    /// A note about the system, zero-terminated text.
     public static func systemNote(_ text: String) -> [UInt8] {
         Array(text.utf8.filter { $0 != 0 }.prefix(1000)) + [0]
     }
 
-    /// A program opened a management socket; `cookie` is what its later packets begin with.
+    /// A management socket opened by a program; its later packets begin with `cookie`.
     public static func controlOpened(
         cookie: UInt32, version: UInt8, revision: UInt16, isTrusted: Bool, program: String
     ) -> [UInt8] {
@@ -45,14 +45,14 @@ public enum MonitorPayload {
         return writer.bytes
     }
 
-    /// A program closed its socket.
+    /// A management socket closed by a program.
     public static func controlClosed(cookie: UInt32) -> [UInt8] {
         var writer = ByteWriter(capacity: 4)
         try? writer.write(cookie)
         return writer.bytes
     }
 
-    /// A management command or event as captures have it: the socket's cookie, its code and its parameters.
+    /// A management command or event in a capture: the socket's cookie, the code and the parameters.
     public static func control(cookie: UInt32, code: UInt16, parameters: RawSpan) -> [UInt8] {
         var writer = ByteWriter(capacity: 6 + parameters.byteCount)
         try? writer.write(cookie)

@@ -2,29 +2,30 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// Finds keys, passkeys and out-of-band data in packets, so that a capture that is handed on gives nobody a key.
+/// A filter for keys, passkeys and out-of-band data, so that a shared capture contains no secrets.
 ///
-/// What stands behind the head of such a packet is left out of the file; its length stays. Keys that a peer distributes
-/// (Core Vol 3 Part H §3.6) may be cut into several ACL packets, so a fragment is shown only where the filter has seen the
-/// beginning of its PDU, and that this is no key.
+/// The file omits the bytes after the header of such a packet and keeps its length. A key distribution PDU
+/// (Core Vol 3 Part H §3.6) may be fragmented into several ACL packets, so a fragment is shown only if the filter has
+/// seen the beginning of its PDU and that is not a key.
 public struct SecretFilter: Sendable {
-    /// Where the fragments of one PDU follow each other, whatever comes in between.
+    /// The adapter, link and direction in which the fragments of one PDU follow each other, possibly interleaved with
+    /// others.
     private struct Path: Hashable {
         var adapter: UInt16
         var handle: UInt16
         var isSent: Bool
     }
 
-    /// How many bytes are still to come of PDUs that are no keys.
+    /// The number of remaining bytes of PDUs without keys.
     private var unfinished: [Path: Int] = [:]
 
-    /// The most PDUs that are remembered. The rest of one that was forgotten is left out.
+    /// The maximum number of stored PDUs. The rest of a dropped one is omitted.
     static let capacity = 256
 
-    /// A filter that has seen nothing.
+    /// A filter without stored PDUs.
     public init() {}
 
-    /// How many PDUs are remembered.
+    /// The number of stored PDUs.
     var unfinishedCount: Int { unfinished.count }
 
     private static let commandHeader = 3
@@ -33,7 +34,7 @@ public struct SecretFilter: Sendable {
     private static let aclHeader = 4
     private static let l2capHeader = 4
 
-    /// How many bytes from the front of the packet may be shown; nil when all may.
+    /// The number of leading bytes that may be shown; nil for all.
     public mutating func visibleByteCount(of packet: borrowing CapturedPacket) -> Int? {
         var reader = ByteReader(packet.payload)
         switch packet.kind {
@@ -42,7 +43,7 @@ public struct SecretFilter: Sendable {
             return HCIOpcode(rawValue: opcode).carriesSecret ? Self.commandHeader : nil
         case .event:
             if let handle = Self.disconnectedHandle(in: packet.payload) {
-                // The next link with this handle has nothing to do with what this one left unfinished.
+                // The next link with this handle is independent of the incomplete PDUs of this one.
                 for isSent in [true, false] {
                     unfinished[Path(adapter: packet.adapter, handle: handle, isSent: isSent)] = nil
                 }
@@ -59,7 +60,7 @@ public struct SecretFilter: Sendable {
         case .controlEvent:
             guard (try? reader.skip(4)) != nil, let code = try? reader.readUInt16() else { return nil }
             if code == ManagementEventCode.commandComplete.rawValue, let opcode = try? reader.readUInt16() {
-                // Behind the head come the command and its status.
+                // The header is followed by the command and its status.
                 return ManagementOpcode(rawValue: opcode).answersWithSecret ? Self.controlHeader + 3 : nil
             }
             return ManagementEventCode(rawValue: code).carriesSecret ? Self.controlHeader : nil
@@ -100,11 +101,11 @@ public struct SecretFilter: Sendable {
             return nil
         }
         unfinished[path] = nil
-        // With a head that is cut, nobody knows whose channel it is: what follows is hidden.
+        // Without a complete header the channel is unknown, and the rest is hidden.
         guard let length = try? reader.readUInt16(), let channel = try? reader.readUInt16() else { return nil }
         let rest = Int(length) - reader.remaining
         if channel == 0x0006 || channel == 0x0007 {
-            // A code that comes in the next packet is hidden with what follows it.
+            // A code in the next packet is hidden together with the bytes after it.
             guard let code = try? reader.readUInt8() else { return nil }
             if Self.isKeyDistribution(code) { return Self.aclHeader + Self.l2capHeader + 1 }
         }

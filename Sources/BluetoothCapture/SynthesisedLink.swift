@@ -1,16 +1,16 @@
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// Makes the HCI packets that a link's PDUs would travel in, for those who have only the PDUs.
+/// A link in a capture, with HCI packets synthesised from PDUs.
 ///
-/// A program on L2CAP sockets never sees HCI. Wrapped like this its PDUs are what Wireshark and btmon understand: first
-/// the event of the connection, which tells the peer's address, then ACL packets, last the event of its end.
+/// A program on L2CAP sockets never receives HCI packets. Wireshark and btmon understand its PDUs in this form: first
+/// the connection event with the peer's address, then ACL packets, then the disconnection event.
 public struct SynthesisedLink: Hashable, Sendable {
-    /// The connection's number.
+    /// The connection handle.
     public let handle: ConnectionHandle
-    /// The other side.
+    /// The peer's address.
     public let peer: BluetoothAddress
-    /// Which side this device is.
+    /// The role of this device.
     public let role: LERole
 
     /// A link with a peer.
@@ -20,8 +20,9 @@ public struct SynthesisedLink: Hashable, Sendable {
         self.role = role
     }
 
-    /// The payload of the LE Enhanced Connection Complete with which the link begins; an interval of 30 ms, no latency
-    /// and a supervision time-out of 420 ms stand in where the true ones are not known (Core Vol 4 Part E §7.7.65.10).
+    /// The payload of the LE Enhanced Connection Complete event at the beginning of the link
+    /// (Core Vol 4 Part E §7.7.65.10). The default parameters are placeholders for unknown ones: an interval of 30 ms,
+    /// no latency and a supervision timeout of 420 ms.
     public func connectionComplete(
         _ parameters: LEActiveConnectionParameters = LEActiveConnectionParameters(
             interval: 24, latency: 0, supervisionTimeout: 42)
@@ -33,25 +34,25 @@ public struct SynthesisedLink: Hashable, Sendable {
                         handle: handle, role: role, peer: LEPeerAddress(peer), parameters: parameters))))
     }
 
-    /// The payload of the Disconnection Complete with which it ends (Core Vol 4 Part E §7.7.5).
+    /// The payload of the Disconnection Complete event at the end of the link (Core Vol 4 Part E §7.7.5).
     public func disconnectionComplete(_ reason: HCIStatus) -> [UInt8] {
         Self.payload(.disconnectionComplete(HCIDisconnectionComplete(handle: handle, reason: reason)))
     }
 
-    /// An event without its packet type, as captures have it.
+    /// An event without its packet indicator, as in captures.
     private static func payload(_ event: borrowing HCIEvent) -> [UInt8] {
-        // Both events fit.
+        // Both events always fit.
         Array((try? event.packet())?.dropFirst() ?? [])
     }
 
-    /// How many bytes come in front of a PDU: the heads of ACL and L2CAP.
+    /// The size of the ACL and L2CAP headers before a PDU in bytes.
     static var headerByteCount: Int { 8 }
 
-    /// Appends the payload of an ACL packet with one PDU of an L2CAP channel, unfragmented as if the controller's
-    /// buffers were large enough (Core Vol 4 Part E §5.4.2, Vol 3 Part A §3.1).
+    /// Appends the payload of an ACL packet with one PDU of an L2CAP channel, unfragmented as with sufficiently large
+    /// controller buffers (Core Vol 4 Part E §5.4.2, Vol 3 Part A §3.1).
     ///
-    /// - Throws: ``BufferFull`` when `writer` has no room for it or the PDU has more than 65531 bytes; the writer is
-    ///   then as it was.
+    /// - Throws: ``BufferFull`` when `writer` has no room for it or the PDU exceeds 65531 bytes; the writer is then
+    ///   unchanged.
     public func encode(
         _ pdu: RawSpan, channel: UInt16, isSent: Bool, into writer: inout ByteWriter
     ) throws(BufferFull) {
@@ -61,7 +62,7 @@ public struct SynthesisedLink: Hashable, Sendable {
         guard writer.remaining >= Self.headerByteCount + pdu.byteCount else {
             throw BufferFull(needed: Self.headerByteCount + pdu.byteCount, available: writer.remaining)
         }
-        // The packet boundary flag: the first of a PDU, not flushable from the host, flushable from the controller.
+        // The packet boundary flag of a first fragment: non-flushable from the host, flushable from the controller.
         try writer.write(handle.rawValue | (isSent ? 0 : 0x2000))
         try writer.write(length)
         try writer.write(length - 4)
@@ -71,13 +72,13 @@ public struct SynthesisedLink: Hashable, Sendable {
 }
 
 extension SynthesisedLink {
-    /// The channel of LE signalling packets (Core Vol 3 Part A §2.1).
+    /// The LE signaling channel (Core Vol 3 Part A §2.1).
     static var signallingChannel: UInt16 { 0x0005 }
-    /// The largest payload of a frame that one ACL packet holds.
+    /// The maximum payload of a frame in one ACL packet, in bytes.
     private static var maximumFramePayload: Int { 65000 }
 
     /// Appends the payload of an ACL packet with the LE Credit Based Connection Request that opens a channel
-    /// (Core Vol 3 Part A §4.22); the readers of captures take the channel's identifiers and its service from it.
+    /// (Core Vol 3 Part A §4.22); readers of captures need it to know the channel's identifiers and its PSM.
     public func encodeChannelRequest(
         psm: UInt16, source: UInt16, maximumTransmissionUnit: UInt16, isSent: Bool, into writer: inout ByteWriter
     ) throws(BufferFull) {
@@ -106,8 +107,8 @@ extension SynthesisedLink {
         try encode(response.bytes.span.bytes, channel: Self.signallingChannel, isSent: isSent, into: &writer)
     }
 
-    /// Hands the payloads of the ACL packets with an SDU of a connection-oriented channel to `body`: one, or for the
-    /// longest SDUs two, the first of which begins with the SDU's length (Core Vol 3 Part A §3.4.3).
+    /// Calls `body` with the payloads of the ACL packets of an SDU on a connection-oriented channel: one, or two for
+    /// the longest SDUs. The first frame begins with the SDU's length (Core Vol 3 Part A §3.4.3).
     public func encodeFrames(
         of sdu: RawSpan, channel: UInt16, isSent: Bool, _ body: (RawSpan) -> Void
     ) throws(BufferFull) {

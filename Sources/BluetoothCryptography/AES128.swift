@@ -1,21 +1,21 @@
-/// The AES-128 block cipher, encrypting only (FIPS 197), in constant time.
+/// The AES-128 block cipher in constant time, encryption only (FIPS 197).
 ///
-/// No branch and no address depends on the key or on what is encrypted; `Tests/ConstantTime/run` shows it.
+/// No branch and no memory address depends on the key or the plaintext; `Tests/ConstantTime/run` verifies this.
 package struct AES128: Sendable {
     private let four: FourAES128
 
-    /// The cipher under `key`, its first byte the most significant.
+    /// The cipher with `key`, whose first byte is the most significant.
     package init(key: UInt128) {
         four = FourAES128(keys: FourBlocks(first: key))
     }
 
-    /// Encrypts one block, its first byte the most significant.
+    /// Encrypts one block, whose first byte is the most significant.
     package func encrypt(_ block: UInt128) -> UInt128 {
         four.encrypt(FourBlocks(first: block)).first
     }
 }
 
-/// Four blocks of sixteen bytes, or four keys, the first byte of each the most significant.
+/// Four blocks of sixteen bytes, or four keys; the first byte of each is the most significant.
 package struct FourBlocks: Sendable {
     package var first: UInt128
     package var second: UInt128
@@ -32,11 +32,11 @@ package struct FourBlocks: Sendable {
     }
 }
 
-/// Four AES-128 ciphers at once, each with a key of its own, in the time of one.
+/// Four AES-128 ciphers with a key each, computed together in the time of one.
 package struct FourAES128: Sendable {
     private let roundKeys: [BitPlanes]
 
-    /// The ciphers under four keys; making them takes about as long as encrypting four blocks.
+    /// The ciphers with four keys; key expansion takes about as long as encrypting four blocks.
     package init(keys: FourBlocks) {
         var key = BitPlanes(keys)
         var constant: UInt8 = 1
@@ -51,7 +51,7 @@ package struct FourAES128: Sendable {
         }
     }
 
-    /// Encrypts four blocks, each under its own key.
+    /// Encrypts four blocks, each with its own key.
     package func encrypt(_ blocks: FourBlocks) -> FourBlocks {
         var state = BitPlanes(blocks)
         state ^= roundKeys[0]

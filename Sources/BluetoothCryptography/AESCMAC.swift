@@ -1,19 +1,19 @@
-/// The message authentication code AES-CMAC (RFC 4493), taken in byte by byte.
+/// The message authentication code AES-CMAC (RFC 4493), computed incrementally.
 ///
-/// Its time depends on the length of the message alone.
+/// Its time depends only on the length of the message.
 package struct AESCMAC: Sendable {
     private let cipher: AES128
     private var state: UInt128 = 0
-    /// What has not been taken in yet, the last byte the least significant; the last block waits until the end.
+    /// The bytes not processed yet, the last byte the least significant; the last block remains until the end.
     private var pending: UInt128 = 0
     private var pendingCount = 0
 
-    /// A code under `key`, its first byte the most significant. The key of nobody is zero.
+    /// A code with `key`, whose first byte is the most significant. A checksum without a key uses zero.
     package init(key: UInt128 = 0) {
         cipher = AES128(key: key)
     }
 
-    /// Takes in one byte.
+    /// Adds one byte to the message.
     package mutating func update(_ byte: UInt8) {
         if pendingCount == 16 {
             state = cipher.encrypt(state ^ pending)
@@ -24,12 +24,12 @@ package struct AESCMAC: Sendable {
         pendingCount += 1
     }
 
-    /// Takes in bytes.
+    /// Adds bytes to the message.
     package mutating func update(_ bytes: some Sequence<UInt8>) {
         for byte in bytes { update(byte) }
     }
 
-    /// The code of all that was taken in, its first byte the most significant.
+    /// The code of the message, whose first byte is the most significant.
     package func finish() -> UInt128 {
         let whole = Self.double(cipher.encrypt(0))
         if pendingCount == 16 { return cipher.encrypt(state ^ pending ^ whole) }
@@ -37,7 +37,7 @@ package struct AESCMAC: Sendable {
         return cipher.encrypt(state ^ padded ^ Self.double(whole))
     }
 
-    /// Doubles in the field of CMAC: what leaves at the top comes back as 0x87.
+    /// Doubles in the field of CMAC: the carry is reduced to 0x87.
     private static func double(_ value: UInt128) -> UInt128 {
         value << 1 ^ (0 &- value >> 127) & 0x87
     }

@@ -1,8 +1,8 @@
-/// The bytes of four blocks of AES, one plane for each bit of a byte: plane n has bit n of all 64 bytes.
+/// The bytes of four AES blocks as bit planes: plane n has bit n of all 64 bytes.
 ///
-/// Whatever is done to a byte is done to all of them by the same operations on the planes, so that neither the time nor
-/// the addresses that are touched depend on what the bytes are. Byte 16 × row + 4 × column + block of a plane is that of
-/// the state's row and column (FIPS 197 §3.4) in that block.
+/// Operations on the planes transform all bytes alike, so that neither the time nor the memory addresses depend on
+/// their values. Byte 16 × row + 4 × column + block of a plane is that of the state's row and column (FIPS 197 §3.4) in
+/// that block.
 struct BitPlanes: Sendable {
     private var b0, b1, b2, b3, b4, b5, b6, b7: UInt64
 
@@ -13,9 +13,9 @@ struct BitPlanes: Sendable {
         (self.b4, self.b5, self.b6, self.b7) = (b4, b5, b6, b7)
     }
 
-    /// The planes of four blocks, the first byte of each the most significant.
+    /// The planes of four blocks; the first byte of each block is the most significant.
     init(_ blocks: FourBlocks) {
-        // Byte k of word j is what will be bit 8 × k + j of the planes.
+        // Byte k of word j becomes bit 8 × k + j of the planes.
         let first = Self.spread(blocks.first)
         let second = Self.spread(blocks.second)
         let third = Self.spread(blocks.third)
@@ -24,7 +24,7 @@ struct BitPlanes: Sendable {
         transpose()
     }
 
-    /// The four blocks, the first byte of each the most significant.
+    /// The four blocks; the first byte of each is the most significant.
     var blocks: FourBlocks {
         var words = self
         words.transpose()
@@ -33,8 +33,7 @@ struct BitPlanes: Sendable {
             third: Self.gathered(even: words.b2, odd: words.b6), fourth: Self.gathered(even: words.b3, odd: words.b7))
     }
 
-    /// The columns of a block, the even and the odd ones: byte 2 × row + h of a word is that of the column 2 × h, or the
-    /// one after it.
+    /// The even and the odd columns of a block: byte 2 × row + h of a word is that of the column 2 × h, or of the next.
     @inline(__always)
     private static func spread(_ block: UInt128) -> (even: UInt64, odd: UInt64) {
         func column(_ shift: UInt128) -> UInt64 {
@@ -88,7 +87,7 @@ struct BitPlanes: Sendable {
         (b4, b5, b6, b7) = (change(b4), change(b5), change(b6), change(b7))
     }
 
-    /// Adds bit by bit.
+    /// Adds two sets of planes bitwise.
     @inline(__always)
     static func ^= (planes: inout BitPlanes, other: BitPlanes) {
         planes.b0 ^= other.b0
@@ -103,7 +102,7 @@ struct BitPlanes: Sendable {
 
     // MARK: The steps of a round (FIPS 197 §5.1)
 
-    /// ShiftRows: each row moves left by as many columns as its number says.
+    /// ShiftRows: rotates each row to the left by its index.
     @inline(__always)
     mutating func shiftRows() {
         updateEach { plane in
@@ -117,7 +116,7 @@ struct BitPlanes: Sendable {
     /// MixColumns: row r becomes 2 × row r + 3 × row r+1 + row r+2 + row r+3.
     @inline(__always)
     mutating func mixColumns() {
-        // A row and the next, and what is not doubled: the sum of the three others.
+        // A row plus the next, and the sum of the three others, which is not doubled.
         @inline(__always)
         func parts(_ plane: UInt64) -> (sum: UInt64, others: UInt64) {
             let next = plane &>> 16 | plane &<< 48
@@ -126,7 +125,7 @@ struct BitPlanes: Sendable {
         }
         let (s0, s1, s2, s3) = (parts(b0), parts(b1), parts(b2), parts(b3))
         let (s4, s5, s6, s7) = (parts(b4), parts(b5), parts(b6), parts(b7))
-        // Doubling moves each bit up; the highest comes back as 0x1B.
+        // Doubling shifts each bit up; the carry is reduced to 0x1B.
         b0 = s0.others ^ s7.sum
         b1 = s1.others ^ s0.sum ^ s7.sum
         b2 = s2.others ^ s1.sum
@@ -139,20 +138,20 @@ struct BitPlanes: Sendable {
 
     // MARK: The key schedule (FIPS 197 §5.2)
 
-    /// Makes the next round key of this one, for all four keys at once.
+    /// Expands this round key to the next one, for all four keys together.
     ///
-    /// - Parameter constant: what is added to the first byte, Rcon.
+    /// - Parameter constant: Rcon, which is added to the first byte.
     @inline(__always)
     mutating func expandKey(_ constant: UInt8) {
         var word = self
         word.substitute()
-        // The last column, its rows turned by one, comes to the first.
+        // Rotates the rows of the last column by one and moves it to the first column.
         word.updateEach { ($0 &>> 16 | $0 &<< 48) &>> 12 & 0x000F_000F_000F_000F }
         @inline(__always)
         func bit(_ number: UInt8) -> UInt64 { UInt64(constant &>> number & 1) &* 0xF }
         word ^= BitPlanes(bit(0), bit(1), bit(2), bit(3), bit(4), bit(5), bit(6), bit(7))
         self ^= word
-        // Each column is added to all that follow it.
+        // Adds each column to all later ones.
         updateEach { plane in
             let sum = plane ^ plane &<< 4 & 0xFFF0_FFF0_FFF0_FFF0
             return sum ^ sum &<< 8 & 0xFF00_FF00_FF00_FF00
@@ -161,15 +160,15 @@ struct BitPlanes: Sendable {
 
     // MARK: The substitution (FIPS 197 §5.1.1)
 
-    /// SubBytes: the inverse of each byte in the field of AES, turned by an affine map.
+    /// SubBytes: the inverse of each byte in the field of AES, followed by an affine transformation.
     ///
-    /// As a circuit of 115 gates: J. Boyar, R. Peralta, "A new combinational logic minimization technique with
+    /// A circuit of 115 gates: J. Boyar, R. Peralta, "A new combinational logic minimization technique with
     /// applications to cryptology", 2010. The names are theirs; their bit 0 is the most significant.
     mutating func substitute() {
         let (x0, x1, x2, x3) = (b7, b6, b5, b4)
         let (x4, x5, x6, x7) = (b3, b2, b1, b0)
 
-        // Linear, into a field in which inverting is cheap.
+        // The linear map into a field with cheap inversion.
         let y14 = x3 ^ x5
         let y13 = x0 ^ x6
         let y9 = x0 ^ x3
@@ -194,7 +193,7 @@ struct BitPlanes: Sendable {
         let y21 = y13 ^ y16
         let y18 = x0 ^ y16
 
-        // The inverse.
+        // The inversion.
         let t2 = y12 & y15
         let t3 = y3 & y6
         let t4 = t3 ^ t2
@@ -258,7 +257,7 @@ struct BitPlanes: Sendable {
         let z16 = t45 & y14
         let z17 = t41 & y8
 
-        // Linear, back and through the affine map.
+        // The linear map back, combined with the affine transformation.
         let t46 = z15 ^ z16
         let t47 = z10 ^ z11
         let t48 = z5 ^ z13

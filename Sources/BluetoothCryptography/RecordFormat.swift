@@ -1,27 +1,27 @@
-/// The frame of the records that this library keeps in files: a magic of eight bytes that names the format, a version (two
-/// bytes), the body, and a checksum over all of it (16 bytes).
+/// The format of the records in this library's files: a magic of eight bytes that names the kind of record, a version
+/// (two bytes), the body, and a checksum of everything before it (16 bytes).
 ///
-/// The checksum finds damage and nothing else: its key is zero. A body's fields of unknown kinds are passed over by whoever
-/// reads it, so that more can be told without a new version.
+/// The checksum detects damage only: its key is zero. Readers skip fields of unknown kinds in a body, so that fields
+/// can be added without a new version.
 package struct RecordFormat: Sendable {
-    /// Why bytes are not a record.
+    /// The reason for which bytes are not a record.
     package enum Failure: Error, Hashable {
-        /// They are damaged, or never were one.
+        /// The bytes are damaged or of another kind.
         case damaged
-        /// They are of this version, which is not ours.
+        /// The record has this version, which is not supported.
         case unknownVersion(UInt16)
-        /// They are another's: another device's, another adapter's.
+        /// The record belongs to another device or adapter.
         case otherOwner
     }
 
-    /// How many bytes a checksum has.
+    /// The size of a checksum in bytes.
     package static let checksumLength = 16
-    /// How many bytes a record has besides its body.
+    /// The size of a record without its body in bytes.
     package static let overhead = 8 + 2 + checksumLength
 
     private let header: [UInt8]
     private let version: UInt16
-    /// Whether a later version is believed by its number alone, since it may have another checksum.
+    /// Whether a later version is reported without checking the checksum, which that version may compute differently.
     private let trustsLaterVersions: Bool
 
     package init(_ magic: String, version: UInt16, trustsLaterVersions: Bool = false) {
@@ -30,7 +30,7 @@ package struct RecordFormat: Sendable {
         self.trustsLaterVersions = trustsLaterVersions
     }
 
-    /// The bytes to keep of a body.
+    /// The record with the given body.
     package func seal(_ body: [UInt8]) -> [UInt8] {
         var bytes: [UInt8] = []
         bytes.reserveCapacity(body.count + Self.overhead)
@@ -40,7 +40,7 @@ package struct RecordFormat: Sendable {
         return bytes
     }
 
-    /// The body that ``seal(_:)`` has made these bytes of.
+    /// The body of a record created by ``seal(_:)``.
     package func open(_ bytes: [UInt8]) throws(Failure) -> [UInt8] {
         guard bytes.count >= Self.overhead, bytes.starts(with: header.dropLast(2)) else { throw .damaged }
         let found = UInt16(bytes[header.count - 2]) | UInt16(bytes[header.count - 1]) << 8
@@ -51,7 +51,7 @@ package struct RecordFormat: Sendable {
         return Array(checked.dropFirst(header.count))
     }
 
-    /// The checksum of `bytes`, which finds damage.
+    /// The checksum of `bytes`, which detects damage.
     package static func checksum(of bytes: some Sequence<UInt8>) -> [UInt8] {
         let code = AESCMAC.code(of: bytes)
         return (0..<checksumLength).map { UInt8(truncatingIfNeeded: code >> (120 - 8 * $0)) }

@@ -1,21 +1,21 @@
 import Synchronization
 
-/// Counts components in debug builds: there are none soon after whoever uses them has let go of the last handle.
+/// A count of live components in debug builds, which reaches zero soon after the last handle is released.
 public final class ComponentCount: Sendable {
     #if DEBUG
         private let numbers = Mutex<[String: Int]>([:])
 
-        /// How many there are of each kind; kinds of which there are none are left out.
+        /// The number of live components of each kind; kinds without any are left out.
         package var alive: [String: Int] { numbers.withLock { $0.filter { $0.value > 0 } } }
 
-        /// How many there are.
+        /// The number of live components.
         package var value: Int { numbers.withLock { $0.values.reduce(0, +) } }
     #endif
 
-    /// Counts nothing yet.
+    /// An empty count.
     public init() {}
 
-    /// Counts who keeps it, for as long as it lives.
+    /// A mark that counts its owner for its lifetime.
     public struct Mark: ~Copyable, Sendable {
         #if DEBUG
             private let count: ComponentCount
@@ -35,7 +35,7 @@ public final class ComponentCount: Sendable {
         #endif
     }
 
-    /// One more of a kind.
+    /// Adds a component of a kind.
     public func mark(_ kind: @autoclosure () -> String = "component") -> Mark {
         #if DEBUG
             Mark(self, kind())

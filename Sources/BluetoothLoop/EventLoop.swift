@@ -1,39 +1,39 @@
 import Synchronization
 
-/// How a loop waits and what time it is there. One implementation per kind of kernel.
+/// The waiting and the clock of a loop, with one implementation for each kind of kernel.
 public protocol EventLoopDriver: AnyObject, Sendable {
-    /// The clock's present moment.
+    /// The current time of the clock.
     var now: KernelInstant { get }
 
-    /// Whether the calling thread is the one that runs the loop.
+    /// Whether the calling thread runs the loop.
     var isOnLoopThread: Bool { get }
 
     /// Starts a thread that calls `body` once.
     func start(_ body: @escaping @Sendable () -> Void)
 
-    /// Waits for events until `deadline` (nil: for ever), tells their handlers, and returns.
+    /// Waits for events until `deadline` (nil: without limit), calls their handlers, and returns.
     ///
-    /// Called by the loop's thread alone. Returns early after ``wake()``. A deadline that has passed only collects
-    /// what is there.
+    /// Called only by the loop's thread. Returns early after ``wake()``. With a deadline in the past it handles pending
+    /// events without waiting.
     func wait(until deadline: KernelInstant?)
 
-    /// Ends a ``wait(until:)`` that is going on, or the next one. Called from any thread.
+    /// Ends the current ``wait(until:)``, or the next one. Thread-safe.
     func wake()
 }
 
-/// One thread that runs everything there is to a kernel's sockets: their events, timers, and the actors and tasks that
-/// live on it.
+/// An event loop: one thread that handles the events of a kernel's sockets, timers, and the actors and tasks isolated
+/// to it.
 ///
-/// As a `SerialExecutor` it is where the actor of an opened adapter lives; as a `TaskExecutor` it lets a program run a
-/// task of its own there (`withTaskExecutorPreference(loop) { … }`), which saves two thread switches a request. While
-/// nothing happens the thread sleeps; there is no periodic wake-up.
+/// As a `SerialExecutor` it runs the actor of an opened adapter; as a `TaskExecutor` it also runs a program's tasks
+/// (`withTaskExecutorPreference(loop) { … }`), which saves two thread switches for each request. The thread sleeps
+/// while there are no events; there is no periodic wake-up.
 public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     private enum WakeAction { case none, wake, start }
 
     private enum Work {
-        /// Of an actor that lives on the loop.
+        /// A job of an actor on the loop.
         case actorJob(UnownedJob)
-        /// Of a task that prefers the loop and belongs to no actor at the time.
+        /// A job of a task that prefers the loop and is on no actor.
         case taskJob(UnownedJob)
         case call(@Sendable () -> Void)
         case delivery(any LoopDelivery)
@@ -46,7 +46,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         var isStopping = false
         var isStarted = false
 
-        /// What has to be done so that the loop notices new work; a loop that runs notices by itself.
+        /// The action that makes the loop notice new work; none while it runs.
         mutating func wakeAction() -> WakeAction {
             guard isStarted else {
                 isStarted = true
@@ -60,50 +60,51 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     private let state = Mutex(State())
     private let driver: any EventLoopDriver
-    /// Those that live on the loop, in debug builds.
+    /// The components on the loop, in debug builds.
     package let components = ComponentCount()
 
-    /// A loop that waits by `driver`. Its thread starts with the first work.
+    /// A loop that waits with `driver`. Its thread starts with the first work.
     public init(driver: any EventLoopDriver) {
         self.driver = driver
     }
 
-    /// The present moment on this loop's clock.
+    /// The current time of the loop's clock.
     public var now: KernelInstant { driver.now }
 
-    /// Whether the caller runs on this loop's thread.
+    /// Whether the caller is on this loop's thread.
     public var isCurrent: Bool { driver.isOnLoopThread }
 
     // MARK: Executor
 
-    /// Runs an actor's `job` on the loop, after those that came before it.
+    /// Enqueues an actor's job.
     public func enqueue(_ job: consuming ExecutorJob) {
         append(.actorJob(UnownedJob(job)))
     }
 
-    /// Runs `job` of a task that prefers the loop, after those that came before it.
+    /// Enqueues a job of a task that prefers the loop.
     ///
-    /// Told apart from an actor's, since a task that stands on an actor's executor has to be enqueued anew at every
-    /// call that belongs to none.
+    /// Separate from an actor's job, since a task on an actor's executor must be enqueued again for every nonisolated
+    /// call.
     @_implements(TaskExecutor,enqueue(_:))
     public func enqueueTask(_ job: consuming ExecutorJob) {
         append(.taskJob(UnownedJob(job)))
     }
 
-    /// Calls `body` on the loop, after what came before it.
+    /// Enqueues a call of `body` on the loop.
     public func execute(_ body: @escaping @Sendable () -> Void) {
         append(.call(body))
     }
 
-    /// Calls `body` on the loop, after what came before it; `body` may use what belongs to those who live there.
+    /// Enqueues a call of `body` on the loop; `body` may access state that is isolated to the loop.
     ///
-    /// Called on the loop; a caller on another thread stops the program.
+    /// Traps unless called on the loop.
     public func executeLocally(_ body: @escaping () -> Void) {
         let bound = LoopBound(body, on: self)
         execute { bound.value() }
     }
 
-    /// Has `delivery` hand over what it has collected once the packets that are there have been taken. Allocates nothing.
+    /// Enqueues `delivery`, which delivers its collected items after the pending packets were received. Allocates
+    /// nothing.
     public func deliverSoon(_ delivery: any LoopDelivery) {
         append(.delivery(delivery))
     }
@@ -116,17 +117,17 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         perform(action)
     }
 
-    /// This loop as an executor for actors.
+    /// This loop as the executor of actors.
     public func asUnownedSerialExecutor() -> UnownedSerialExecutor {
         UnownedSerialExecutor(ordinary: self)
     }
 
-    /// Stops the program unless the caller runs on the loop: the runtime's check behind `assumeIsolated`.
+    /// Traps unless called on the loop: the runtime's check for `assumeIsolated`.
     public func checkIsolated() {
         precondition(isCurrent, "not on the event loop")
     }
 
-    /// Whether the caller runs on the loop.
+    /// Whether the caller is on the loop.
     public func isIsolatingCurrentContext() -> Bool? { isCurrent }
 
     // MARK: Running
@@ -139,7 +140,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         }
     }
 
-    /// Ends the loop's thread after what is queued has run. Nothing may be done with the loop afterwards.
+    /// Ends the loop's thread after the queued work. The loop must not be used afterwards.
     ///
     /// The process-wide loop is never stopped; a test or a simulation stops its own.
     public func stop() {
@@ -150,8 +151,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         perform(action)
     }
 
-    /// How often the queue is emptied before the sockets are looked at again: what a task does on the loop may take
-    /// several turns, and asking the kernel in between costs more than the turns.
+    /// The number of queue runs between checks of the sockets: a task on the loop may need several turns, and calling
+    /// the kernel in between would cost more than the turns.
     private static let turnsPerWait = 16
 
     private func run() {
@@ -170,8 +171,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
                 perform(queue)
                 queue.removeAll(keepingCapacity: true)
             }
-            // One at a time, since a handler may cancel the next; those set meanwhile wait for the next round, so that
-            // timers that set each other cannot keep the sockets from being read.
+            // One at a time, since a handler may cancel the next. Timers set meanwhile wait for the next round, so that
+            // timers which set each other cannot starve the sockets.
             while let handler = state.withLock({ $0.timers.removeDue(at: driver.now, setBefore: timersBefore) }) {
                 handler.value()
             }
@@ -199,16 +200,17 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
 
     // MARK: Timers
 
-    /// Makes a timer that calls `handler` on the loop whenever it has been set and the moment has come.
+    /// Creates a timer that calls `handler` on the loop at each deadline that is set.
     ///
-    /// Called on any thread.
+    /// Thread-safe.
     public func makeTimer(_ handler: sending @escaping () -> Void) -> LoopTimer {
         addTimer(LoopBound(sending: handler, to: self))
     }
 
-    /// Makes a timer for somebody who lives on the loop, as an actor does: `handler` may use what belongs to that one.
+    /// Creates a timer for state on the loop, such as an actor's: `handler` may access state that is isolated to the
+    /// loop.
     ///
-    /// Called on the loop; a caller on another thread stops the program.
+    /// Traps unless called on the loop.
     public func makeLocalTimer(_ handler: @escaping () -> Void) -> LoopTimer {
         addTimer(LoopBound(handler, on: self))
     }
@@ -228,14 +230,14 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     }
 
     func removeSlot(_ slot: Int) {
-        // The handler goes outside the lock: it may hold the last reference to another timer.
+        // Released outside the lock, since the handler may hold the last reference to another timer.
         let handler = state.withLock { $0.timers.removeSlot(slot) }
         withExtendedLifetime(handler) {}
     }
 }
 
-/// Collects what comes by the packet for someone who is then told once; see ``EventLoop/deliverSoon(_:)``.
+/// A batch of items collected packet by packet and delivered together; see ``EventLoop/deliverSoon(_:)``.
 public protocol LoopDelivery: AnyObject, Sendable {
-    /// Hands over what has been collected. Called on the loop.
+    /// Delivers the collected items. Called on the loop.
     func deliver()
 }

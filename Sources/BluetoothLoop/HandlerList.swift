@@ -1,4 +1,4 @@
-/// The handlers of an event, called in the order in which they were added.
+/// The handlers of an event, called in the order added.
 package struct HandlerList<Event> {
     package typealias Handler = (Event) -> Void
 
@@ -9,7 +9,7 @@ package struct HandlerList<Event> {
 
     package var isEmpty: Bool { handlers.isEmpty }
 
-    /// Has `handler` called from now on; the number removes it.
+    /// Adds a handler; returns the number with which to remove it.
     package mutating func add(_ handler: @escaping Handler) -> UInt64 {
         lastNumber += 1
         handlers.append((lastNumber, handler))
@@ -22,7 +22,7 @@ package struct HandlerList<Event> {
 
     package mutating func removeAll() { handlers = [] }
 
-    /// Calls the handlers there are; what they add or remove counts from the next event.
+    /// Calls the current handlers; additions and removals during the calls apply from the next event.
     package func callAsFunction(_ event: Event) {
         for (_, handler) in handlers { handler(event) }
     }

@@ -1,15 +1,15 @@
-/// An actor that lives on an event loop, so that socket events reach it without a hop.
+/// An actor whose executor is an event loop, so that it handles socket events without a thread switch.
 public protocol LoopActor: Actor {
-    /// The loop it lives on.
+    /// The actor's event loop.
     nonisolated var loop: EventLoop { get }
 }
 
 extension LoopActor {
-    /// Calls `body` with the actor on the loop, after what came before it: a call from any thread that nobody waits for.
+    /// Enqueues a call of `body` with the actor on the loop, without waiting for it. Thread-safe.
     public nonisolated func soon(_ body: @escaping @Sendable (isolated Self) -> Void) {
         loop.execute { self.assumeIsolated { body($0) } }
     }
 
-    /// The loop.
+    /// The event loop as executor.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { loop.asUnownedSerialExecutor() }
 }

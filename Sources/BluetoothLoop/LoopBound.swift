@@ -1,25 +1,24 @@
-/// A value that belongs to an event loop: any thread may carry it, the loop's alone reaches it.
+/// A value isolated to an event loop: any thread may carry it, but only the loop's thread accesses it.
 ///
-/// What is called on the loop, such as a socket's events or a timer's moment, is kept in one of these. So it need not be
-/// safe on other threads: a closure formed in an actor that lives on the loop stays isolated to that actor.
+/// Holds callbacks such as those of socket events and timers. They need not be `Sendable`: a closure formed in an actor
+/// on the loop stays isolated to that actor.
 public struct LoopBound<Value>: @unchecked Sendable {
-    // Unchecked: `value` stops the program unless it is reached on the loop's thread, and who makes one elsewhere has
-    // given the value away.
+    // Unchecked: `value` traps outside the loop's thread, and a creator on another thread has sent the value away.
     private let stored: Value
     private let loop: EventLoop
 
-    /// A value for `loop`, made on it; a caller on another thread stops the program.
+    /// A value for `loop`, created on it; traps unless called on the loop.
     public init(_ value: Value, on loop: EventLoop) {
         loop.checkIsolated()
         (stored, self.loop) = (value, loop)
     }
 
-    /// A value that its maker, on whichever thread, gives away to `loop`.
+    /// A value sent to `loop` from any thread.
     public init(sending value: sending Value, to loop: EventLoop) {
         (stored, self.loop) = (value, loop)
     }
 
-    /// The value. A caller that is not on the loop stops the program.
+    /// The value; traps unless called on the loop.
     public var value: Value {
         loop.checkIsolated()
         return stored

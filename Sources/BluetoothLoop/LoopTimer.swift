@@ -1,6 +1,6 @@
-/// A moment at which a loop calls back; set and cancelled as often as one likes, without allocating.
+/// A timer of an event loop, set and cancelled without allocation.
 ///
-/// Dropping the last reference cancels it.
+/// Releasing the last reference cancels it.
 public final class LoopTimer: Sendable {
     private let loop: EventLoop
     private let slot: Int
@@ -14,19 +14,19 @@ public final class LoopTimer: Sendable {
         loop.removeSlot(slot)
     }
 
-    /// Calls the handler at `deadline`, once, in place of any moment set before.
+    /// Sets the timer to `deadline`, replacing any previous one.
     public func set(at deadline: KernelInstant) {
         loop.set(slot, at: deadline)
     }
 
-    /// Calls the handler after `duration`, once, in place of any moment set before.
+    /// Sets the timer to expire after `duration`, replacing any previous deadline.
     public func set(after duration: Duration) {
         loop.set(slot, at: loop.now.advanced(by: duration))
     }
 
-    /// Forgets the moment that was set.
+    /// Cancels the timer.
     ///
-    /// Called on the loop, the handler will not run any more; called elsewhere it may be running just then.
+    /// If called on the loop, the handler will not run; otherwise it may be running already.
     public func cancel() {
         loop.set(slot, at: nil)
     }

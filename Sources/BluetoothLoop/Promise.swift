@@ -1,12 +1,12 @@
 import Synchronization
 
-/// The result of work that is under way, and the one task that waits for it.
+/// The promise of a result for one waiting task.
 ///
-/// Every wait goes through a promise: whoever comes first – the answer, the time limit, the task's cancellation, the end
-/// of the link – resolves it, and all others find it resolved. So no wait is left hanging as long as one of them comes,
-/// and none is resumed twice. Any thread may resolve it.
+/// Every wait uses a promise. The first of the possible ends – the response, the timeout, the task's cancellation, the
+/// end of the link – resolves it, and all others have no effect, so that no wait hangs and none is resumed twice.
+/// Thread-safe.
 public final class Promise<Value: Sendable, Failure: Error>: Sendable {
-    // Public and inlinable, since other modules do not specialise what is `package`: a read costs 7 % less.
+    // Public and inlinable, since other modules do not specialise `package` generics: this makes a read 7 % faster.
     @usableFromInline typealias Continuation = UnsafeContinuation<Result<Value, Failure>, Never>
 
     @usableFromInline enum State {
@@ -18,13 +18,13 @@ public final class Promise<Value: Sendable, Failure: Error>: Sendable {
 
     @usableFromInline let state: Mutex<State>
 
-    /// A promise without a result.
+    /// An unresolved promise.
     @inlinable
     public init() {
         state = Mutex(.pending)
     }
 
-    /// Whether the result is known, so that nothing need be done for the waiting task any more.
+    /// Whether the promise has its result, so that no more work is needed for it.
     @inlinable public var isResolved: Bool {
         state.withLock {
             switch $0 {
@@ -34,7 +34,7 @@ public final class Promise<Value: Sendable, Failure: Error>: Sendable {
         }
     }
 
-    /// Gives the waiting task its result unless it has one; says whether this was the first.
+    /// Resolves the promise unless it has a result; returns whether this call resolved it.
     @inlinable @discardableResult
     public func resolve(_ result: Result<Value, Failure>) -> Bool {
         let (continuation, isFirst) = state.withLock { state -> (Continuation?, Bool) in
@@ -53,25 +53,25 @@ public final class Promise<Value: Sendable, Failure: Error>: Sendable {
         return isFirst
     }
 
-    /// Gives the waiting task a value unless it has a result; says whether this was the first.
+    /// Resolves the promise with a value unless it has a result; returns whether this call resolved it.
     @inlinable @discardableResult
     public func succeed(_ value: Value) -> Bool { resolve(.success(value)) }
 
-    /// Gives the waiting task an error unless it has a result; says whether this was the first.
+    /// Resolves the promise with an error unless it has a result; returns whether this call resolved it.
     @inlinable @discardableResult
     public func fail(_ error: Failure) -> Bool { resolve(.failure(error)) }
 
-    /// Waits for the value. To be called once.
+    /// Waits for the result. Call it once.
     ///
     /// - Parameters:
-    ///   - loop: where the result is likely to come from.
-    ///   - onCancel: runs when the task is cancelled, on any thread; it has to resolve the promise.
+    ///   - loop: The event loop that probably resolves the promise.
+    ///   - onCancel: Called when the task is cancelled, on any thread; it must resolve the promise.
     @inlinable
     public func value(
         from loop: EventLoop? = nil, isolation: isolated (any Actor)? = #isolation, onCancel: @Sendable () -> Void
     ) async throws(Failure) -> Value {
         let result = await withTaskCancellationHandler {
-            // A continuation is resumed on no actor's executor, whose thread has to be woken up only to hand over to the
+            // A continuation resumes on no actor's executor, whose thread would have to wake up only to switch to the
             // loop, unless the loop is that executor too.
             await withTaskExecutorPreference(loop, isolation: isolation) {
                 await withUnsafeContinuation(isolation: isolation) { (continuation: Continuation) in
@@ -92,7 +92,7 @@ public final class Promise<Value: Sendable, Failure: Error>: Sendable {
         return try result.get()
     }
 
-    /// Waits for the value; throws `error` when the task is cancelled first. To be called once.
+    /// Waits for the result; throws `error` if the task is cancelled first. Call it once.
     @inlinable
     public func value(
         ifCancelled error: @autoclosure @escaping @Sendable () -> Failure,
@@ -103,7 +103,7 @@ public final class Promise<Value: Sendable, Failure: Error>: Sendable {
 }
 
 extension Promise where Failure == Never {
-    /// Waits for the value; `cancelled` when the task is cancelled first. To be called once.
+    /// Waits for the value; returns `cancelled` if the task is cancelled first. Call it once.
     @inlinable
     public func value(
         ifCancelled cancelled: @autoclosure @escaping @Sendable () -> Value,
@@ -114,13 +114,13 @@ extension Promise where Failure == Never {
 }
 
 extension Promise where Value == Void {
-    /// Resumes the waiting task unless it has a result; says whether this was the first.
+    /// Resolves the promise unless it has a result; returns whether this call resolved it.
     @inlinable @discardableResult
     public func succeed() -> Bool { resolve(.success(())) }
 }
 
 extension EventLoop {
-    /// Waits until a moment of the loop's clock; false when the task is cancelled first.
+    /// Waits until an instant of the loop's clock; returns false if the task is cancelled first.
     package func sleep(until deadline: KernelInstant, isolation: isolated (any Actor)? = #isolation) async -> Bool {
         let end = Promise<Bool, Never>()
         let timer = makeTimer { end.succeed(true) }
@@ -129,14 +129,14 @@ extension EventLoop {
         return await end.value(from: isCurrent ? self : nil, isolation: isolation) { end.succeed(false) }
     }
 
-    /// Waits for a time on the loop's clock; false when the task is cancelled first.
+    /// Waits for a duration of the loop's clock; returns false if the task is cancelled first.
     package func sleep(for duration: Duration, isolation: isolated (any Actor)? = #isolation) async -> Bool {
         await sleep(until: now.advanced(by: duration), isolation: isolation)
     }
 }
 
 extension EventLoop {
-    /// Runs `body` on the loop, after what came before it, and returns what it returns, whatever becomes of the task.
+    /// Enqueues a call of `body` on the loop and returns its result; ignores cancellation.
     package func perform<Value: Sendable, Failure: Error>(
         _ body: @escaping @Sendable () throws(Failure) -> Value
     ) async throws(Failure) -> Value {

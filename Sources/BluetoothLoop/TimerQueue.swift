@@ -1,6 +1,6 @@
-/// A binary heap of deadlines whose entries can be moved and taken out again.
+/// A binary heap of deadlines whose entries can be changed and removed.
 ///
-/// Entries with the same deadline come out in the order in which they were set, so that a simulation repeats itself.
+/// Entries with equal deadlines expire in the order set, so that simulations are deterministic.
 struct TimerQueue<Handler: Sendable> {
     private struct Slot {
         var handler: Handler?
@@ -12,10 +12,10 @@ struct TimerQueue<Handler: Sendable> {
     private var slots: [Slot] = []
     private var freeSlots: [Int] = []
     private var heap: [Int] = []
-    /// How many times an entry has been set.
+    /// The number of times any entry was set.
     private(set) var nextOrder: UInt64 = 0
 
-    /// The earliest deadline set.
+    /// The earliest deadline.
     var firstDeadline: KernelInstant? {
         heap.first.map { slots[$0].deadline }
     }
@@ -30,7 +30,7 @@ struct TimerQueue<Handler: Sendable> {
         return slots.count - 1
     }
 
-    /// Frees an entry's place and hands out its handler.
+    /// Frees an entry's slot and returns its handler.
     mutating func removeSlot(_ slot: Int) -> Handler? {
         set(slot, at: nil)
         let handler = slots[slot].handler
@@ -50,7 +50,7 @@ struct TimerQueue<Handler: Sendable> {
         siftUp(from: heap.count - 1)
     }
 
-    /// Takes out the first entry whose deadline has come, unless it was set at or after `order`.
+    /// Removes the first entry whose deadline has passed, unless it was set at or after `order`; returns its handler.
     mutating func removeDue(at now: @autoclosure () -> KernelInstant, setBefore order: UInt64) -> Handler? {
         guard let slot = heap.first, slots[slot].order < order, slots[slot].deadline <= now() else { return nil }
         removeFromHeap(at: 0)

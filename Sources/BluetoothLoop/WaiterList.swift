@@ -1,14 +1,13 @@
 import BluetoothPrimitives
 
-/// The tasks that wait for the same thing, in the order in which they came.
+/// The promises of tasks that wait for the same event, in order.
 ///
-/// A task that gives up, by its time limit or its cancellation, leaves no trace: its promise is passed over, and dropped
-/// before the list grows.
+/// A promise whose task gave up, because of its timeout or cancellation, is skipped, and dropped before the list grows.
 public struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
-    // Inlinable, since lists are looked at wherever something may have ended.
+    // Inlinable, since lists are checked wherever something may have ended.
     @usableFromInline var waiters = RingBuffer<Promise<Value, Failure>>()
 
-    /// A list without waiters.
+    /// An empty list.
     @inlinable
     public init() {}
 
@@ -16,19 +15,19 @@ public struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
     @inlinable
     public var isEmpty: Bool { !waiters.contains { !$0.isResolved } }
 
-    /// How many tasks wait.
+    /// The number of waiting tasks.
     @inlinable
     public var count: Int { waiters.count { !$0.isResolved } }
 
-    /// Adds a promise, whose value its maker waits for.
+    /// Adds a promise, for which its creator waits.
     @inlinable
     public mutating func append(_ promise: Promise<Value, Failure>) {
-        // At powers of two, where the buffer would grow.
+        // At powers of two, when the buffer would grow.
         if waiters.count & (waiters.count &- 1) == 0 { waiters.removeAll { $0.isResolved } }
         waiters.append(promise)
     }
 
-    /// Adds a promise and returns it.
+    /// Adds and returns a promise.
     @inlinable
     public mutating func makePromise() -> Promise<Value, Failure> {
         let promise = Promise<Value, Failure>()
@@ -50,7 +49,7 @@ public struct WaiterList<Value: Sendable, Failure: Error>: Sendable {
     @inlinable
     public mutating func failAll(_ error: Failure) { resolveAll(.failure(error)) }
 
-    /// Resumes the task that has waited longest with a value; false when none waits.
+    /// Resumes the task that has waited longest with a value; returns false if no task waits.
     @inlinable
     public mutating func succeedFirst(_ value: Value) -> Bool {
         while let waiter = waiters.popFirst() {

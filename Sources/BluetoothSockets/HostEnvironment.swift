@@ -1,15 +1,15 @@
-/// What around the sockets decides whether Bluetooth can be used on this machine.
+/// The conditions for using Bluetooth on this host.
 public struct HostEnvironment: Hashable, Sendable {
     /// A radio switch of a Bluetooth adapter (`/sys/class/rfkill`).
     public struct RadioSwitch: Hashable, Sendable {
-        /// The adapter it belongs to, such as `hci0`.
+        /// The name of its adapter, such as `hci0`.
         public var name: String
-        /// Blocked by software; `rfkill unblock bluetooth` undoes it.
+        /// Whether software blocks the radio; `rfkill unblock bluetooth` unblocks it.
         public var isSoftBlocked: Bool
-        /// Blocked by a switch on the machine or its firmware.
+        /// Whether a hardware switch or the firmware blocks the radio.
         public var isHardBlocked: Bool
 
-        /// A switch from its parts.
+        /// A switch with the given fields.
         public init(name: String, isSoftBlocked: Bool, isHardBlocked: Bool) {
             self.name = name
             self.isSoftBlocked = isSoftBlocked
@@ -17,22 +17,22 @@ public struct HostEnvironment: Hashable, Sendable {
         }
     }
 
-    /// Why the kernel refuses Bluetooth sockets altogether; nil when it has them.
+    /// The error with which the kernel refuses Bluetooth sockets; nil when it supports them.
     public var socketError: KernelError?
     /// Whether this process has CAP_NET_RAW.
     public var hasNetRaw: Bool
     /// Whether this process has CAP_NET_ADMIN.
     public var hasNetAdmin: Bool
-    /// The file of the running program, for advice that names it; nil when it cannot be told.
+    /// The path of the running program, for use in advice; nil when unknown.
     public var executablePath: String?
-    /// Whether BlueZ's daemon is running.
+    /// Whether the BlueZ daemon is running.
     public var isBluetoothDaemonRunning: Bool
     /// The radio switches of all Bluetooth adapters.
     public var radioSwitches: [RadioSwitch]
-    /// The kernel's release, as `uname -r` prints it.
+    /// The kernel release, as in `uname -r`.
     public var kernelRelease: String
 
-    /// An environment from its parts; what is not given is as it should be.
+    /// An environment with the given fields; the defaults permit the use of Bluetooth.
     public init(
         socketError: KernelError? = nil, hasNetRaw: Bool = true, hasNetAdmin: Bool = true,
         executablePath: String? = nil, isBluetoothDaemonRunning: Bool = false, radioSwitches: [RadioSwitch] = [],
@@ -48,13 +48,13 @@ public struct HostEnvironment: Hashable, Sendable {
     }
 }
 
-/// A watch on the machine's radio switches. Dropping the last reference ends it.
+/// A watch of the host's radio switches. Releasing the last reference ends it.
 public protocol RadioSwitchWatch: AnyObject, Sendable {}
 
 extension BluetoothKernel {
-    /// The radio switches as the environment tells them.
+    /// The radio switches in ``environment()``.
     public func radioSwitches() -> [HostEnvironment.RadioSwitch] { environment().radioSwitches }
 
-    /// No watch: such a kernel cannot tell when a switch changes.
+    /// No watch, for a kernel that cannot watch the switches.
     public func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
 }

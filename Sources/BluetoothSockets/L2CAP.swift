@@ -1,35 +1,37 @@
 import BluetoothPrimitives
 
-/// One L2CAP channel of one link.
+/// A socket of one L2CAP channel.
 public protocol L2CAPSocket: PacketSocket {
-    /// The other side: the address the kernel knows it by now (`getpeername`).
+    /// The peer's current address (`getpeername`).
     var peer: BluetoothAddress { get }
 
-    /// The link's HCI connection handle (`L2CAP_CONNINFO`); throws while the link is not up or is being encrypted.
+    /// The HCI connection handle of the link (`L2CAP_CONNINFO`); throws while the link is not connected or is being
+    /// encrypted.
     func connectionHandle() throws(KernelError) -> UInt16
 
-    /// The link's protection now (`getsockopt(BT_SECURITY)`).
+    /// The current security of the link (`getsockopt(BT_SECURITY)`).
     func security() throws(KernelError) -> LinkSecurity
 
-    /// Asks the kernel to raise the link's protection (`setsockopt(BT_SECURITY)`).
+    /// Requests that the kernel raise the security of the link (`setsockopt(BT_SECURITY)`).
     ///
-    /// The call returns at once; until the link is encrypted the socket cannot send, and becomes writable when it can.
+    /// Returns immediately. The socket cannot send until the link is encrypted, and then reports
+    /// ``SocketEvent/writable``.
     func raiseSecurity(to level: SecurityLevel) throws(KernelError)
 
-    /// The largest packet that may be received and sent (`BT_RCVMTU`, `BT_SNDMTU`).
+    /// The maximum sizes of received and sent packets in bytes (`BT_RCVMTU`, `BT_SNDMTU`).
     func maximumTransmissionUnits() throws(KernelError) -> (receive: UInt16, send: UInt16)
 }
 
-/// Takes the connections that peers make to a listening socket. Called on the loop only.
+/// The handler of incoming connections of a listening socket. Called on the loop only.
 ///
-/// The closure is asked for the handler of the new socket's events.
+/// Returns the handler of the new socket's events.
 public typealias L2CAPAcceptHandler = (any L2CAPSocket) -> SocketHandler
 
-/// A listening L2CAP socket. Dropping the last reference closes it.
+/// A listening L2CAP socket. Releasing the last reference closes it.
 public protocol L2CAPListener: AnyObject, Sendable {
-    /// The channel listened on: the PSM the kernel picked where 0 was asked for.
+    /// The channel of the socket; for PSM 0, the PSM that the kernel chose.
     var channel: L2CAPChannel { get }
 
-    /// Stops listening. Connections made before stay.
+    /// Stops listening. Accepted connections remain open.
     func close()
 }

@@ -1,90 +1,90 @@
 import BluetoothPrimitives
 
-/// What became of a packet handed to a socket.
+/// The result of sending a packet.
 public enum SendOutcome: Equatable, Sendable {
-    /// The kernel has it.
+    /// The kernel accepted the packet.
     case sent
-    /// The socket's buffer is full; the packet was not taken. ``PacketSocket/notifyWhenWritable()`` tells when to retry.
+    /// The socket's buffer is full, and the packet was not accepted. Retry after ``PacketSocket/notifyWhenWritable()``.
     case wouldBlock
-    /// It will never be sent here.
+    /// The socket cannot send the packet.
     case failed(KernelError)
 }
 
-/// What a socket had to hand out.
+/// The result of receiving a packet.
 public enum ReceiveOutcome: Equatable, Sendable {
-    /// One packet was handed to the closure.
+    /// The closure received one packet.
     case packet
-    /// Nothing is there yet.
+    /// No packet is available.
     case wouldBlock
-    /// The socket has ended; no packet will come any more.
+    /// The socket is closed, and no more packets follow.
     case failed(KernelError)
 }
 
-/// What happens on a socket, told on the loop.
+/// An event of a socket, reported on the loop.
 public enum SocketEvent: Equatable, Sendable {
-    /// A packet can be received, most likely. Told again until there is none.
+    /// A packet is probably available. Repeated until there is none.
     case readable
-    /// A connection attempt has succeeded, or a full socket takes packets again. Told once for each
+    /// A connection attempt succeeded, or a congested socket accepts packets again. Reported once for each
     /// ``PacketSocket/notifyWhenWritable()``.
     case writable
-    /// The socket has ended, for the reason the kernel gives. Told once, the last event of the socket.
+    /// The socket is closed, for the kernel's reason. Reported once, as the last event.
     ///
-    /// Packets that arrived before may still be received from within the event.
+    /// The handler can still receive packets that arrived before.
     case closed(KernelError)
 }
 
-/// Takes a socket's events. Called on the loop only, never from within a call to the socket.
+/// The handler of a socket's events. Called on the loop only, never during a call of the socket.
 ///
-/// It is given to the kernel on the loop, so a closure formed in an actor that lives there may use what is the actor's.
+/// Passed to the kernel on the loop, so that a closure formed in an actor on the loop may access the actor's state.
 public typealias SocketHandler = (SocketEvent) -> Void
 
-/// A socket of the kernel that keeps packet boundaries.
+/// A kernel socket that preserves packet boundaries.
 ///
-/// All methods are called on the loop. Dropping the last reference closes the socket.
+/// Call all methods on the loop. Releasing the last reference closes the socket.
 public protocol PacketSocket: AnyObject, Sendable {
-    /// Hands one packet to the kernel without waiting.
+    /// Passes one packet to the kernel without waiting.
     func send(_ packet: RawSpan) -> SendOutcome
 
-    /// Takes one packet from the kernel without waiting; `body` borrows it and runs before the call returns.
+    /// Receives one packet from the kernel without waiting; `body` borrows it and runs before the call returns.
     func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome
 
-    /// Asks for one ``SocketEvent/writable`` event as soon as a packet can be sent.
+    /// Requests one ``SocketEvent/writable`` event for when a packet can be sent.
     func notifyWhenWritable()
 
-    /// Stops or resumes ``SocketEvent/readable`` events. Packets that arrive meanwhile wait in the kernel's buffer.
+    /// Pauses or resumes ``SocketEvent/readable`` events. Packets remain in the kernel's buffer meanwhile.
     func setReading(_ isOn: Bool)
 
-    /// Closes the socket. No event follows; a second call does nothing.
+    /// Closes the socket. No events follow; a second call has no effect.
     func close()
 }
 
-/// Which packets a raw HCI socket lets through (`HCI_FILTER`).
+/// A filter of the packets received on a raw HCI socket (`HCI_FILTER`).
 public struct HCISocketFilter: Equatable, Sendable {
-    /// Bit n lets packets with H4 type n through: 1 command, 2 ACL data, 4 event.
+    /// The packet types: bit n for packets with the H4 type n (1 command, 2 ACL data, 4 event).
     public var packetTypes: UInt32
-    /// Bit (code & 63) lets events with that code through.
+    /// The events: bit (code & 63) for events with that code.
     public var events: UInt64
-    /// When not zero, Command Complete and Command Status pass for this command alone.
+    /// The only command whose Command Complete and Command Status events pass; zero for all.
     public var opcode: UInt16
 
-    /// A filter made of its three parts.
+    /// A filter with the given fields.
     public init(packetTypes: UInt32, events: UInt64, opcode: UInt16 = 0) {
         self.packetTypes = packetTypes
         self.events = events
         self.opcode = opcode
     }
 
-    /// Lets all events through and nothing else.
+    /// A filter that only all events pass.
     public static let allEvents = HCISocketFilter(packetTypes: 1 << 4, events: .max)
 
-    /// Lets the events with the given codes through and nothing else.
+    /// A filter that only the events with the given codes pass.
     public static func events(_ codes: UInt8...) -> HCISocketFilter {
         HCISocketFilter(packetTypes: 1 << 4, events: codes.reduce(0) { $0 | 1 << UInt64($1 & 63) })
     }
 }
 
-/// A raw HCI socket of one adapter: commands out, events in, each packet with its H4 type byte.
+/// A raw HCI socket of one adapter: it sends commands and receives events, each with its H4 type.
 public protocol HCISocket: PacketSocket {
-    /// Chooses which packets arrive (`setsockopt(SOL_HCI, HCI_FILTER)`). Without it none do.
+    /// Sets the filter (`setsockopt(SOL_HCI, HCI_FILTER)`). Without a filter, no packets are received.
     func setFilter(_ filter: HCISocketFilter) throws(KernelError)
 }

@@ -1,17 +1,17 @@
 import BluetoothPrimitives
 import Synchronization
 
-/// A file that is written by a thread of its own, so that a slow disk stops nobody.
+/// A file written by a thread of its own, so that a slow disk blocks no other thread.
 ///
-/// What is appended waits in memory, at most ``capacity`` bytes, until the thread has written what came before; what
-/// does not fit is refused and the caller told. While nothing is appended the thread sleeps. The first error that writing
-/// meets ends it: it is told once, and what is appended afterwards is thrown away.
+/// Appended bytes, at most ``capacity``, wait in memory until the thread has written the previous ones; bytes that do
+/// not fit are refused. The thread sleeps while there is nothing to write. The first error ends the writing: it is
+/// reported once, and later bytes are dropped.
 public final class BackgroundFile: Sendable {
-    /// How many bytes may wait to be written.
+    /// The maximum number of bytes that wait to be written.
     public let capacity: Int
 
     private struct State {
-        /// What has been appended since the thread took something last.
+        /// The bytes appended since the thread last took some.
         var waiting: ByteWriter
         var isThreadWaiting = false
         var isClosing = false
@@ -19,7 +19,7 @@ public final class BackgroundFile: Sendable {
         var onClosed: [@Sendable () -> Void] = []
     }
 
-    /// What the thread and the owner share; the thread outlives an owner that was dropped until all is written.
+    /// The state shared by the thread and the owner; the thread outlives a released owner until all bytes are written.
     private final class Shared: Sendable {
         let state: Mutex<State>
         let wake: WakeCounter
@@ -32,15 +32,16 @@ public final class BackgroundFile: Sendable {
 
     private let shared: Shared
 
-    /// Creates a file that is readable and writable by its owner alone (`O_EXCL`).
+    /// Creates a file with access only for its owner (`O_EXCL`).
     ///
     /// - Parameters:
-    ///   - path: the file to create; or a device, a named pipe that has a reader, `/dev/stdout` or `/dev/fd/N`.
-    ///   - replacingExisting: whether to remove an existing regular file, or a symbolic link to one, first.
-    ///   - capacity: how many bytes may wait to be written.
-    ///   - onFailure: called at most once, on the writing thread.
-    /// - Throws: the error of `open`, `EEXIST` for an existing regular file without `replacingExisting`; the error of
-    ///   `eventfd` or `pthread_create` when the process has none left.
+    ///   - path: The path of the new file, of a device, or of a named pipe with a reader; or `/dev/stdout` or
+    ///     `/dev/fd/N`.
+    ///   - replacingExisting: Whether to remove an existing regular file, or a symbolic link to one, first.
+    ///   - capacity: The maximum number of bytes that wait to be written.
+    ///   - onFailure: Called at most once, on the writing thread.
+    /// - Throws: The error of `open`, `EEXIST` for an existing regular file without `replacingExisting`; the error of
+    ///   `eventfd` or `pthread_create` when the process has reached its limits.
     public init(
         _ path: String, replacingExisting: Bool = false, capacity: Int = 1 << 20,
         onFailure: @escaping @Sendable (KernelError) -> Void
@@ -56,7 +57,7 @@ public final class BackgroundFile: Sendable {
         close()
     }
 
-    /// Has `body` append to what waits to be written; false when that was too much. Never waits for the disk.
+    /// Appends the bytes that `body` writes; returns false when they do not fit. Never waits for the disk.
     @discardableResult
     public func append(_ body: (inout ByteWriter) throws(BufferFull) -> Void) -> Bool {
         let (isTaken, wakes) = shared.state.withLock { state -> (Bool, Bool) in
@@ -69,7 +70,7 @@ public final class BackgroundFile: Sendable {
         return isTaken
     }
 
-    /// Closes the file when all that was appended is written, and calls `completion` then, on the writing thread.
+    /// Closes the file once all bytes are written, and then calls `completion` on the writing thread.
     public func close(_ completion: (@Sendable () -> Void)? = nil) {
         let (isOver, wakes) = shared.state.withLock { state -> (Bool, Bool) in
             state.isClosing = true

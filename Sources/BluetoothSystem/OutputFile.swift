@@ -1,14 +1,14 @@
 import BluetoothPrimitives
 import Glibc
 
-/// A file that one thread writes.
+/// A file for writing by one thread.
 final class OutputFile: Sendable {
     private let descriptor: CInt
 
-    /// Creates a file that only its owner can read, or opens the pipe, device or open descriptor of this path.
+    /// Creates a file that only its owner can read, or opens an existing pipe, device or descriptor.
     ///
-    /// A regular file, or a symbolic link to one or to nothing, is an error, EEXIST, unless it is `replaced`: then it is
-    /// removed, so that a link's target stays as it is. A pipe without a reader is an error, ENXIO, rather than waited for.
+    /// An existing regular file, or a symbolic link to one or to nothing, is an error (EEXIST) unless it is replaced:
+    /// then it is removed first, so that a link's target stays unchanged. A pipe without a reader is an error (ENXIO).
     init(_ path: String, replacingExisting: Bool) throws(KernelError) {
         if let number = Self.descriptorNumber(path) {
             descriptor = try Self.duplicate(number)
@@ -43,12 +43,12 @@ final class OutputFile: Sendable {
             _ = Glibc.close(descriptor)
             throw KernelError("open", .fileExists)
         }
-        // Opened, it is written at whatever pace the reader has.
+        // Once opened, writes block for as long as the reader needs.
         _ = fcntl(descriptor, F_SETFL, 0)
         return descriptor
     }
 
-    /// The descriptor that a path such as `/dev/fd/3` stands for; nil for any other path.
+    /// The descriptor in a path such as `/dev/fd/3`; nil for any other path.
     private static func descriptorNumber(_ path: String) -> CInt? {
         switch path {
         case "/dev/stdout": return STDOUT_FILENO
@@ -59,7 +59,7 @@ final class OutputFile: Sendable {
         }
     }
 
-    /// Another descriptor of the same open file: opened by its path it would begin anew, and a socket could not be opened.
+    /// A duplicate of the descriptor: opening its path would begin at offset 0, and would fail for a socket.
     private static func duplicate(_ number: CInt) throws(KernelError) -> CInt {
         let flags = try check("fcntl") { fcntl(number, F_GETFL) }
         guard flags & O_ACCMODE != O_RDONLY else { throw KernelError("write", .badFileDescriptor) }
@@ -70,7 +70,7 @@ final class OutputFile: Sendable {
         _ = Glibc.close(descriptor)
     }
 
-    /// Writes all of `bytes`, however long that takes.
+    /// Writes all of `bytes`, waiting as long as necessary.
     func write(_ bytes: RawSpan) throws(KernelError) {
         var rest = bytes
         while rest.byteCount > 0 {

@@ -1,11 +1,11 @@
 import BluetoothPrimitives
 import Glibc
 
-// Every call this package makes to the system is in this target, or in the files of LinuxKernel named SystemCalls.
+// This target and the files of LinuxKernel named SystemCalls contain all system calls of this package.
 
-/// Makes a call again while signals interrupt it; -1 becomes an error with the call's name and `errno`.
+/// Repeats a call while signals interrupt it; -1 becomes an error with the call's name and `errno`.
 ///
-/// Public to be specialised where it is used: every packet goes through it.
+/// Public for specialisation in other modules: every packet passes through it.
 @inlinable
 @inline(__always)
 @discardableResult
@@ -34,14 +34,14 @@ package struct FileDescriptor: ~Copyable {
 
     package var isOpen: Bool { number >= 0 }
 
-    /// Closes it now. A signal that interrupts `close` has not kept Linux from closing.
+    /// Closes the descriptor. Linux closes it even if a signal interrupts `close`.
     package mutating func close() {
         guard number >= 0 else { return }
         _ = Glibc.close(number)
         number = -1
     }
 
-    /// Leaves it alone: somebody else has closed it, and the number may be another's by now.
+    /// Releases the descriptor without closing it, after other code has closed it: the number may be in use again.
     package mutating func forget() {
         number = -1
     }

@@ -1,8 +1,8 @@
 import Glibc
 
-/// What time it is for people.
+/// The wall clock.
 public enum SystemClock {
-    /// Microseconds since 1970 in UTC, by the system's clock (`CLOCK_REALTIME`).
+    /// The time in microseconds since 1970 in UTC (`CLOCK_REALTIME`).
     public static var microsecondsSince1970: Int64 {
         var time = timespec()
         _ = clock_gettime(CLOCK_REALTIME, &time)

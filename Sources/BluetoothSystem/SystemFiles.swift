@@ -2,22 +2,22 @@ import BluetoothPrimitives
 import CBluetoothSockets
 import Glibc
 
-/// Small files: read whole and replaced whole. Every call blocks, so none belongs on an event loop.
+/// Small files, read and replaced as a whole. Every call blocks, so do not call them on an event loop.
 public enum SystemFiles {
-    /// The value of an environment variable; nil when it is not set or empty.
+    /// The value of an environment variable; nil when it is unset or empty.
     public static func environment(_ name: String) -> String? {
         guard let value = getenv(name) else { return nil }
         let text = String(cString: value)
         return text.isEmpty ? nil : text
     }
 
-    /// All bytes of a file, or nil when there is none (`open`, `read`).
+    /// The contents of a file, or nil when it does not exist (`open`, `read`).
     ///
-    /// - Throws: the error of the call; `EFBIG` for a file of more than `limit` bytes.
+    /// - Throws: The error of the call; `EFBIG` for a file of more than `limit` bytes.
     public static func read(_ path: String, limit: Int) throws(KernelError) -> [UInt8]? {
         let number: CInt
         do throws(KernelError) {
-            // A pipe in place of a file is not waited for.
+            // Does not wait when the path is a pipe.
             number = try check("open") { Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         } catch {
             guard error.number.rawValue == ENOENT || error.number.rawValue == ENOTDIR else { throw error }
@@ -34,20 +34,20 @@ public enum SystemFiles {
         }
     }
 
-    /// Replaces a file, or makes it, so that whoever reads it finds the old bytes or the new and never a part
-    /// (`open`, `write`, `fsync`, `rename`, `fsync` of the directory).
+    /// Replaces or creates a file atomically, so that readers see either the old or the new bytes (`open`, `write`,
+    /// `fsync`, `rename`, `fsync` of the directory).
     ///
-    /// Only the user can read it. Directories that are missing are made. A program that is killed meanwhile can leave
-    /// the temporary file, whose name is that of the file with a suffix that ends in `.new`.
-    /// - Parameter hook: called before each system call; what it throws is taken for the call's error.
+    /// Only the user can read the file. Missing directories are created. A program killed during the call can leave the
+    /// temporary file, whose name is that of the file with a suffix that ends in `.new`.
+    /// - Parameter hook: Called before each system call; an error it throws replaces that of the call.
     public static func replace(
         _ path: String, with bytes: [UInt8], hook: FileCallHook? = nil
     ) throws(KernelError) {
         _ = try put(bytes, at: path, when: nil, hook)
     }
 
-    /// As ``replace(_:with:hook:)``, unless the file is not there, such as because another program has removed it
-    /// meanwhile: false then, and there is none (`renameat2` with `RENAME_EXCHANGE`).
+    /// Replaces a file as ``replace(_:with:hook:)`` does, but only if it exists; returns false, without creating it, if
+    /// it does not or another program removes it meanwhile (`renameat2` with `RENAME_EXCHANGE`).
     public static func replaceExisting(
         _ path: String, with bytes: [UInt8], hook: FileCallHook? = nil
     ) throws(KernelError) -> Bool {
@@ -55,8 +55,8 @@ public enum SystemFiles {
         return try put(bytes, at: path, when: true, hook)
     }
 
-    /// As ``replace(_:with:hook:)``, unless there is such a file, also one that another program makes meanwhile: false
-    /// then, and that one stays (`renameat2` with `RENAME_NOREPLACE`).
+    /// Creates a file as ``replace(_:with:hook:)`` does, but only if none exists; returns false, leaving the existing
+    /// one, also if another program creates it meanwhile (`renameat2` with `RENAME_NOREPLACE`).
     public static func make(
         _ path: String, with bytes: [UInt8], hook: FileCallHook? = nil
     ) throws(KernelError) -> Bool {
@@ -64,14 +64,14 @@ public enum SystemFiles {
         return try put(bytes, at: path, when: false, hook)
     }
 
-    /// Writes a temporary file and gives it the name it is to have: whatever has that name, or only when a file has it or
-    /// when none has. Whether it came to that.
+    /// Writes a temporary file and renames it to `path`: always, or only if a file exists there, or only if none does.
+    /// Returns whether it was renamed.
     private static func put(
         _ bytes: [UInt8], at path: String, when isThere: Bool?, _ hook: FileCallHook?
     ) throws(KernelError) -> Bool {
         let directory = parent(of: path)
         try makeDirectory(directory, hook)
-        // Two programs, or two threads of one, do not write to the same temporary file.
+        // Prevents programs and threads from sharing a temporary file.
         let temporary = "\(path).\(getpid()).\(UInt32.random(in: .min ... .max)).new"
         var isPut = true
         do throws(KernelError) {
@@ -85,7 +85,7 @@ public enum SystemFiles {
             _ = try? call("unlink", temporary, hook) { _ in unlink(temporary) }
             throw error
         }
-        // What was exchanged for the file has the temporary name, and what was not put still has it.
+        // The temporary name belongs to the exchanged file, or to the new one that was not renamed.
         if isThere == true || !isPut { try? remove(temporary) }
         let file = FileDescriptor(
             try call("open", directory, hook) { _ in Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
@@ -93,7 +93,7 @@ public enum SystemFiles {
         return isPut
     }
 
-    /// Gives a file another name, where a file has that name or where none has; whether it came to that.
+    /// Renames a file, only if a file with the new name exists or only if none does; returns whether it was renamed.
     private static func rename(
         _ path: String, to other: String, when isThere: Bool, _ hook: FileCallHook?
     ) throws(KernelError) -> Bool {
@@ -104,7 +104,7 @@ public enum SystemFiles {
         } catch {
             switch error.number.rawValue {
             case ENOENT where isThere, EEXIST where !isThere: return false
-            // Some file systems, such as NFS, can do neither. What another program does in between is lost there.
+            // Some file systems, such as NFS, support neither. A concurrent change by another program is lost there.
             case EINVAL, ENOSYS, ENOTSUP:
                 guard exists(other) == isThere else { return false }
                 try call("rename", other, hook) { _ in Glibc.rename(path, other) }
@@ -138,7 +138,7 @@ public enum SystemFiles {
         return try check(name) { body(min(call.count, count)) }
     }
 
-    /// The names in a directory, in no order; none when there is no such directory (`opendir`, `readdir`).
+    /// The names in a directory, unordered; empty when the directory does not exist (`opendir`, `readdir`).
     public static func names(in directory: String) throws(KernelError) -> [String] {
         guard let folder = opendir(directory) else {
             let number = ErrorNumber(rawValue: errno)
@@ -157,18 +157,18 @@ public enum SystemFiles {
         return names.filter { $0 != "." && $0 != ".." }
     }
 
-    /// Whether something has this name (`access`).
+    /// Whether a file or directory exists at `path` (`access`).
     public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// Whether this process acts for the superuser (`geteuid`).
+    /// Whether this process runs as the superuser (`geteuid`).
     public static var isSuperuser: Bool { geteuid() == 0 }
 
-    /// Gives a file another name in place of what had that name (`rename`).
+    /// Renames a file, replacing any file with the new name (`rename`).
     public static func rename(_ path: String, to other: String) throws(KernelError) {
         try check("rename") { Glibc.rename(path, other) }
     }
 
-    /// Removes a file; one that is not there is no error (`unlink`).
+    /// Removes a file; a missing one is not an error (`unlink`).
     public static func remove(_ path: String) throws(KernelError) {
         do throws(KernelError) {
             try check("unlink") { unlink(path) }
@@ -201,15 +201,15 @@ public enum SystemFiles {
     }
 }
 
-/// A system call that is about to be made on a file.
+/// A pending system call on a file.
 public struct FileCall: Sendable {
-    /// The call.
+    /// The name of the call.
     public let name: String
-    /// The file or directory.
+    /// The path of the file or directory.
     public let path: String
-    /// How many bytes are to be written; may be made less.
+    /// The number of bytes to write, which a hook may reduce.
     public var count: Int
 }
 
-/// Called before a system call on a file; what it throws is taken for the call's error.
+/// A hook before a system call on a file; an error it throws replaces that of the call.
 public typealias FileCallHook = @Sendable (inout FileCall) throws(KernelError) -> Void

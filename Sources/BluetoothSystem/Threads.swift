@@ -10,7 +10,7 @@ private final class ThreadBody {
     }
 }
 
-/// Starts a thread that runs `body`; the program's signals are left to its other threads.
+/// Starts a thread that runs `body`, with all signals blocked, so that the program's other threads receive them.
 package func startThread(named name: String, _ body: @escaping @Sendable () -> Void) throws(KernelError) {
     let start = Unmanaged.passRetained(
         ThreadBody {
@@ -34,7 +34,7 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
     pthread_detach(thread)
 }
 
-/// Wakes one thread that waits; a signal that comes first is not lost.
+/// Wakes one waiting thread; a signal before the wait is not lost.
 final class WakeCounter: Sendable {
     private let descriptor: CInt
 
@@ -50,7 +50,7 @@ final class WakeCounter: Sendable {
         _ = eventfd_write(descriptor, 1)
     }
 
-    /// Sleeps until there was a signal since the last wait.
+    /// Waits for a signal since the last wait.
     func wait() {
         var count: eventfd_t = 0
         _ = try? check("read") { eventfd_read(descriptor, &count) }

@@ -1,6 +1,5 @@
-// Declarations that Swift's Glibc module does not show: the kernel's Bluetooth socket interface (layouts and constants
-// of libbluetooth-dev's headers; nothing of it is linked, none of its inline functions is used) and Linux' own
-// readiness calls.
+// Declarations that Swift's Glibc module lacks: the kernel's Bluetooth socket interface (layouts and constants of
+// libbluetooth-dev's headers, without linking to it or using its inline functions) and Linux's readiness calls.
 #pragma once
 
 #include <bluetooth/bluetooth.h>

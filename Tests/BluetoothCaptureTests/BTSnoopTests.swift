@@ -3,7 +3,7 @@ import BluetoothCapture
 import TestSupport
 import Testing
 
-/// A record with its own bytes, to compare.
+/// A record with its own bytes, for comparison.
 struct Record: Equatable {
     var adapter: UInt16 = 0
     var kind: CapturedPacketKind
@@ -13,7 +13,7 @@ struct Record: Equatable {
     var payload: [UInt8]
 }
 
-/// Everything that can be read of a file, and the error the walk ended with.
+/// The readable records of a file, and the error that ended the iteration.
 func read(_ file: [UInt8]) throws(BTSnoopError) -> (records: [Record], end: BTSnoopError?) {
     var records: [Record] = []
     var reader = try BTSnoopReader(file.span.bytes)
@@ -31,7 +31,7 @@ func read(_ file: [UInt8]) throws(BTSnoopError) -> (records: [Record], end: BTSn
     return (records, nil)
 }
 
-/// A file with these records.
+/// A file with the given records.
 func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     var writer = ByteWriter(capacity: 65536)
     try BTSnoop.encodeHeader(datalink, into: &writer)
@@ -44,7 +44,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     return writer.bytes
 }
 
-/// The layout is that of the files which Wireshark and btmon write.
+/// The format of the files that Wireshark and btmon write.
 @Suite struct BTSnoopTests {
     private static let newYear2020: Int64 = 1_577_836_800_000_000
 

@@ -3,7 +3,7 @@ import BluetoothManagement
 import TestSupport
 import Testing
 
-/// What the log shows of packets: readable, and never a key.
+/// Descriptions of packets in logs: readable, and without keys.
 @Suite struct DescriptionSecretTests {
     private static let key = "A1A2A3A4A5A6A7A8A9AAABACADAEAFB0"
 

@@ -5,7 +5,7 @@ import Testing
 
 @testable import BluetoothCapture
 
-/// What is written in place of `payload`, packet by packet.
+/// The filtered packets.
 private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
     var filter = SecretFilter()
     return packets.map { kind, payload in
@@ -80,7 +80,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
         let result = try #require(shown([(kind, payload)]).first)
         #expect(!result.contains("A1A2A3"), "\(name)")
         #expect(result.count == hex(payload).count * 2)
-        // The reader of the capture still sees what it was.
+        // The packet's code remains visible.
         #expect(result.prefix(2) == hex(payload).hexadecimal.prefix(2))
     }
 
@@ -98,11 +98,11 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
     @Test func aKeyInSeveralPacketsIsHiddenToItsEnd() {
         let packets: [(CapturedPacketKind, String)] = [
             (.aclReceived, "4020 0900 1100 0600 06 A1A2A3A4"),
-            (.aclReceived, "4120 0700 0300 0400 0A1200"),  // of another link, in between
+            (.aclReceived, "4120 0700 0300 0400 0A1200"),  // a packet of another link in between
             (.aclReceived, "4010 0600 A1A2A3A4A5A6"),
             (.aclReceived, "4010 0600 A1A2A3A4A5A6"),
             (.aclReceived, "4020 0600 0300 0400 0A12"),
-            (.aclReceived, "4010 0100 34"),  // of something else
+            (.aclReceived, "4010 0100 34"),  // a packet of another PDU
         ]
         #expect(
             shown(packets) == [
@@ -139,19 +139,19 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
     }
 
     @Test func aFragmentWithoutABeginningIsHidden() {
-        // The trace began in the middle of it, or the beginning was lost.
+        // The capture began within the PDU, or its beginning was lost.
         #expect(shown([(.aclReceived, "4010 0200 1234")]) == ["401002000000"])
     }
 
     // MARK: Interleaving
 
-    /// One way that PDUs take, with a key on it: every byte of the key is at least A0, every other byte is below.
+    /// A path of PDUs, one of them with a key: all bytes of the key are at least A0, all others less.
     struct Path: CustomStringConvertible {
         var adapter: UInt16
         var handle: UInt8
         var isSent: Bool
         static let pdu = hex("1100 0600 06 \(SecretFilterTests.key)")
-        /// One without a key.
+        /// A PDU without a key.
         static let other = hex("0A00 0400 1B 0300 01020304050607")
 
         var description: String { "hci\(adapter) \(handle) \(isSent ? "sent" : "received")" }
@@ -162,7 +162,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
             }
         }
 
-        /// The PDU cut at these places.
+        /// The PDU fragmented at the given positions.
         func fragments(cutAt cuts: [Int], of pdu: [UInt8] = pdu) -> [(Path, [UInt8])] {
             zip([0] + cuts, cuts + [pdu.count]).map { start, end in
                 let flags: UInt8 = start > 0 ? 0x10 : isSent ? 0x00 : 0x20
@@ -171,14 +171,14 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
         }
     }
 
-    /// What is written in place of a packet.
+    /// The filtered packet.
     private func visible(by filter: inout SecretFilter, _ path: Path, _ packet: [UInt8]) -> [UInt8] {
         let captured = CapturedPacket(
             adapter: path.adapter, kind: path.isSent ? .aclSent : .aclReceived, payload: packet.span.bytes)
         return Array(packet.prefix(filter.visibleByteCount(of: captured) ?? .max))
     }
 
-    /// All orders of two fragments of one PDU and two of another in which each PDU's follow each other.
+    /// All interleavings of two fragments each of two PDUs that preserve the order within each PDU.
     private static let merges = [
         [0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0], [1, 0, 0, 1], [1, 0, 1, 0], [1, 1, 0, 0],
     ]
@@ -229,7 +229,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
 
     @Test func whatIsNoKeyIsShownWholeWhateverComesInBetween() {
         let path = Path.all[0]
-        // With the channel's identifier in the first fragment.
+        // The first fragment contains the channel identifier.
         for (cut, other) in (4..<Path.other.count).flatMap({ cut in Path.all.dropFirst().map { (cut, $0) } }) {
             let fragments = path.fragments(cutAt: [cut], of: Path.other)
             let key = other.fragments(cutAt: [8])
@@ -255,7 +255,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
     @Test(arguments: [Path.pdu, Path.other]) func whatNeverEndsTakesABoundedAmountOfMemory(pdu: [UInt8]) {
         var filter = SecretFilter()
         let begun = (0..<20_000).map { number -> (UInt16, [UInt8]) in
-            // One of which the last byte never comes, on every handle of several adapters.
+            // A PDU without its last byte on every handle of several adapters.
             let handle = UInt16(number & 0x0FFF)
             let head = [UInt8(handle & 0xFF), UInt8(handle >> 8) | 0x20, UInt8(pdu.count - 1), 0]
             return (UInt16(number >> 12), head + pdu.dropLast())
@@ -266,7 +266,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
         }
         let remembered = pdu == Path.pdu ? 0 : SecretFilter.capacity
         #expect(filter.unfinishedCount == remembered)
-        // Of what it has forgotten, the rest is hidden.
+        // The rest of a dropped PDU is hidden.
         var shownCount = 0
         for (adapter, packet) in begun {
             let rest = [packet[0], packet[1] & 0x0F | 0x10, 1, 0, 0xB0]
@@ -287,7 +287,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
             return filter
         }
         #expect(filter(after: .event, "0504 00 4000 13").unfinishedCount == 6)
-        // It has failed.
+        // The disconnection failed.
         #expect(filter(after: .event, "0504 02 4000 13").unfinishedCount == 8)
         #expect(filter(after: .event, "0504 00 4000 13", adapter: 2).unfinishedCount == 8)
         #expect(filter(after: .closedIndex, "", adapter: 1).unfinishedCount == 4)

@@ -3,7 +3,7 @@ import Testing
 
 @testable import BluetoothCryptography
 
-/// The cipher against FIPS 197, and against its own definition for every byte.
+/// The cipher against FIPS 197, and SubBytes against its definition for every byte.
 @Suite struct AES128Tests {
     @Test func encryptsAsTheStandardSays() {
         // Appendix B and appendix C.1.
@@ -26,7 +26,7 @@ import Testing
     }
 
     @Test func theRoundKeysAreThoseOfTheStandard() {
-        // Appendix A.1: the first and the last that are made.
+        // Appendix A.1: the first and the last derived key.
         var key = BitPlanes(FourBlocks(repeating: 0x2B7E_1516_28AE_D2A6_ABF7_1588_09CF_4F3C))
         key.expandKey(0x01)
         #expect(key.blocks.all == FourBlocks(repeating: 0xA0FA_FE17_8854_2CB1_23A3_3939_2A6C_7605).all)
@@ -85,6 +85,6 @@ import Testing
 }
 
 extension FourBlocks {
-    /// The blocks in their order. They are not equatable: the time of a comparison would depend on them.
+    /// The blocks in order. The type is not Equatable, since the time of a comparison would depend on the values.
     fileprivate var all: [UInt128] { [first, second, third, fourth] }
 }

@@ -15,7 +15,7 @@ import Testing
         }
     }
 
-    /// The checksum is that of another implementation.
+    /// The checksum was computed by another implementation.
     @Test func aRecordIsMagicVersionBodyAndChecksum() throws {
         let bytes = Self.format.seal([1, 2, 3])
         let expected = Array("BLE-TEST".utf8) + [3, 0, 1, 2, 3]
@@ -47,7 +47,7 @@ import Testing
             #expect(failure(later, format) == .unknownVersion(4))
             #expect(failure(earlier, format) == .unknownVersion(2))
         }
-        // With a checksum of its own it is believed only where that is the rule.
+        // A later version with a checksum of its own is only reported where the format permits that.
         let other = later.dropLast(RecordFormat.checksumLength) + [UInt8](repeating: 7, count: 16)
         #expect(failure(Array(other)) == .damaged)
         #expect(failure(Array(other), Self.trusting) == .unknownVersion(4))

@@ -2,8 +2,8 @@ import BluetoothCryptography
 import TestSupport
 import Testing
 
-/// Checksums against RFC 4493 §4, and the functions of pairing against the sample data of the specification (Core Vol 3
-/// Part H appendix D), which are made of nothing but the cipher and the checksum.
+/// The checksum against RFC 4493 §4, and the pairing functions against the sample data of the specification
+/// (Core Vol 3 Part H appendix D); they consist only of the cipher and the checksum.
 @Suite struct SpecificationTests {
     private static func number(_ digits: String) -> UInt128 { hex(digits).reduce(0) { $0 << 8 | UInt128($1) } }
 
@@ -43,7 +43,7 @@ import Testing
     }
 
     @Test func theShortTermKeyIsThatOfTheSpecification() {
-        // s1 of §2.2.4: the lower halves of both random numbers, the first one's above.
+        // s1 of §2.2.4: the lower halves of both random numbers, the first one as the most significant.
         #expect(
             AES128(key: 0).encrypt(Self.number("1122334455667788" + "99AABBCCDDEEFF00"))
                 == Self.number("9A1FE1F0E8B0F49B5B4216AE796DA062"))
@@ -65,7 +65,7 @@ import Testing
 
     @Test func theKeysOfSecureConnections() {
         let secret = "EC0234A357C8AD05341010A60A397D9B99796B13B4F866F1868D34F373BFA698"
-        // f5: the key is made of the secret with a salt that everybody knows.
+        // f5: the key is derived from the secret with a publicly known salt.
         let key = AESCMAC.code(of: hex(secret), key: Self.number("6C888391AAF5A53860370BDB5A6083BE"))
         func made(_ counter: String) -> UInt128 {
             let message = [
@@ -100,7 +100,7 @@ import Testing
     // MARK: Private addresses
 
     @Test func anAddressIsHashedAsTheSpecificationSays() {
-        // ah, with the key in every place.
+        // ah, with the key in each of the four positions.
         let key = Self.number("EC0234A357C8AD05341010A60A397D9B")
         let keys = [
             FourBlocks(first: key), FourBlocks(first: 0, second: key), FourBlocks(first: 0, third: key),

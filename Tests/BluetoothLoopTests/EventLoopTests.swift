@@ -77,14 +77,14 @@ struct EventLoopTests {
         state.withLock { $0.timer = timer }
         timer.set(at: .distantPast)
         let waits = await done.wait(on: loop) { !$0.isEmpty }?.first
-        // Between two of them the driver looked for events.
+        // The driver waited for events between any two of them.
         #expect((waits ?? 0) - start >= 99)
         state.withLock { $0.timer = nil }
         loop.stop()
     }
 
     @Test func aTimerDroppedWithTheHandlerOfAnotherIsNoHarm() async {
-        // The outer timer's handler holds the last reference to the inner one.
+        // The handler of the outer timer holds the last reference to the inner one.
         func makeNested() -> LoopTimer {
             let inner = loop.makeTimer {}
             inner.set(at: KernelInstant(nanoseconds: 1_000_000_000_000))
@@ -118,7 +118,7 @@ struct EventLoopTests {
 }
 
 extension EventLoop {
-    /// Queues a task that prefers this loop.
+    /// Enqueues a task that prefers this loop.
     fileprivate func makeTask(_ body: @escaping @Sendable () -> Void) {
         Task(executorPreference: self) { body() }
     }

@@ -1,12 +1,12 @@
 import BluetoothLoop
 import Testing
 
-/// Counts what reaches it.
+/// Counts its calls.
 private final class Counter {
     var count = 0
 }
 
-/// Lives on a loop, with something that no other thread may touch.
+/// An actor on a loop with state that is not Sendable.
 private actor Resident: LoopActor {
     nonisolated let loop: EventLoop
     private let counter = Counter()
@@ -21,7 +21,7 @@ private actor Resident: LoopActor {
 
     func add(_ number: Int) { counter.count = counter.count * 10 + number }
 
-    /// Returns when a timer of its own has come, whose handler is the actor's.
+    /// Returns when a timer of the actor has expired.
     func waitForTimer() async {
         let timer = loop.makeLocalTimer {
             self.counter.count += 1

@@ -3,7 +3,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// What the loop runs besides jobs of its actors.
+/// Work of the loop besides jobs of its actors.
 @Suite(.timeLimit(.minutes(1)))
 struct LoopWorkTests {
     private let loop = EventLoop(driver: StepDriver())

@@ -41,7 +41,7 @@ struct PromiseTests {
         await #expect(throws: Failure.cancelled) { try await task.value }
     }
 
-    /// Whoever resolves it from several threads at once: one of them is the first, and the task gets that one's value.
+    /// Of several threads that resolve it concurrently, one is the first, and the task receives its value.
     @Test func oneOfManyThatResolveItAtOnceIsTheFirst() async {
         for _ in 0..<100 {
             let promise = Promise<Int, Never>()
@@ -67,7 +67,7 @@ struct PromiseTests {
 
     @Test func aCancelledSleepEnds() async {
         let loop = EventLoop(driver: StepDriver())
-        // On the loop, so that its clock cannot move before the sleep has begun.
+        // On the loop, so that its clock cannot advance before the sleep has begun.
         let task = Task(executorPreference: loop) {
             withUnsafeCurrentTask { $0?.cancel() }
             return await loop.sleep(for: .seconds(1))

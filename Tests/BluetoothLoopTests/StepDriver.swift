@@ -3,7 +3,7 @@ import Dispatch
 import Glibc
 import Synchronization
 
-/// Numbers written down from anywhere.
+/// Numbers recorded by any thread.
 final class Log: Sendable {
     private let state = Mutex<[Int]>([])
 
@@ -14,7 +14,7 @@ final class Log: Sendable {
     }
 }
 
-/// A driver whose clock jumps to whatever is waited for, and which counts how it is used.
+/// A driver whose clock jumps to the awaited deadline, and which counts its uses.
 final class StepDriver: EventLoopDriver {
     private let time = Mutex<Int64>(0)
     private let thread = Atomic<UInt>(0)

@@ -6,7 +6,7 @@ import Testing
 @Suite struct TimerQueueTests {
     private func instant(_ nanoseconds: Int64) -> KernelInstant { KernelInstant(nanoseconds: nanoseconds) }
 
-    /// Takes out everything that is due at `now`, by calling the handlers.
+    /// Removes all entries due at `now` and calls their handlers.
     private func runDue(_ queue: inout TimerQueue<@Sendable () -> Void>, at now: Int64) {
         while let handler = queue.removeDue(at: instant(now), setBefore: .max) { handler() }
     }
@@ -59,7 +59,7 @@ import Testing
         let log = Log()
         let count = 40
         let slots = (0..<count).map { number in queue.addSlot { log.add(number) } }
-        // Deadline and order of each entry that is set.
+        // The deadline and the order of each entry.
         var model: [Int: (deadline: Int64, order: Int)] = [:]
         var order = 0
         var now: Int64 = 0

@@ -40,7 +40,7 @@ import Testing
         #expect(!isThird)
     }
 
-    /// However many come and give up beside some that wait for ever, the list drops them.
+    /// The list drops any number of promises of tasks that gave up, next to some that wait without limit.
     @Test(arguments: [0, 1, 7, 8, 15, 16, 40]) func thoseThatGaveUpAreDropped(patient: Int) {
         var waiters = WaiterList<Void, Failure>()
         let staying = (0..<patient).map { _ in waiters.makePromise() }
@@ -59,7 +59,7 @@ import Testing
     }
 }
 
-/// Promises that others keep.
+/// References to promises that others hold.
 private struct WeakPromises {
     private struct Reference {
         weak let promise: Promise<Void, WaiterListTests.Failure>?

@@ -37,7 +37,7 @@ import Testing
         var isInOrder = true
         for number in 0..<10_000 where (try? reader.readUInt32()) != UInt32(number) { isInOrder = false }
         #expect(isInOrder)
-        // A second call says so at once.
+        // A second call completes immediately.
         await Self.close(file)
     }
 
@@ -51,7 +51,7 @@ import Testing
         #expect(status.st_mode & 0o077 == 0)
     }
 
-    /// Writes one byte as a trace would.
+    /// Writes one byte in the way a capture does.
     private static func writeByte(_ path: String, replacingExisting: Bool = false) async throws(KernelError) {
         let file = try BackgroundFile(path, replacingExisting: replacingExisting) { Issue.record("\($0)") }
         file.append { writer throws(BufferFull) in try writer.write(9 as UInt8) }
@@ -86,7 +86,7 @@ import Testing
         #expect(lstat(path, &status) == 0)
         #expect(status.st_mode == S_IFREG | 0o600)
         #expect(Self.contents(path) == [9])
-        // What a link led to is nobody's business.
+        // The target of a link is unchanged.
         if kind != .file { #expect(Self.contents(target) == old) }
     }
 
@@ -113,7 +113,7 @@ import Testing
         #expect(pipe(&ends) == 0)
         defer { for end in ends { Glibc.close(end) } }
         #expect(fcntl(ends[1], F_SETFL, O_NONBLOCK) == 0)
-        // More than a pipe holds.
+        // More than the capacity of a pipe.
         let count = 200_000
         let file = try BackgroundFile("/dev/fd/\(ends[1])") { Issue.record("\($0)") }
         #expect(file.append { writer throws(BufferFull) in try writer.write([UInt8](repeating: 7, count: count)) })
@@ -122,7 +122,7 @@ import Testing
         while received < count, case let part = read(ends[0], &buffer, buffer.count), part > 0 { received += part }
         #expect(received == count)
         await Self.close(file)
-        // It stays as its owner has it.
+        // The owner's flags are unchanged.
         #expect(fcntl(ends[1], F_GETFL) & O_NONBLOCK != 0)
     }
 
@@ -169,7 +169,7 @@ import Testing
 
         let reader = open(path, O_RDONLY | O_NONBLOCK)
         defer { Glibc.close(reader) }
-        // More than a pipe holds: the writer waits for the reader.
+        // More than the capacity of a pipe: the writer waits for the reader.
         let count = 100_000
         let file = try BackgroundFile(path) { Issue.record("\($0)") }
         #expect(file.append { writer throws(BufferFull) in try writer.write([UInt8](repeating: 7, count: count)) })

@@ -1,26 +1,26 @@
-/// How a link is protected (`BT_SECURITY`; Core Vol 3 Part C §10.2.1).
+/// A security level of a link (`BT_SECURITY`; Core Vol 3 Part C §10.2.1).
 public enum SecurityLevel: UInt8, Comparable, Sendable {
-    /// Not encrypted.
+    /// No encryption.
     case low = 1
-    /// Encrypted, the peer not authenticated.
+    /// Encryption with an unauthenticated key.
     case medium = 2
-    /// Encrypted with a key made under protection against a man in the middle.
+    /// Encryption with an authenticated key (MITM protection).
     case high = 3
-    /// As ``high``, made with LE Secure Connections.
+    /// Encryption with an authenticated key from LE Secure Connections.
     case fips = 4
 
-    /// Whether `left` asks for less than `right`.
+    /// Whether `left` is weaker than `right`.
     public static func < (left: SecurityLevel, right: SecurityLevel) -> Bool { left.rawValue < right.rawValue }
 }
 
-/// A link's protection as the kernel reports it.
+/// The security of a link as reported by the kernel.
 public struct LinkSecurity: Hashable, Sendable {
-    /// The level reached.
+    /// The current security level.
     public var level: SecurityLevel
-    /// The encryption key's size in bytes, 7 to 16; 0 without encryption.
+    /// The size of the encryption key in bytes, 7 to 16; 0 without encryption.
     public var keySize: UInt8
 
-    /// A level with its key size.
+    /// The given level and key size.
     public init(level: SecurityLevel, keySize: UInt8) {
         self.level = level
         self.keySize = keySize
@@ -31,11 +31,11 @@ extension LinkSecurity {
     /// Whether the link is encrypted.
     public var isEncrypted: Bool { level >= .medium }
 
-    /// Whether the key was made under protection against a man in the middle (Core Vol 3 Part H §2.3.1).
+    /// Whether the key is authenticated (MITM protection, Core Vol 3 Part H §2.3.1).
     public var isAuthenticated: Bool { level >= .high }
 
-    /// Whether the key was made with LE Secure Connections; nil where the kernel does not tell, which it does for
-    /// ``SecurityLevel/low`` and ``SecurityLevel/fips`` only: a link of the levels between may have such a key as well.
+    /// Whether the key is from LE Secure Connections; nil when unknown. The kernel reports it for
+    /// ``SecurityLevel/low`` and ``SecurityLevel/fips`` only; a link of another level may have such a key too.
     public var isSecureConnections: Bool? {
         switch level {
         case .low: false
@@ -46,7 +46,7 @@ extension LinkSecurity {
 }
 
 extension SecurityLevel: CustomStringConvertible {
-    /// The level in the words of the programs' options.
+    /// The level as in the programs' options.
     public var description: String {
         switch self {
         case .low: "low"
@@ -58,6 +58,6 @@ extension SecurityLevel: CustomStringConvertible {
 }
 
 extension LinkSecurity: CustomStringConvertible {
-    /// The level, with the key's size where there is a key.
+    /// The level, and the key size of an encrypted link.
     public var description: String { isEncrypted ? "\(level), \(keySize)-byte key" : "\(level)" }
 }

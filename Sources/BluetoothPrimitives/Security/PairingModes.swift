@@ -1,26 +1,25 @@
-/// What a user can see and enter when pairing (Core Vol 3 Part H §2.3.2).
+/// The IO capability of a device for pairing (Core Vol 3 Part H §2.3.2).
 public struct IOCapability: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The byte in the packet.
+    /// The capability as sent, one byte.
     public let rawValue: UInt8
 
-    /// A capability of any value.
+    /// The capability with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Can show a number.
+    /// Can display a number.
     public static let displayOnly = IOCapability(rawValue: 0)
-    /// Can show a number and be answered yes or no.
+    /// Can display a number and ask for yes or no.
     public static let displayYesNo = IOCapability(rawValue: 1)
     /// Can enter a number.
     public static let keyboardOnly = IOCapability(rawValue: 2)
-    /// Neither; the kernel's default, and the only one that does not ask for protection against an attacker in the
-    /// middle.
+    /// Can do neither; the kernel's default, and the only capability without MITM protection.
     public static let noInputNoOutput = IOCapability(rawValue: 3)
-    /// Can show and enter a number.
+    /// Can display and enter a number.
     public static let keyboardDisplay = IOCapability(rawValue: 4)
 
-    /// The capability in the specification's words.
+    /// The name in the specification.
     public var description: String {
         switch self {
         case .displayOnly: return "DisplayOnly"
@@ -33,44 +32,44 @@ public struct IOCapability: RawRepresentable, Hashable, Sendable, CustomStringCo
     }
 }
 
-/// Whether pairing uses LE Secure Connections.
+/// The use of LE Secure Connections for pairing.
 public struct SecureConnectionsMode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The byte in the packet.
+    /// The mode as sent, one byte.
     public let rawValue: UInt8
 
-    /// A mode of any value.
+    /// The mode with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
     /// Legacy pairing only.
     public static let off = SecureConnectionsMode(rawValue: 0)
-    /// With devices that have it.
+    /// LE Secure Connections with devices that support it.
     public static let on = SecureConnectionsMode(rawValue: 1)
-    /// Always; devices without it are refused.
+    /// LE Secure Connections only; devices without it are refused.
     public static let only = SecureConnectionsMode(rawValue: 2)
 
-    /// The mode in words.
+    /// The name of the mode.
     public var description: String { [0: "off", 1: "on", 2: "only"][rawValue] ?? "mode \(rawValue)" }
 }
 
-/// Whether the adapter hides behind private addresses.
+/// The adapter's use of private addresses.
 public struct PrivacyMode: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The byte in the packet.
+    /// The mode as sent, one byte.
     public let rawValue: UInt8
 
-    /// A mode of any value.
+    /// The mode with the value `rawValue`.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// The identity address is used.
+    /// The adapter uses its identity address.
     public static let off = PrivacyMode(rawValue: 0)
-    /// Private addresses are used, always.
+    /// The adapter always uses private addresses.
     public static let on = PrivacyMode(rawValue: 1)
-    /// Private addresses are used except while the adapter is bondable and discoverable.
+    /// The adapter uses private addresses except while it is bondable and discoverable.
     public static let limited = PrivacyMode(rawValue: 2)
 
-    /// The mode in words.
+    /// The name of the mode.
     public var description: String { [0: "off", 1: "on", 2: "limited"][rawValue] ?? "mode \(rawValue)" }
 }

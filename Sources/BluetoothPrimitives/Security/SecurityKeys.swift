@@ -1,12 +1,12 @@
-/// Sixteen secret bytes. They are never printed.
+/// A 128-bit key, whose value is never printed.
 public struct SecurityKey: Hashable, Sendable {
     private var low: UInt64
     private var high: UInt64
 
-    /// How many bytes a key has.
+    /// The size of a key in bytes.
     public static let byteCount = 16
 
-    /// A key from its sixteen bytes as the kernel gives and takes them, least significant first.
+    /// A key with its sixteen bytes in the kernel's order, least significant first.
     ///
     /// Returns nil for any other number of bytes.
     public init?(_ bytes: [UInt8]) {
@@ -16,12 +16,12 @@ public struct SecurityKey: Hashable, Sendable {
         self = key
     }
 
-    /// A key of random bytes.
+    /// A random key.
     public static func random(using generator: inout some RandomNumberGenerator) -> SecurityKey {
         SecurityKey(low: generator.next(), high: generator.next())
     }
 
-    /// The key of sixteen zero bytes, which stands for "none".
+    /// The key of sixteen zero bytes, which means "none".
     public static let zero = SecurityKey(low: 0, high: 0)
 
     private init(low: UInt64, high: UInt64) {
@@ -29,15 +29,15 @@ public struct SecurityKey: Hashable, Sendable {
         self.high = high
     }
 
-    /// The sixteen bytes as the kernel gives and takes them, least significant first.
+    /// The sixteen bytes in the kernel's order, least significant first.
     public var bytes: [UInt8] {
         [low, high].flatMap { half in (0..<8).map { UInt8(truncatingIfNeeded: half >> (8 * UInt64($0))) } }
     }
 
-    /// The key as the specification's functions take it: a number, its most significant byte the last of ``bytes``.
+    /// The key as the argument of the specification's functions; the most significant byte is the last of ``bytes``.
     package var number: UInt128 { UInt128(high) << 64 | UInt128(low) }
 
-    /// Whether two keys are equal, compared in constant time.
+    /// Whether both keys are equal, compared in constant time.
     public static func == (one: SecurityKey, other: SecurityKey) -> Bool {
         (one.low ^ other.low) | (one.high ^ other.high) == 0
     }
@@ -54,44 +54,44 @@ public struct SecurityKey: Hashable, Sendable {
 }
 
 extension SecurityKey: CustomStringConvertible, CustomDebugStringConvertible {
-    /// Nothing but that it is a key.
+    /// A placeholder without the key's value.
     public var description: String { "secret key" }
 
-    /// Nothing but that it is a key.
+    /// A placeholder without the key's value.
     public var debugDescription: String { description }
 }
 
 #if !hasFeature(Embedded)
     extension SecurityKey: CustomReflectable {
-        /// Without the key's bytes, so that `dump` does not show them.
+        /// An empty mirror, so that `dump` does not show the key's value.
         public var customMirror: Mirror { Mirror(self, children: []) }
     }
 #endif
 
-/// A key that encrypts the connections with a bonded device (Core Vol 3 Part H §2.4.2.3).
+/// The long term key for encrypting links with a bonded device (Core Vol 3 Part H §2.4.2.3).
 public struct LongTermKey: Hashable, Sendable {
-    /// How the key came about.
+    /// The pairing that created the key.
     public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The byte in the packet.
+        /// The kind as sent, one byte.
         public let rawValue: UInt8
 
-        /// A kind of any value.
+        /// The kind with the value `rawValue`.
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// By legacy pairing, without protection against an attacker in the middle.
+        /// Legacy pairing, unauthenticated.
         public static let unauthenticatedLegacy = Kind(rawValue: 0)
-        /// By legacy pairing, with protection.
+        /// Legacy pairing, authenticated (MITM protection).
         public static let authenticatedLegacy = Kind(rawValue: 1)
-        /// By LE Secure Connections, without protection.
+        /// LE Secure Connections, unauthenticated.
         public static let unauthenticated = Kind(rawValue: 2)
-        /// By LE Secure Connections, with protection.
+        /// LE Secure Connections, authenticated (MITM protection).
         public static let authenticated = Kind(rawValue: 3)
-        /// By LE Secure Connections with the debug key that everybody knows.
+        /// LE Secure Connections with the publicly known debug key.
         public static let debug = Kind(rawValue: 4)
 
-        /// The kind in words.
+        /// The name of the kind.
         public var description: String {
             switch self {
             case .unauthenticatedLegacy: return "unauthenticated legacy"
@@ -104,26 +104,26 @@ public struct LongTermKey: Hashable, Sendable {
         }
     }
 
-    /// The device's identity: a public or static random address.
+    /// The device's identity address, public or static random.
     public var address: BluetoothAddress
-    /// How the key came about.
+    /// The pairing that created the key.
     public var kind: Kind
-    /// For a legacy key, whether it is for connections in which this adapter is the central. Secure Connections have
-    /// one key for both.
+    /// Whether a legacy key is for links with this adapter as the central. LE Secure Connections has one key for both
+    /// roles.
     public var isCentral: Bool
-    /// How many bytes of the key count, 7 to 16.
+    /// The encryption key size in bytes, 7 to 16.
     public var encryptionSize: UInt8
-    /// Tells a legacy key from others of the same device (EDIV).
+    /// The encrypted diversifier (EDIV) of a legacy key, which identifies it among those of the device.
     public var encryptedDiversifier: UInt16
-    /// Tells a legacy key from others of the same device (Rand).
+    /// The random number (Rand) of a legacy key, which identifies it among those of the device.
     public var randomNumber: UInt64
-    /// The secret.
+    /// The secret key.
     public var value: SecurityKey
 
-    /// How many bytes of a key may count (Core Vol 3 Part H §2.3.4).
+    /// The valid encryption key sizes in bytes (Core Vol 3 Part H §2.3.4).
     public static let encryptionSizes: ClosedRange<UInt8> = 7...16
 
-    /// A key as the kernel reported it.
+    /// A key as reported by the kernel.
     public init(
         address: BluetoothAddress, kind: Kind, isCentral: Bool, encryptionSize: UInt8 = 16,
         encryptedDiversifier: UInt16 = 0, randomNumber: UInt64 = 0, value: SecurityKey
@@ -139,20 +139,20 @@ public struct LongTermKey: Hashable, Sendable {
 }
 
 extension LongTermKey: CustomStringConvertible {
-    /// Whose key and what kind, not the key.
+    /// The device and the kind of the key, without its value.
     public var description: String {
         "\(address) (LE \(address.kind)), \(kind), \(isCentral ? "central" : "peripheral"), \(encryptionSize) bytes"
     }
 }
 
-/// A key that tells which bonded device a resolvable private address belongs to (Core Vol 3 Part H §2.4.2.1).
+/// The identity resolving key of a bonded device, which resolves its private addresses (Core Vol 3 Part H §2.4.2.1).
 public struct IdentityResolvingKey: Hashable, Sendable {
-    /// The device's identity: a public or static random address.
+    /// The device's identity address, public or static random.
     public var address: BluetoothAddress
-    /// The secret.
+    /// The secret key.
     public var value: SecurityKey
 
-    /// A device's key.
+    /// The key of a device.
     public init(address: BluetoothAddress, value: SecurityKey) {
         self.address = address
         self.value = value
@@ -160,32 +160,32 @@ public struct IdentityResolvingKey: Hashable, Sendable {
 }
 
 extension IdentityResolvingKey: CustomStringConvertible {
-    /// Whose key, not the key.
+    /// The device, without the value of its key.
     public var description: String { "\(address) (LE \(address.kind))" }
 }
 
-/// A key that signs data or verifies signatures (Core Vol 3 Part H §2.4.2.2).
+/// A signature resolving key, which signs data or verifies signatures (Core Vol 3 Part H §2.4.2.2).
 public struct SignatureResolvingKey: Hashable, Sendable {
-    /// Whose signatures the key is for.
+    /// The signing device and the pairing that created the key.
     public struct Kind: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-        /// The byte in the packet.
+        /// The kind as sent, one byte.
         public let rawValue: UInt8
 
-        /// A kind of any value.
+        /// The kind with the value `rawValue`.
         public init(rawValue: UInt8) {
             self.rawValue = rawValue
         }
 
-        /// For what this adapter signs; pairing without protection against an attacker in the middle.
+        /// Signatures of this adapter; unauthenticated pairing.
         public static let unauthenticatedLocal = Kind(rawValue: 0)
-        /// For what the device signs; pairing without protection.
+        /// Signatures of the device; unauthenticated pairing.
         public static let unauthenticatedRemote = Kind(rawValue: 1)
-        /// For what this adapter signs; pairing with protection.
+        /// Signatures of this adapter; authenticated pairing (MITM protection).
         public static let authenticatedLocal = Kind(rawValue: 2)
-        /// For what the device signs; pairing with protection.
+        /// Signatures of the device; authenticated pairing (MITM protection).
         public static let authenticatedRemote = Kind(rawValue: 3)
 
-        /// The kind in words.
+        /// The name of the kind.
         public var description: String {
             switch self {
             case .unauthenticatedLocal: return "unauthenticated local"
@@ -197,14 +197,14 @@ public struct SignatureResolvingKey: Hashable, Sendable {
         }
     }
 
-    /// The device's identity: a public or static random address.
+    /// The device's identity address, public or static random.
     public var address: BluetoothAddress
-    /// Whose signatures the key is for.
+    /// The signing device and the pairing that created the key.
     public var kind: Kind
-    /// The secret.
+    /// The secret key.
     public var value: SecurityKey
 
-    /// A key of the connection with a device.
+    /// A key for signatures exchanged with a device.
     public init(address: BluetoothAddress, kind: Kind, value: SecurityKey) {
         self.address = address
         self.kind = kind
@@ -213,6 +213,6 @@ public struct SignatureResolvingKey: Hashable, Sendable {
 }
 
 extension SignatureResolvingKey: CustomStringConvertible {
-    /// Whose key and what kind, not the key.
+    /// The device and the kind of the key, without its value.
     public var description: String { "\(address) (LE \(address.kind)), \(kind)" }
 }
