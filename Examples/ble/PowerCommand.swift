@@ -50,7 +50,7 @@ private func powerOff(_ common: CommonOptions) async throws -> AdapterInformatio
     }
     guard chosen.isPowered else { return chosen }
     // An adapter that is to be switched off needs no keys.
-    let adapter = try await Adapter.open(.index(chosen.index), bonds: .notKept, on: kernel)
+    let adapter = try await Adapter.open(.index(chosen.index), bonds: .disabled, on: kernel)
     do {
         try await adapter.setPowered(false)
     } catch {

@@ -123,7 +123,7 @@ extension AdapterSelector: CustomStringConvertible {
 }
 
 /// The information of an opened adapter: readable on any thread, written on the loop.
-package final class AdapterFacts: Sendable {
+package final class AdapterRecord: Sendable {
     private let known: Mutex<AdapterInformation>
 
     package init(_ information: AdapterInformation) {

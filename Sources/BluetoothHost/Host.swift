@@ -35,10 +35,10 @@ package protocol Host: AnyObject {
         onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void)
 
     /// Suspends the pending operations: the adapter cannot be used for now.
-    func leave(_ reason: BluetoothError)
+    func suspend(_ reason: BluetoothError)
 
     /// Resumes what is declared: the adapter can be used again; returns false if it was not suspended.
-    func comeBack(as adapter: AdapterInformation) -> Bool
+    func resume(with adapter: AdapterInformation) -> Bool
 
     /// Closes the host.
     func close(_ reason: BluetoothError)

@@ -11,7 +11,7 @@ public enum AdvertisingState: Hashable, Sendable {
 }
 
 /// The parameters of an advertising set that the host has chosen.
-package struct AdvertisingFacts: Sendable {
+package struct AdvertisingSetParameters: Sendable {
     package var payloads = AdvertisingPayloads([])
     /// The transmit power in dBm, if one can be requested.
     package var transmitPower: Int?
@@ -23,11 +23,11 @@ package struct AdvertisingFacts: Sendable {
 
 /// An event of an advertising set.
 package enum AdvertisingEvent {
-    case facts(AdvertisingFacts)
+    case parameters(AdvertisingSetParameters)
     /// The state changed; after ``AdvertisingState/ended(_:)`` only ``removed`` follows.
     case state(AdvertisingState)
     /// The last request was applied, or failed with this error.
-    case settled(BluetoothError?)
+    case applied(BluetoothError?)
     /// The host has removed the set.
     case removed
 }
@@ -41,7 +41,7 @@ package protocol HostAdvertising: AnyObject {
     /// Registers the handler of the events; a second call does nothing.
     func follow(_ onEvent: @escaping (_ id: UInt64, AdvertisingEvent) -> Void) throws(BluetoothError)
 
-    /// Declares a set, in place of an earlier content of `id`; ``AdvertisingEvent/settled(_:)`` follows, or the end.
+    /// Declares a set, in place of an earlier content of `id`; ``AdvertisingEvent/applied(_:)`` follows, or the end.
     func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64)
 
     /// Restores the content of `id` before a change that failed or was withdrawn.
@@ -59,10 +59,10 @@ package protocol HostAdvertising: AnyObject {
     nonisolated(nonsending) func finish() async
 
     /// Ends the sets that do not wait for the adapter, which is off, blocked or absent.
-    func adapterHasLeft(_ reason: BluetoothError)
+    func adapterBecameUnavailable(_ reason: BluetoothError)
 
     /// Resumes the sets: the adapter can be used again.
-    func adapterIsBack()
+    func adapterBecameAvailable()
 
     /// Ends all sets for this reason: the adapter is closed.
     func end(_ reason: BluetoothError)

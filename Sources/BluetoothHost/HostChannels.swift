@@ -41,7 +41,7 @@ package protocol HostChannels: AnyObject {
     ) -> BluetoothError?
 
     /// Attributes the failures whose reason is pending to the adapter, which was powered off, blocked or removed.
-    func adapterHasLeft(_ reason: BluetoothError)
+    func adapterBecameUnavailable(_ reason: BluetoothError)
 
     /// Closes the adapter's channels: later failures are not attributed to it.
     func close()
@@ -71,7 +71,7 @@ package protocol HostChannel: AnyObject, Sendable {
     func setReading(_ isOn: Bool)
 
     /// Records that the peer has answered, so that the link is not an earlier one that is about to end.
-    func linkHolds()
+    func confirmLink()
 
     /// The current security of the link.
     func security() throws(ChannelFailure) -> LinkSecurity

@@ -10,10 +10,9 @@ extension Host {
 }
 
 extension HostDirectory {
-    package func look(at index: UInt16) {}
+    package func refreshState(of index: UInt16) {}
     package func refresh() {}
-    package nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async -> [AdapterInformation]
-    { adapters }
+    package nonisolated(nonsending) func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 }
 
 extension HostLinks {
@@ -27,7 +26,7 @@ extension HostScanning {
 
 extension HostPairing {
     package func adapterChanged() {}
-    package func adapterIsGone(_ reason: BluetoothError) {}
+    package func adapterWasRemoved(_ reason: BluetoothError) {}
 }
 
 extension HostChannels {
@@ -42,7 +41,7 @@ extension HostChannels {
 }
 
 extension HostChannel {
-    package func linkHolds() {}
+    package func confirmLink() {}
     package func beginRecord(isCentral: Bool) {}
     package func endRecord(_ reason: BluetoothError) {}
     package func close(owing outstanding: OutstandingTransactions) { close() }

@@ -27,19 +27,19 @@ package protocol HostDirectory: AnyObject {
     ) async throws(BluetoothError)
 
     /// Reads the state of an adapter that may be gone, off or blocked according to another source, ahead of the report.
-    func look(at index: UInt16)
+    func refreshState(of index: UInt16)
 
     /// Reads the states of which this process is not notified.
     func refresh()
 
-    /// Brings an adapter into the state in which LE works, as far as `wish` allows, and returns its information.
-    /// - Parameter knowledge: the stored data of the adapter; nil if there is none.
+    /// Brings an adapter into the state in which LE works, as far as `requirements` allows, and returns its information.
+    /// - Parameter store: the stored data of the adapter; nil if there is none.
     nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
+        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation
 
     /// The present adapters, with the stored static addresses of those without a public one.
-    nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async -> [AdapterInformation]
+    nonisolated(nonsending) func adapters(store: any AdapterStore) async -> [AdapterInformation]
 
     /// Powers an adapter on or off; returns when that is done.
     nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError)
@@ -48,7 +48,7 @@ package protocol HostDirectory: AnyObject {
     func makeKeys() -> any HostKeys
 
     /// Creates the host of a prepared adapter; `state` returns the adapter's last reported state.
-    func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host
+    func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host
 
     /// Closes the directory without notifying its followers; waiting calls fail with the reason.
     func close(_ reason: BluetoothError)
@@ -60,7 +60,7 @@ extension HostDirectory {
 }
 
 /// The requirements of a program on an adapter.
-package struct AdapterWish: Hashable, Sendable {
+package struct AdapterRequirements: Hashable, Sendable {
     /// The rule for powering it on.
     package var power: PowerPolicy
     /// The privacy mode; nil leaves it as it is.
@@ -74,7 +74,7 @@ package struct AdapterWish: Hashable, Sendable {
 /// The stored data needed before an adapter is used.
 //
 // Lives on the loop.
-package protocol AdapterKnowledge: AnyObject {
+package protocol AdapterStore: AnyObject {
     /// The identity of an adapter without a public address; created if none is stored and `makes` is true, otherwise
     /// nil.
     /// - Parameter place: the adapter's place on the bus, or its public address.
@@ -84,7 +84,7 @@ package protocol AdapterKnowledge: AnyObject {
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
 }
 
-extension AdapterKnowledge {
+extension AdapterStore {
     /// Does nothing: there are no keys.
     package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
 }

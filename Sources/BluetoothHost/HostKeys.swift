@@ -8,7 +8,7 @@ package protocol HostKeys: AnyObject {
     var loop: EventLoop { get }
 
     /// The state of the keys in the host.
-    var standing: KeyStanding { get }
+    var status: KeyStatus { get }
 
     /// Registers the source of the keys to load, the most important first, and the handler of key events.
     func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void)
@@ -16,7 +16,7 @@ package protocol HostKeys: AnyObject {
     /// Starts the key events of an adapter. Loads no keys.
     func begin(_ adapter: UInt16)
 
-    /// Replaces the keys in the host by those to load; ``standing`` has what prevented it.
+    /// Replaces the keys in the host by those to load; ``status`` has what prevented it.
     nonisolated(nonsending) func load() async
 
     /// As ``load()``, for an adapter that was plugged in again, without waiting.

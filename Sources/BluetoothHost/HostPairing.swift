@@ -27,7 +27,7 @@ package protocol HostPairing: AnyObject {
     func adapterChanged()
 
     /// Discards the state of a removed adapter.
-    func adapterIsGone(_ reason: BluetoothError)
+    func adapterWasRemoved(_ reason: BluetoothError)
 
     /// Answers a question.
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress)

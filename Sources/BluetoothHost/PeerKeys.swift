@@ -31,7 +31,7 @@ package enum KeyEvent: Sendable {
 }
 
 /// The state of a host's keys.
-package enum KeyStanding: Hashable, Sendable {
+package enum KeyStatus: Hashable, Sendable {
     case loaded
     case notPermitted
     /// Another program loads its own keys and receives those that pairing makes.

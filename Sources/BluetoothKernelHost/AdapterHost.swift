@@ -7,7 +7,7 @@ import Logging
 // Lives on the loop, with the session.
 package final class AdapterHost: Host {
     private let mark: ComponentCount.Mark
-    private let facts: AdapterFacts
+    private let adapterRecord: AdapterRecord
     private let kernel: any BluetoothKernel
     package let management: ManagementClient
     package let controller: KernelController
@@ -16,29 +16,30 @@ package final class AdapterHost: Host {
     package let pairing: any HostPairing
 
     init(
-        _ facts: AdapterFacts, of kernel: any BluetoothKernel, in directory: any HostDirectory,
+        _ adapterRecord: AdapterRecord, of kernel: any BluetoothKernel, in directory: any HostDirectory,
         management: ManagementClient, state: @escaping () -> AdapterState, log: Logger, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("AdapterHost")
-        (self.facts, self.kernel) = (facts, kernel)
+        (self.adapterRecord, self.kernel) = (adapterRecord, kernel)
         self.management = management
-        trace?.opened(facts.information)
-        controller = KernelController(facts.information, management: management, on: kernel, log: log, trace: trace)
+        trace?.opened(adapterRecord.information)
+        controller = KernelController(
+            adapterRecord.information, management: management, on: kernel, log: log, trace: trace)
         let links = controller.links
         let ends = LinkEnds(
-            of: facts, directory, on: kernel.loop, state: state,
+            of: adapterRecord, directory, on: kernel.loop, state: state,
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
         let ending = EndingLinks(links, on: kernel.loop)
         links.onLinkEnded = { [weak ending] handle in ending?.linkEnded(handle) }
-        channels = KernelChannels(of: facts, on: kernel, ends, ending, trace: trace)
-        advertising = KernelAdvertising(of: facts, by: management, state: state, log: log)
+        channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
+        advertising = KernelAdvertising(of: adapterRecord, by: management, state: state, log: log)
         pairing = KernelPairing(
-            on: facts, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
+            on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
     }
 
     package var obstacles: HostObstacles {
         let environment = kernel.environment()
-        let operation = BluetoothError.Operation("use the adapter", adapter: facts.information.name)
+        let operation = BluetoothError.Operation("use the adapter", adapter: adapterRecord.information.name)
         let error = BluetoothError.notPermitted(operation, executable: environment.executablePath)
         return HostObstacles(
             central: environment.hasNetRaw ? nil : error, peripheral: environment.hasNetAdmin ? nil : error)
@@ -54,9 +55,9 @@ package final class AdapterHost: Host {
         controller.onEnd = onEnd
     }
 
-    package func leave(_ reason: BluetoothError) { controller.leave(reason) }
+    package func suspend(_ reason: BluetoothError) { controller.suspend(reason) }
 
-    package func comeBack(as adapter: AdapterInformation) -> Bool { controller.comeBack(as: adapter) }
+    package func resume(with adapter: AdapterInformation) -> Bool { controller.resume(with: adapter) }
 
     package func close(_ reason: BluetoothError) { controller.close(reason) }
 }

@@ -128,7 +128,7 @@ package final class KernelDirectory: HostDirectory {
         tell(.changed(information))
     }
 
-    package func look(at index: UInt16) {
+    package func refreshState(of index: UInt16) {
         guard let listed = try? kernel.adapters(), var information = known[index] else { return }
         guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
         information.take(kernel.radioSwitches())
@@ -188,15 +188,15 @@ package final class KernelDirectory: HostDirectory {
     // MARK: Preparation
 
     package nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
+        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation {
-        try await preparation(knowledge, wish.privacy).prepare(adapter, power: wish.power)
+        try await preparation(store, requirements.privacy).prepare(adapter, power: requirements.power)
     }
 
-    package nonisolated(nonsending) func adapters(knowing knowledge: any AdapterKnowledge) async
+    package nonisolated(nonsending) func adapters(store: any AdapterStore) async
         -> [AdapterInformation]
     {
-        await preparation(knowledge).knowingStaticAddresses(adapters)
+        await preparation(store).knowingStaticAddresses(adapters)
     }
 
     package nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
@@ -204,16 +204,16 @@ package final class KernelDirectory: HostDirectory {
     }
 
     private func preparation(
-        _ knowledge: (any AdapterKnowledge)? = nil, _ privacy: PrivacyMode? = nil
+        _ store: (any AdapterStore)? = nil, _ privacy: PrivacyMode? = nil
     ) -> AdapterPreparation {
-        AdapterPreparation(kernel: kernel, management: management, knowledge: knowledge, privacy: privacy)
+        AdapterPreparation(kernel: kernel, management: management, store: store, privacy: privacy)
     }
 
     // MARK: Components of an adapter
 
     package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
 
-    package func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host {
+    package func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host {
         AdapterHost(adapter, of: kernel, in: self, management: management, state: state, log: log, trace: trace)
     }
 }

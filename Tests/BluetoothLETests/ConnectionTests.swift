@@ -169,7 +169,7 @@ private let characteristic = RemoteCharacteristic(
             #expect(await queued == .disconnected)
             let ended = await failureCode { for try await _ in values {} }
             #expect(ended == .disconnected)
-            #expect(await connection.closed().message.contains("vanished"))
+            #expect(await connection.closed().message.contains("was lost"))
             #expect(socket.isClosed)
             #expect(await failureCode { try await connection.writeCommand([1], to: characteristic) } == .disconnected)
         }

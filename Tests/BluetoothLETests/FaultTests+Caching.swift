@@ -14,7 +14,7 @@ extension FaultTests {
             #expect(value == [9])
         }
         if work == .remembered {
-            await connection.forgetDatabase()
+            await connection.discardDatabase()
             let again = try await connection.discover()
             #expect(again == services)
         } else {
@@ -28,5 +28,5 @@ extension FaultTests {
 
 extension Connection {
     /// Discards the discovered database, as on a new connection.
-    fileprivate func forgetDatabase() async { await core { $0.forgetDatabase() } }
+    fileprivate func discardDatabase() async { await core { $0.discardDatabase() } }
 }

@@ -43,9 +43,9 @@ extension AdapterSession {
     }
 
     /// The number of callers that wait for the adapter to be ready.
-    var readyWaiterCount: Int { life.value.waiterCount }
+    var readyWaiterCount: Int { powerState.value.waiterCount }
     /// Whether a restoration is under way.
-    var isRestoring: Bool { life.value.isRestoring }
+    var isRestoring: Bool { powerState.value.isRestoring }
 
     /// Whether the controller's socket is open.
     var hasControllerSocket: Bool { (try? kernelAdapter.controller.hasSocket) ?? false }

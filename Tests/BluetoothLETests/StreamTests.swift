@@ -186,11 +186,11 @@ private final class Counter: Sendable {
             socket.failSends(KernelError("send", .timedOut))
             let command = await failure { try await connection.writeCommand([1], to: AttributeHandle(3)) }
             #expect(command?.code == .disconnected)
-            #expect(command?.message.contains("vanished") == true)
-            #expect(await end.message.contains("vanished"))
+            #expect(command?.message.contains("was lost") == true)
+            #expect(await end.message.contains("was lost"))
             #expect(await !connection.isConnected)
             let read = await failure { _ = try await connection.read(AttributeHandle(3)) }
-            #expect(read?.message.contains("vanished") == true)
+            #expect(read?.message.contains("was lost") == true)
         }
     }
 

@@ -99,7 +99,7 @@ extension Conformance {
                 #expect(await central.isTold("scan ended adapterOff"))
                 try await central.setPowered(true)
                 #expect(await central.isTold("adapter on"))
-                #expect(await central.comeBack())
+                #expect(await central.resume())
                 try await central.scan()
                 try await peripheral.advertise("seam")
                 #expect(await central.isTold("report \(peripheral.address)"))

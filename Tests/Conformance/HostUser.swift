@@ -17,7 +17,7 @@ actor HostUser: LoopActor {
     /// The adapter's address after its preparation.
     nonisolated let address: BluetoothAddress
     private let directory: any HostDirectory
-    private let facts: AdapterFacts
+    private let adapterRecord: AdapterRecord
     private let host: any Host
     private let keys: any HostKeys
     private let receiver: Receiver
@@ -57,11 +57,11 @@ actor HostUser: LoopActor {
 
     private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
-        facts = AdapterFacts(information)
+        adapterRecord = AdapterRecord(information)
         state = information.state
         receiver = Receiver(told)
         let known = KnownState()
-        host = directory.makeHost(of: facts) { known.state }
+        host = directory.makeHost(of: adapterRecord) { known.state }
         keys = directory.makeKeys()
         host.scanning.receiver = receiver
         let told = told
@@ -100,7 +100,7 @@ actor HostUser: LoopActor {
             let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
             try await directory.start()
             let found = try #require(directory.adapter(index))
-            let ready = try await directory.prepare(found, AdapterWish(power: .powerOn), knowing: nil)
+            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: nil)
             return HostUser(directory, ready)
         }
     }
@@ -133,9 +133,9 @@ actor HostUser: LoopActor {
     func advertise(_ name: String, as id: UInt64 = 1) throws {
         try host.advertising.follow { [told] id, event in
             switch event {
-            case .facts: break
+            case .parameters: break
             case .state(let state): told.add("advertising \(id) \(state)")
-            case .settled(let error): told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
+            case .applied(let error): told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
             case .removed: told.add("advertising \(id) removed")
             }
         }
@@ -209,7 +209,7 @@ actor HostUser: LoopActor {
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
     func preparePairing() async throws {
         await keys.load()
-        #expect(keys.standing == .loaded)
+        #expect(keys.status == .loaded)
         try await host.pairing.change(to: PairingSettings(), .init("pair"))
     }
 
@@ -230,9 +230,9 @@ actor HostUser: LoopActor {
 
     // MARK: The adapter
 
-    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, facts.information.index) }
+    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
 
-    func leave() { host.leave(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
+    func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
 
-    func comeBack() -> Bool { host.comeBack(as: facts.information) }
+    func resume() -> Bool { host.resume(with: adapterRecord.information) }
 }

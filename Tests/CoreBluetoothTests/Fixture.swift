@@ -18,7 +18,7 @@ struct Fixture: Sendable {
 
     static func run(
         _ controller: SimulatedController = .fresh, seed: UInt64 = 1, writeCredits: Int = 64, sendBuffer: Int? = nil,
-        agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard, showsGenericServices: Bool = false,
+        agent: (any PairingAgent)? = nil, bonds: BondStorage = .standard, showsGenericServices: Bool = false,
         _ story: @escaping @Sendable (Fixture) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: seed)

@@ -264,7 +264,7 @@ extension Recorder {
     }
 
     @Test func aRestartedProgramIsBonded() async throws {
-        let bonds = BondKeeping.store(MemoryBondStore())
+        let bonds = BondStorage.store(MemoryBondStore())
         try await Fixture.run(bonds: bonds) { fixture in
             let device = try SecureDevice(on: fixture.radio)
             for round in 0..<2 {

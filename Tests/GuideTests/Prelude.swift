@@ -13,7 +13,7 @@ func print(_ items: Any..., separator: String = " ", terminator: String = "\n") 
 extension Adapter {
     static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
+        bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         try await open(

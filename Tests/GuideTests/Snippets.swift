@@ -62,7 +62,7 @@ enum BondsPage {
     static func storingBonds() async throws {
         let store = try FileBondStore(directory: "/var/lib/sensors/bonds")
         let adapter = try await Adapter.open(power: .powerOn, bonds: .store(store))
-        print(await adapter.bondStanding)
+        print(await adapter.bondStatus)
     }
 
     /// How many bonds
@@ -84,8 +84,8 @@ enum BondsPage {
     static func followingChanges(_ adapter: Adapter) async throws {
         for try await change in await adapter.bondChanges() {
             switch change {
-            case .kept(let bond): print("bonded with", bond.identity)
-            case .notKept(let bond, let error): print(bond.identity, "until this program ends:", error.message)
+            case .stored(let bond): print("bonded with", bond.identity)
+            case .notStored(let bond, let error): print(bond.identity, "until this program ends:", error.message)
             case .removed(let identity): print("forgot", identity)
             case .displaced(let identity, let other): print(identity, "made room for", other)
             case .refused(let peer): print("no room for", peer)

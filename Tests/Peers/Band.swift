@@ -35,7 +35,7 @@ struct Band: Sendable {
         _ = try await control.ask("calm")
         let devices = try await control.ask("list").split(separator: "; ").map(Device.init)
         // Process-wide descriptors, such as the event loop's, exist once an adapter has been opened.
-        await (try Adapter.open(selector, power: .powerOn, bonds: .notKept)).close()
+        await (try Adapter.open(selector, power: .powerOn, bonds: .disabled)).close()
         let before = openSockets()
         let adapter = try await Adapter.open(selector, power: .powerOn, bonds: .store(bonds))
         let band = Band(adapter: adapter, devices: devices, control: control)

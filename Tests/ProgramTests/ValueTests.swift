@@ -45,7 +45,7 @@ import Testing
             (["read", "--simulate", "battery"], 64, "give a UUID (2A19)"),
             (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere"),
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
-            (["notify", "--simulate", "2A38", "-t", "1"], 76, "cannot do that"),
+            (["notify", "--simulate", "2A38", "-t", "1"], 76, "does not support that"),
             (["notify", "--simulate", "180F/2A19/2904", "-t", "1"], 76, "not a characteristic"),
             (["notify", "--simulate", "2A19", "-t", "1", "--count", "1"], 75, "0 of 1 values"),
         ] as [([String], Int32, String)])

@@ -8,7 +8,7 @@ import BluetoothManagement
 struct AdapterPreparation {
     let kernel: any BluetoothKernel
     let management: ManagementClient
-    let knowledge: (any AdapterKnowledge)?
+    let store: (any AdapterStore)?
     /// The privacy mode of the adapters; nil leaves it as it is.
     var privacy: PrivacyMode?
 
@@ -50,7 +50,7 @@ struct AdapterPreparation {
         let wasPowered = information.isPowered
         do throws(BluetoothError) {
             try await prepareIdentity(&information, power, operation)
-            await knowledge?.prepare(information)
+            await store?.prepare(information)
             if !information.isPowered { try await powerOn(information, operation) }
         } catch {
             if wasPowered, power != .leave { await powerOnAgain(information.index) }
@@ -142,11 +142,11 @@ struct AdapterPreparation {
     private nonisolated(nonsending) func localIdentity(of information: AdapterInformation, orMake makes: Bool) async
         -> LocalIdentity?
     {
-        guard let knowledge else { return makes ? .random() : nil }
+        guard let store else { return makes ? .random() : nil }
         let place =
             information.publicAddress.isZero
             ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
-        return await knowledge.localIdentity(ofAdapterAt: place, orMake: makes)
+        return await store.localIdentity(ofAdapterAt: place, orMake: makes)
     }
 
     /// Powers an adapter on or off.

@@ -5,10 +5,10 @@ import BluetoothManagement
 
 /// The advertising instances of one adapter in the kernel, including those of other programs.
 struct AdvertisingInstances {
-    private let adapter: AdapterFacts
+    private let adapter: AdapterRecord
     private let management: ManagementClient
 
-    init(of adapter: AdapterFacts, by management: ManagementClient) {
+    init(of adapter: AdapterRecord, by management: ManagementClient) {
         (self.adapter, self.management) = (adapter, management)
     }
 

@@ -11,7 +11,7 @@ struct AdvertisingTable {
         var sent: AdvertisementContent?
         let options: AdvertisingOptions
         var progress = AdvertisingProgress()
-        var facts = AdvertisingFacts()
+        var parameters = AdvertisingSetParameters()
         /// The timer of a state with a time limit.
         var timer: LoopTimer?
     }

@@ -9,7 +9,7 @@ import BluetoothManagement
 // Lives on the loop, with the session.
 final class KernelAdvertising: HostAdvertising {
     private let mark: ComponentCount.Mark
-    private let adapter: AdapterFacts
+    private let adapter: AdapterRecord
     private let management: ManagementClient
     private let instances: AdvertisingInstances
     private let state: () -> AdapterState
@@ -21,7 +21,7 @@ final class KernelAdvertising: HostAdvertising {
     private var onEvent: ((UInt64, AdvertisingEvent) -> Void)?
 
     init(
-        of adapter: AdapterFacts, by management: ManagementClient, state: @escaping () -> AdapterState, log: Logger
+        of adapter: AdapterRecord, by management: ManagementClient, state: @escaping () -> AdapterState, log: Logger
     ) {
         mark = management.loop.components.mark("KernelAdvertising")
         (self.adapter, self.management, self.state, self.log) = (adapter, management, state, log)
@@ -96,7 +96,7 @@ final class KernelAdvertising: HostAdvertising {
         }
     }
 
-    func adapterHasLeft(_ reason: BluetoothError) {
+    func adapterBecameUnavailable(_ reason: BluetoothError) {
         // An absent adapter has lost its instances as well.
         let isAbsent = state() == .absent
         if isAbsent { table.leftovers = [] }
@@ -108,7 +108,7 @@ final class KernelAdvertising: HostAdvertising {
         workOff()
     }
 
-    func adapterIsBack() { workOff() }
+    func adapterBecameAvailable() { workOff() }
 
     func end(_ reason: BluetoothError) {
         isClosed = true
@@ -122,14 +122,14 @@ final class KernelAdvertising: HostAdvertising {
         let before = entry.progress.state
         let actions = entry.progress.receive(input)
         if entry.progress.state != before { entry.timer = timer(of: id, for: entry.progress) }
-        let isRenumbered = entry.facts.instance != entry.progress.instance
-        entry.facts.instance = entry.progress.instance
+        let isRenumbered = entry.parameters.instance != entry.progress.instance
+        entry.parameters.instance = entry.progress.instance
         table[id] = entry
-        if isRenumbered { onEvent?(id, .facts(entry.facts)) }
+        if isRenumbered { onEvent?(id, .parameters(entry.parameters)) }
         for action in actions {
             switch action {
             case .report(let state): onEvent?(id, .state(state))
-            case .settle(let error): onEvent?(id, .settled(error))
+            case .settle(let error): onEvent?(id, .applied(error))
             case .end(let reason): onEvent?(id, .state(.ended(reason)))
             }
         }
@@ -229,9 +229,9 @@ final class KernelAdvertising: HostAdvertising {
             let power = try await instances.put(plan, as: instance, features, operation)
             guard var now = table[id] else { return }
             now.sent = entry.content
-            (now.facts.payloads, now.facts.transmitPower) = (plan.payloads, power)
+            (now.parameters.payloads, now.parameters.transmitPower) = (plan.payloads, power)
             table[id] = now
-            onEvent?(id, .facts(now.facts))
+            onEvent?(id, .parameters(now.parameters))
         } catch {
             if table[id]?.progress.instance == instance {
                 advance(id, .use(nil))

@@ -48,14 +48,14 @@ package final class KernelController: HCIReceiver {
     // MARK: Suspension and end
 
     /// Suspends the controller: the adapter cannot be used for now.
-    package func leave(_ reason: BluetoothError) { end(reason, isForGood: false) }
+    package func suspend(_ reason: BluetoothError) { end(reason, isForGood: false) }
 
     /// Resumes with the adapter as it is now; returns false if it was not suspended.
-    package func comeBack(as adapter: AdapterInformation) -> Bool {
+    package func resume(with adapter: AdapterInformation) -> Bool {
         guard commands.end != nil, !isClosed else { return false }
         commands.reopen(adapter.index)
-        scanner.comeBack(as: adapter.ownAddress)
-        links.comeBack()
+        scanner.resume(with: adapter.ownAddress)
+        links.resume()
         return true
     }
 
@@ -96,7 +96,7 @@ package final class KernelController: HCIReceiver {
     package func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { scanner.receiveOthers(command, status) }
 
     package func socketClosed(_ error: KernelError) {
-        leave(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))
+        suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))
     }
 
     package var needsSocket: Bool { !links.isIdle || scanner.needsSocket }

@@ -51,7 +51,7 @@ final class KernelLinks: HostLinks {
     }
 
     /// Resumes: the adapter is back.
-    func comeBack() {
+    func resume() {
         if table.connecting > 0 { follow() }
     }
 

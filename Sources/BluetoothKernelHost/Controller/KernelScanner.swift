@@ -208,7 +208,7 @@ final class KernelScanner: HostScanning {
     }
 
     /// Resumes: the adapter is back.
-    func comeBack(as ownAddress: OwnAddress) {
+    func resume(with ownAddress: OwnAddress) {
         self.ownAddress = ownAddress
         machine.forgetController()
         if machine.request != nil { advance() }

@@ -117,7 +117,7 @@ final class ChannelLife {
     }
 
     /// Records that the peer has answered on the link.
-    func linkHolds() { isPrecarious = false }
+    func confirmLink() { isPrecarious = false }
 
     /// Whether an end that this machine may have caused is that of an earlier link that was about to end.
     func isMeantForAnother(_ failure: ChannelFailure) -> Bool { isPrecarious && failure.kind == .aborted }

@@ -143,7 +143,7 @@ package final class EndingLinks {
     }
 
     /// Records that the adapter, and its links with it, has gone.
-    func adapterHasLeft() {
+    func adapterBecameUnavailable() {
         for drain in drains.values { drain.settle() }
         endings = [:]
         advance()

@@ -7,14 +7,14 @@ import BluetoothPrimitives
 // Lives on the loop, with the session.
 package final class KernelChannels: HostChannels {
     private let mark: ComponentCount.Mark
-    private let adapter: AdapterFacts
+    private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
     private let ends: LinkEnds
     private let ending: EndingLinks
     private let trace: PacketSynthesis?
 
     init(
-        of adapter: AdapterFacts, on kernel: any BluetoothKernel, _ ends: LinkEnds, _ ending: EndingLinks,
+        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ ends: LinkEnds, _ ending: EndingLinks,
         trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("KernelChannels")
@@ -79,8 +79,8 @@ package final class KernelChannels: HostChannels {
         ends.reason(of: failure.kernelError, otherwise: other, isLocal: isLocal, then: completion)
     }
 
-    package func adapterHasLeft(_ reason: BluetoothError) {
-        ending.adapterHasLeft()
+    package func adapterBecameUnavailable(_ reason: BluetoothError) {
+        ending.adapterBecameUnavailable()
         ends.completeAll(reason)
     }
 

@@ -28,7 +28,7 @@ package final class LinkEnds {
         let completion: (BluetoothError?) -> Void
     }
 
-    private let facts: AdapterFacts
+    private let adapterRecord: AdapterRecord
     private let directory: any HostDirectory
     private let loop: EventLoop
     /// The adapter's last reported state.
@@ -40,11 +40,11 @@ package final class LinkEnds {
     private var isClosed = false
 
     package init(
-        of facts: AdapterFacts, _ directory: any HostDirectory, on loop: EventLoop,
+        of adapterRecord: AdapterRecord, _ directory: any HostDirectory, on loop: EventLoop,
         state: @escaping () -> AdapterState, isPoweringOff: @escaping () -> Bool
     ) {
         mark = loop.components.mark("LinkEnds")
-        self.facts = facts
+        self.adapterRecord = adapterRecord
         self.directory = directory
         self.loop = loop
         self.state = state
@@ -77,9 +77,9 @@ package final class LinkEnds {
         default: return .other
         }
         if isClosed { return .other }
-        let information = facts.information
+        let information = adapterRecord.information
         // Queued events of the adapter are processed before its state is read.
-        directory.look(at: information.index)
+        directory.refreshState(of: information.index)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
         if let reason = BluetoothError.unavailable(state(), operation) { return .adapter(reason) }
         // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if

@@ -18,7 +18,7 @@ package final class KernelKeys: HostKeys {
     private var follower: UInt64?
     /// The keys that pairing has reported before the encryption key, by the device's identity.
     private var announced: [BluetoothAddress: PeerKeys] = [:]
-    package private(set) var standing = KeyStanding.loaded
+    package private(set) var status = KeyStatus.loaded
 
     /// The maximum number of devices in the middle of a pairing.
     private static let announcementLimit = 16
@@ -41,7 +41,7 @@ package final class KernelKeys: HostKeys {
 
     package func begin(_ index: UInt16) {
         self.index = index
-        standing = .loaded
+        status = .loaded
         if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.take(notice) } }
     }
 
@@ -67,11 +67,11 @@ package final class KernelKeys: HostKeys {
 
     private func load(then completion: @escaping () -> Void) {
         guard !kernel.environment().isBluetoothDaemonRunning else {
-            if standing != .others { log.debug("BlueZ's daemon is running and manages the keys") }
-            standing = .others
+            if status != .others { log.debug("BlueZ's daemon is running and manages the keys") }
+            status = .others
             return completion()
         }
-        if standing == .others { standing = .loaded }
+        if status == .others { status = .loaded }
         let peers = wanted().filter(\.identity.isIdentity)
         let identities = peers.compactMap { peer in
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
@@ -94,12 +94,12 @@ package final class KernelKeys: HostKeys {
 
     private func loadingFailed(_ error: BluetoothError) {
         if error.code == .notPermitted {
-            guard standing != .notPermitted else { return }
-            standing = .notPermitted
+            guard status != .notPermitted else { return }
+            status = .notPermitted
             let count = wanted().count
             log.log(level: count == 0 ? .debug : .notice, "the keys of \(count) bonds are not loaded: \(error)")
         } else {
-            standing = .failed(error)
+            status = .failed(error)
             log.warning("\(error)")
         }
     }
@@ -108,7 +108,7 @@ package final class KernelKeys: HostKeys {
 
     package func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
         announced[identity] = nil
-        switch standing {
+        switch status {
         case .others, .notPermitted: return nil
         case .loaded, .failed: break
         }
@@ -155,7 +155,7 @@ package final class KernelKeys: HostKeys {
         case .identityResolvingKey(index, let key): announce(key.address) { $0.identityResolvingKey = key.value }
         case .signatureResolvingKey(index, let key): announce(key.address) { $0.signatureKeys.append(key) }
         case .longTermKey(index, let key):
-            guard standing != .others, key.address.isIdentity else { return }
+            guard status != .others, key.address.isIdentity else { return }
             var keys = announced.removeValue(forKey: key.address) ?? PeerKeys(identity: key.address)
             keys.longTermKeys = [key]
             onEvent(.made(keys))
@@ -168,7 +168,7 @@ package final class KernelKeys: HostKeys {
 
     /// Identity and signature keys are reported before the encryption key.
     private func announce(_ identity: BluetoothAddress, _ body: (inout PeerKeys) -> Void) {
-        guard standing != .others else { return }
+        guard status != .others else { return }
         if announced.count >= Self.announcementLimit, announced[identity] == nil { announced = [:] }
         body(&announced[identity, default: PeerKeys(identity: identity)])
     }

@@ -9,7 +9,7 @@ import BluetoothManagement
 // Lives on the loop, with the pairings.
 package final class KernelPairing: HostPairing {
     private let mark: ComponentCount.Mark
-    private let adapter: AdapterFacts
+    private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let ending: EndingLinks
@@ -20,7 +20,7 @@ package final class KernelPairing: HostPairing {
     private var waiters = WaiterList<Void, BluetoothError>()
 
     init(
-        on adapter: AdapterFacts, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
+        on adapter: AdapterRecord, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
         _ ending: EndingLinks, log: Logger
     ) {
         mark = kernel.loop.components.mark("KernelPairing")
@@ -85,7 +85,7 @@ package final class KernelPairing: HostPairing {
     /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
     package func adapterChanged() { perform(progress.resend(for: adapter.information)) }
 
-    package func adapterIsGone(_ reason: BluetoothError) { perform(progress.adapterLost(reason)) }
+    package func adapterWasRemoved(_ reason: BluetoothError) { perform(progress.adapterLost(reason)) }
 
     private func perform(_ action: KernelPairingSettings.Action?) {
         switch action {

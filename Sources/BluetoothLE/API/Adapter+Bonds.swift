@@ -41,8 +41,8 @@ extension Adapter {
     }
 
     /// Whether the kernel knows the keys of the bonds, and otherwise why not.
-    public var bondStanding: BondStanding {
-        get async { await session.bondStanding }
+    public var bondStatus: BondStatus {
+        get async { await session.bondStatus }
     }
 
     /// Forgets a device: its keys, here and in the kernel (management `Unpair Device`), which ends the link with it, its

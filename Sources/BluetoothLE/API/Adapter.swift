@@ -20,10 +20,10 @@ public final class Adapter: Sendable {
     /// Opens an adapter of any host.
     package static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
+        bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
         of provider: any HostProvider, log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
-        let session = try await LooseSession(on: provider.loop).open(
+        let session = try await DetachedSession(on: provider.loop).open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
             of: provider, log: log, trace: trace)
         return Adapter(session)

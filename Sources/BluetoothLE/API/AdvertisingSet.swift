@@ -24,22 +24,22 @@ public final class AdvertisingSet: Sendable {
     }
 
     /// What is sent, without the flags and the transmit power that the kernel adds, and what was left out.
-    public var payloads: AdvertisingPayloads { record.facts.withLock { $0.payloads } }
+    public var payloads: AdvertisingPayloads { record.parameters.withLock { $0.payloads } }
 
     /// The power the controller sends with, in dBm; nil where one cannot be asked for.
-    public var transmitPower: Int? { record.facts.withLock { $0.transmitPower } }
+    public var transmitPower: Int? { record.parameters.withLock { $0.transmitPower } }
 
     /// The kernel's number for it, as other tools show it; nil while it is not there.
-    public var instance: UInt8? { record.facts.withLock { $0.instance } }
+    public var instance: UInt8? { record.parameters.withLock { $0.instance } }
 
     /// How it stands now.
-    public var state: AdvertisingState { record.standing.value }
+    public var state: AdvertisingState { record.state.value }
 
     /// How it stands: now, and whenever that changes, until it has ended.
     ///
     /// Each call makes a stream of its own. It hands out the newest state: a consumer that is slow misses what was in
     /// between. It finishes after ``AdvertisingState/ended(_:)``.
-    public var states: BoundedStream<AdvertisingState> { record.standing.stream(keeping: self) }
+    public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
     /// Waits for the end and tells why it ended; a cancelled task is told so instead.
     public func ended() async -> BluetoothError {

@@ -37,7 +37,7 @@ final class AdvertisingSets {
         _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
         if Task.isCancelled { throw .cancelled(operation) }
-        try host.follow { [weak self] id, event in self?.take(event, of: id) }
+        try host.follow { [weak self] id, event in self?.handle(event, of: id) }
         let record = AdvertisingRecord(operation, on: loop)
         nextID += 1
         let id = nextID
@@ -46,7 +46,7 @@ final class AdvertisingSets {
         onOffersChanged()
         host.advertise(content, options, as: id)
         do {
-            try await settles(id, operation)
+            try await waitUntilApplied(id, operation)
         } catch {
             beginToStop(id)
             throw error
@@ -64,12 +64,12 @@ final class AdvertisingSets {
     nonisolated(nonsending) func update(
         _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
     ) async throws(BluetoothError) {
-        if case .ended(let reason) = record.standing.value { throw reason }
+        if case .ended(let reason) = record.state.value { throw reason }
         guard let entry = entries[id] else { throw .cancelled(record.operation) }
         entries[id]?.content = content
         host.advertise(content, entry.options, as: id)
         do {
-            try await settles(id, record.operation)
+            try await waitUntilApplied(id, record.operation)
         } catch {
             // The former content remains, unless another call has replaced it meanwhile.
             if entries[id]?.content == content {
@@ -84,7 +84,7 @@ final class AdvertisingSets {
         guard let record = entries[id]?.record else { return }
         beginToStop(id)
         // Stopping is no error here; a cancelled task does not wait.
-        try? await settles(id, record.operation)
+        try? await waitUntilApplied(id, record.operation)
     }
 
     /// Ends a set and has the host remove it as soon as possible.
@@ -103,20 +103,20 @@ final class AdvertisingSets {
     }
 
     /// Waits until the host has applied the last change.
-    private nonisolated(nonsending) func settles(
+    private nonisolated(nonsending) func waitUntilApplied(
         _ id: UInt64, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         guard let call = entries[id]?.waiters.makePromise() else { return }
         try await call.value(operation, timeout: nil, on: loop)
     }
 
-    private func take(_ event: AdvertisingEvent, of id: UInt64) {
+    private func handle(_ event: AdvertisingEvent, of id: UInt64) {
         guard let record = entries[id]?.record else { return }
         switch event {
-        case .facts(let facts): record.facts.withLock { $0 = facts }
+        case .parameters(let parameters): record.parameters.withLock { $0 = parameters }
         case .state(.ended(let reason)): end(id, reason)
-        case .state(let state): record.standing.set(state)
-        case .settled(let error): entries[id]?.waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
+        case .state(let state): record.state.set(state)
+        case .applied(let error): entries[id]?.waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
         case .removed:
             var waiters = entries.removeValue(forKey: id)?.waiters
             waiters?.succeedAll()
@@ -133,23 +133,23 @@ final class AdvertisingSets {
 
 /// The state of an advertising set, readable on any thread.
 final class AdvertisingRecord: Sendable {
-    let facts = Mutex(AdvertisingFacts())
-    let standing: LatestValue<AdvertisingState>
+    let parameters = Mutex(AdvertisingSetParameters())
+    let state: LatestValue<AdvertisingState>
     let operation: BluetoothError.Operation
 
     init(_ operation: BluetoothError.Operation, on loop: EventLoop) {
         self.operation = operation
         let notYet = BluetoothError(.busy, operation, "Advertising has not started yet.", isRetryable: true)
-        standing = LatestValue(.waiting(notYet), operation, on: loop)
+        state = LatestValue(.waiting(notYet), operation, on: loop)
     }
 
     /// Ends the set; only the first reason counts.
     func end(_ reason: BluetoothError) {
-        standing.set(.ended(reason))
-        standing.finish()
+        state.set(.ended(reason))
+        state.finish()
     }
 
     var hasEnded: Bool {
-        if case .ended = standing.value { true } else { false }
+        if case .ended = state.value { true } else { false }
     }
 }

@@ -78,7 +78,7 @@ public struct Bond: Hashable, Sendable {
     public var encryptionKeySize: Int? { longTermKeys.map { Int($0.encryptionSize) }.min() }
 
     /// Adds a key from a pairing and removes the keys it replaces.
-    mutating func take(_ key: LongTermKey) {
+    mutating func add(_ key: LongTermKey) {
         let isForBothRoles = [.unauthenticated, .authenticated, .debug].contains(key.kind)
         longTermKeys.removeAll {
             isForBothRoles || $0.isCentral == key.isCentral
@@ -88,7 +88,7 @@ public struct Bond: Hashable, Sendable {
     }
 
     /// Adds a signature key, whose counter starts at 0.
-    mutating func take(_ key: SignatureResolvingKey) {
+    mutating func add(_ key: SignatureResolvingKey) {
         signatureKeys.removeAll { $0.kind.isLocal == key.kind.isLocal }
         signatureKeys.append(SignatureKey(kind: key.kind, value: key.value))
     }
@@ -126,11 +126,11 @@ extension LongTermKey.Kind {
 }
 
 /// The state of the bonds' keys in the kernel.
-public enum BondStanding: Hashable, Sendable {
+public enum BondStatus: Hashable, Sendable {
     /// The kernel has the keys: bonded devices reconnect without pairing again.
     case loaded
-    /// The adapter was opened without bonds; see ``BondKeeping/notKept``.
-    case notKept
+    /// The adapter was opened without bonds; see ``BondStorage/disabled``.
+    case disabled
     /// The kernel lacks the keys, since loading them needs CAP_NET_ADMIN. Bonds can be listed and removed.
     case notPermitted
     /// BlueZ's daemon is running. It loads its own keys and receives those that pairing makes.
@@ -142,10 +142,10 @@ public enum BondStanding: Hashable, Sendable {
 /// A change of an adapter's bonds.
 public enum BondChange: Hashable, Sendable {
     /// A device was paired, or its bond has changed, and the store has the bond.
-    case kept(Bond)
+    case stored(Bond)
     /// A device was paired, or its bond has changed, but the store could not be written: the bond lasts as long as the
     /// adapter is open.
-    case notKept(Bond, BluetoothError)
+    case notStored(Bond, BluetoothError)
     /// A bond was removed, by this program or by another.
     case removed(BluetoothAddress)
     /// A bond was replaced by that with another device, because of the ``BondLimit``.

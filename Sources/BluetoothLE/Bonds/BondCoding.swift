@@ -69,7 +69,7 @@ extension Bond {
             while !reader.isAtEnd {
                 let kind = try reader.readUInt8()
                 let field = ByteReader(try reader.read(Int(try reader.readUInt16())))
-                try take(kind, field)
+                try decode(kind, field)
             }
         } catch let error as RecordFormat.Failure {
             throw error
@@ -78,7 +78,7 @@ extension Bond {
         }
     }
 
-    private mutating func take(_ kind: UInt8, _ field: ByteReader) throws {
+    private mutating func decode(_ kind: UInt8, _ field: ByteReader) throws {
         var field = field
         switch kind {
         case Field.time: time = try field.readUInt64()

@@ -21,7 +21,7 @@ public protocol BondStore: Sendable {
     /// stored and returned; nil if there is no proposal either.
     /// - Parameter place: the adapter's key in the store: its port, or its public address.
     func localIdentity(
-        ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+        ofAdapterAt place: String, orStore proposal: LocalIdentity?
     ) async throws(BluetoothError) -> LocalIdentity?
 }
 
@@ -63,7 +63,7 @@ public final class MemoryBondStore: BondStore {
     }
 
     /// The identity of an adapter; without a stored one, the proposal.
-    public func localIdentity(ofAdapterAt place: String, orKeep proposal: LocalIdentity?) -> LocalIdentity? {
+    public func localIdentity(ofAdapterAt place: String, orStore proposal: LocalIdentity?) -> LocalIdentity? {
         identities.withLock { identities in
             if identities[place] == nil { identities[place] = proposal }
             return identities[place]
@@ -72,21 +72,21 @@ public final class MemoryBondStore: BondStore {
 }
 
 /// The source of an adapter's bonds.
-public enum BondKeeping: Sendable {
+public enum BondStorage: Sendable {
     /// The files of ``FileBondStore/defaultDirectory``; on a kernel that is not the machine's own, such as a simulated
     /// one, a ``MemoryBondStore`` that ends with the adapter.
     case standard
     /// A given store.
     case store(any BondStore)
     /// No bonds, as another program manages the keys: none are loaded into the kernel, and none are stored.
-    case notKept
+    case disabled
 }
 
-extension BondKeeping {
+extension BondStorage {
     /// The store of the adapters' bonds; nil for none.
     func store(of provider: any HostProvider, log: Logger) -> (any BondStore)? {
         switch self {
-        case .notKept: return nil
+        case .disabled: return nil
         case .store(let store): return store
         case .standard:
             guard provider.isMachine else { return MemoryBondStore() }

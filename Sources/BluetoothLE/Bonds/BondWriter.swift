@@ -12,8 +12,8 @@ final class BondWriter {
     private let mark: ComponentCount.Mark
     /// The outcome of writing a bond.
     enum WriteOutcome {
-        case kept(Bond)
-        case notKept(Bond, BluetoothError)
+        case stored(Bond)
+        case notStored(Bond, BluetoothError)
         /// Another program has removed the bond from the store.
         case isGone(BluetoothAddress)
     }
@@ -101,7 +101,7 @@ final class BondWriter {
                     try await store.save(bond, of: adapter)
                 }
                 unsaved.remove(identity)
-                onOutcome(.kept(bond))
+                onOutcome(.stored(bond))
             } else {
                 try await store.removeBond(with: identity, of: adapter)
             }
@@ -110,7 +110,7 @@ final class BondWriter {
             if let bond {
                 log.warning("the bond with \(identity) could not be stored and ends with this program: \(error)")
                 unsaved.insert(identity)
-                onOutcome(.notKept(bond, error))
+                onOutcome(.notStored(bond, error))
             } else {
                 log.warning("\(error)")
             }

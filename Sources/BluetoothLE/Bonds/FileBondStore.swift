@@ -154,7 +154,7 @@ public final class FileBondStore: BondStore {
     /// The identity of an adapter; without a stored one, the proposal, which is stored.
     /// - Throws: `.storageFailed` when the file exists and cannot be read, or cannot be written.
     public func localIdentity(
-        ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+        ofAdapterAt place: String, orStore proposal: LocalIdentity?
     ) async throws(BluetoothError) -> LocalIdentity? {
         try await offLoop { () throws(BluetoothError) in try self.localIdentity(place, proposal) }
     }
@@ -164,17 +164,17 @@ public final class FileBondStore: BondStore {
     ) throws(BluetoothError) -> LocalIdentity? {
         let path = path(ofAdapterAt: place)
         do throws(KernelError) {
-            if let kept = try keptIdentity(path, place) { return kept }
+            if let kept = try storedIdentity(path, place) { return kept }
             guard let proposal else { return nil }
             if try SystemFiles.make(path, with: proposal.encoded(forAdapterAt: place), hook: hook) { return proposal }
             // Another program has made the file first.
-            return try keptIdentity(path, place) ?? proposal
+            return try storedIdentity(path, place) ?? proposal
         } catch {
             throw .storageFailed(.init("store the adapter's identity"), path, error)
         }
     }
 
-    private func keptIdentity(_ path: String, _ place: String) throws(KernelError) -> LocalIdentity? {
+    private func storedIdentity(_ path: String, _ place: String) throws(KernelError) -> LocalIdentity? {
         guard let bytes = try SystemFiles.read(path, limit: LocalIdentity.maximumLength) else { return nil }
         do throws(RecordFormat.Failure) {
             return try LocalIdentity(decoding: bytes, place: place)

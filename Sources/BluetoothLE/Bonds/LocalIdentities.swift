@@ -6,7 +6,7 @@ import Logging
 /// The identities of adapters, by their places.
 //
 // Confined to the event loop, with the bonds.
-final class LocalIdentities: AdapterKnowledge {
+final class LocalIdentities: AdapterStore {
     private let store: (any BondStore)?
     private let log: Logger
     private var known: [String: LocalIdentity] = [:]
@@ -22,7 +22,7 @@ final class LocalIdentities: AdapterKnowledge {
         if let known = known[place] { return known }
         var identity = makes ? LocalIdentity.random() : nil
         do throws(BluetoothError) {
-            if let store { identity = try await store.localIdentity(ofAdapterAt: place, orKeep: identity) }
+            if let store { identity = try await store.localIdentity(ofAdapterAt: place, orStore: identity) }
         } catch {
             log.warning(
                 "the adapter's identity is not stored, so paired devices will not recognise it after a restart: \(error)"

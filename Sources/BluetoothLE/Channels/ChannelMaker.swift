@@ -8,7 +8,7 @@ final class ChannelMaker: LinkChannels {
     private let mark: ComponentCount.Mark
     /// The adapter's session, which open channels retain.
     weak var session: (any AnyObject & Sendable)?
-    private let facts: AdapterFacts
+    private let adapterRecord: AdapterRecord
     private let host: any HostChannels
     private let pairings: Pairings
     private let loop: EventLoop
@@ -18,11 +18,11 @@ final class ChannelMaker: LinkChannels {
     private var end: BluetoothError?
 
     init(
-        of facts: AdapterFacts, by host: any HostChannels, _ pairings: Pairings,
+        of adapterRecord: AdapterRecord, by host: any HostChannels, _ pairings: Pairings,
         on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("ChannelMaker")
-        self.facts = facts
+        self.adapterRecord = adapterRecord
         self.host = host
         self.pairings = pairings
         self.log = log
@@ -48,7 +48,7 @@ final class ChannelMaker: LinkChannels {
         let channel = makeChannel(psm, to: peer)
         let id = ends.add { [weak channel] reason in channel?.endOpening(reason) }
         defer { ends.remove(id) }
-        try await pairings.expected(with: user) { () async throws(BluetoothError) in
+        try await pairings.allowingPairing(with: user) { () async throws(BluetoothError) in
             try await channel.open(by: host, options: options)
         }
         return ConnectionOrientedChannel(channel)

@@ -23,13 +23,13 @@ public final class ConnectionOrientedChannel: Sendable {
     // An open channel retains its adapter's session; a closed one does not, however long its handle lives.
     init(_ channel: CreditBasedChannel) {
         (peer, psm) = (channel.peer, channel.psm)
-        core = SessionReference(channel, in: LooseSession(on: channel.loop))
+        core = SessionReference(channel, in: DetachedSession(on: channel.loop))
     }
 
     /// Creates a handle of a channel whose maker transfers it to `loop`.
     init(sending channel: sending CreditBasedChannel, to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop) {
         (self.peer, self.psm) = (peer, psm)
-        core = SessionReference(sending: channel, in: LooseSession(on: loop))
+        core = SessionReference(sending: channel, in: DetachedSession(on: loop))
     }
 
     deinit {

@@ -111,7 +111,7 @@ final class CreditBasedChannel {
             writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
         case .closed(let error):
             // Data received before the end is still valid.
-            if isOpen { reader.takeAll(from: channel) }
+            if isOpen { reader.receiveAll(from: channel) }
             closed(channel, with: error)
         }
     }

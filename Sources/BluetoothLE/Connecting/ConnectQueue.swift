@@ -3,7 +3,7 @@ import BluetoothSockets
 /// A link that is being made.
 protocol ConnectAttempt: AnyObject {
     /// Gives up an attempt that has not been answered, so that another gets its turn.
-    func giveWay()
+    func preempt()
     /// Gives up an attempt that has not been answered; a link that is up stays.
     func giveUp(_ reason: BluetoothError)
 }
@@ -30,7 +30,7 @@ struct ConnectQueue {
         let id: UInt64
         let since: KernelInstant
         weak var connection: (any ConnectAttempt)?
-        var isGivingWay = false
+        var isPreempted = false
     }
 
     private var waiting: [Waiting] = []
@@ -74,10 +74,10 @@ struct ConnectQueue {
         var places = waiting.count
         var found: [any ConnectAttempt] = []
         for index in underWay.indices where places > 0 {
-            guard !underWay[index].isGivingWay, underWay[index].since.duration(to: now) >= Self.slice,
+            guard !underWay[index].isPreempted, underWay[index].since.duration(to: now) >= Self.slice,
                 let connection = underWay[index].connection
             else { continue }
-            underWay[index].isGivingWay = true
+            underWay[index].isPreempted = true
             places -= 1
             found.append(connection)
         }
@@ -87,7 +87,7 @@ struct ConnectQueue {
     /// When something changes by the passing of time alone; nil as long as nobody waits.
     func nextMoment(after now: KernelInstant) -> KernelInstant? {
         guard !waiting.isEmpty else { return nil }
-        return underWay.filter { !$0.isGivingWay }.map { $0.since.advanced(by: Self.slice) }.filter { $0 > now }.min()
+        return underWay.filter { !$0.isPreempted }.map { $0.since.advanced(by: Self.slice) }.filter { $0 > now }.min()
     }
 
     /// Ends everybody's wait.

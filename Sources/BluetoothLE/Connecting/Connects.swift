@@ -35,7 +35,7 @@ final class Connects {
         timer = nil
     }
 
-    func adapterIsBack() { end = nil }
+    func adapterBecameAvailable() { end = nil }
 
     // MARK: Turns
 
@@ -72,7 +72,7 @@ final class Connects {
     private func advance() {
         let now = loop.now
         queue.admit(at: now)
-        for connection in queue.overdue(at: now) { connection.giveWay() }
+        for connection in queue.overdue(at: now) { connection.preempt() }
         guard let moment = queue.nextMoment(after: now) else {
             timer?.cancel()
             return

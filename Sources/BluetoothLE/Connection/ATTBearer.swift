@@ -249,7 +249,7 @@ protocol BearerOwner: AnyObject {
     /// Handles the end of a bearer, from either side.
     func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
     /// Handles an event of the peer's client that concerns the program.
-    func take(_ event: GATTServerEvent, from bearer: UInt64?)
+    func handle(_ event: GATTServerEvent, from bearer: UInt64?)
     /// Handles a change of the peer's attributes.
     func servicesChanged(in range: AttributeHandleRange)
 }
@@ -272,7 +272,7 @@ extension ATTBearer {
 
     /// Passes the program's answer on and continues the request.
     func answer(_ answer: ServerAnswer) {
-        tell(peerClient.receive(answer, &core, enhancing: mainBearer))
+        report(peerClient.receive(answer, &core, enhancing: mainBearer))
         flush()
     }
 
@@ -298,14 +298,14 @@ extension ATTBearer {
     private func receiveFromClient(_ bytes: RawSpan) {
         updateSecurity()
         peerClient.onRequest?()
-        tell(peerClient.receive(bytes, &core, enhancing: mainBearer))
+        report(peerClient.receive(bytes, &core, enhancing: mainBearer))
     }
 
     /// Passes events of the client to the owner.
-    private func tell(_ events: [GATTServerEvent]) {
+    private func report(_ events: [GATTServerEvent]) {
         for event in events {
             if case .requestOutOfTurn(let opcode) = event { record.note("ignored \(opcode) out of turn") }
-            owner?.take(event, from: id)
+            owner?.handle(event, from: id)
         }
     }
 }

@@ -18,7 +18,7 @@ final class BondedPeer {
     /// Whether encrypting the link with the key of an earlier bond will be that bond's first use.
     private var isReturn = false
     /// The restored subscriptions that the program has not been notified of.
-    private var untold: Set<AttributeHandle> = []
+    private var restored: Set<AttributeHandle> = []
 
     /// Returns whether the peer persists our subscriptions: it is bonded, and encryption has confirmed its identity.
     func isBonded(_ link: Link) -> Bool { isEncrypted(link) && link.bond != nil }
@@ -32,28 +32,28 @@ final class BondedPeer {
     func bonded(isAgain: Bool, _ link: Link) {
         isReturn = false
         restore(link)
-        keep(link)
-        name(link)
+        persistClientState(link)
+        storeName(link)
         link.database.bonded(isAgain: isAgain, link)
     }
 
     // MARK: Device name
 
     /// Stores the advertised name of the address the link was established with in a new bond.
-    private func name(_ link: Link) {
+    private func storeName(_ link: Link) {
         guard let bonds = link.bonds, let bond = link.bond, bond.name == nil else { return }
         let name = link.heardName(of: link.peer) ?? link.heardName(of: bond.identity)
         if let name { bonds.setName(name, of: bond.identity) }
     }
 
     /// Stores the GAP Device Name read from the peer (Core Vol 3 Part C §12.1) in its bond.
-    func take(deviceName: [UInt8], _ link: Link) {
+    func store(deviceName: [UInt8], _ link: Link) {
         let name = String(decoding: deviceName.prefix { $0 != 0 }, as: UTF8.self)
         guard !name.isEmpty else { return }
         if isBonded(link), let bonds = link.bonds, let bond = link.bond {
             bonds.setName(name, of: bond.identity)
         } else {
-            link.noteHeardName(name)
+            link.recordName(name)
         }
     }
 
@@ -63,7 +63,7 @@ final class BondedPeer {
     /// is unconfirmed and it receives nothing.
     func awaitClient(_ link: Link) {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
-        bearer.peerClient.onChange = { [weak self, weak link] in if let self, let link { keep(link) } }
+        bearer.peerClient.onChange = { [weak self, weak link] in if let self, let link { persistClientState(link) } }
         guard let bond = link.bond else { return }
         (awaitsRestoring, isReturn) = (bond.client != nil, !bond.wasUsedAgain)
         guard awaitsRestoring || isReturn else { return }
@@ -79,7 +79,7 @@ final class BondedPeer {
         else { return }
         if isReturn, !link.isPairedAnew {
             isReturn = false
-            link.bonds?.noteUse(of: link.identity)
+            link.bonds?.recordUse(of: link.identity)
         }
         if awaitsRestoring {
             awaitsRestoring = false
@@ -90,33 +90,33 @@ final class BondedPeer {
             let before = Set(bearer.client.configurations.keys)
             link.localServer.withDatabase { bearer.client.restore(record, database: $0) }
             if !bearer.client.isChangeAware { bearer.indicateMissedChanges() }
-            untold = Set(bearer.client.configurations.keys).subtracting(before)
+            restored = Set(bearer.client.configurations.keys).subtracting(before)
         }
-        tellOfRestored(link, bearer)
+        notifyRestored(link, bearer)
     }
 
     /// Notifies the program of restored subscriptions as of new ones: of each once the link has the security that its
     /// value requires.
-    private func tellOfRestored(_ link: Link, _ bearer: ATTBearer) {
+    private func notifyRestored(_ link: Link, _ bearer: ATTBearer) {
         guard link.isConnected else { return }
         bearer.updateSecurity()
-        for handle in untold.sorted() where link.isConnected {
+        for handle in restored.sorted() where link.isConnected {
             let isProtected = link.localServer.withDatabase {
                 bearer.core.server.isProtected(for: handle, database: $0)
             }
             guard isProtected else { continue }
-            untold.remove(handle)
+            restored.remove(handle)
             guard let configuration = bearer.client.configurations[handle] else { continue }
             link.tell(PeerSubscription(characteristic: handle, configuration: configuration))
         }
-        if untold.isEmpty, !isReturn { bearer.peerClient.onRequest = nil }
+        if restored.isEmpty, !isReturn { bearer.peerClient.onRequest = nil }
     }
 
     /// Returns whether the program has not been notified of a subscription yet.
-    func isUntold(_ handle: AttributeHandle) -> Bool { untold.contains(handle) }
+    func isRestored(_ handle: AttributeHandle) -> Bool { restored.contains(handle) }
 
     /// Discards the pending notification of a restored subscription; returns whether there was one.
-    func forgetUntold(_ handle: AttributeHandle) -> Bool { untold.remove(handle) != nil }
+    func discardRestored(_ handle: AttributeHandle) -> Bool { restored.remove(handle) != nil }
 
     /// Handles the controller's report that the link is encrypted, which may precede the host's own.
     func linkIsEncrypted(_ link: Link) {
@@ -124,16 +124,16 @@ final class BondedPeer {
         // A pairing on this link is not a use of an earlier bond.
         if link.isPairedAnew { isReturn = false }
         // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
-        link.pairings?.isOver(link.addresses)
+        link.pairings?.endDialogs(link.addresses)
         guard let bearer = try? link.bearer(for: .init("report encryption", peer: link.peer)) else { return }
-        bearer.peerClient.isToldEncrypted = true
+        bearer.peerClient.isReportedEncrypted = true
         restore(link)
     }
 
     /// Stores the state of a bonded client.
     ///
     /// On an unencrypted link any device could claim to be that client.
-    func keep(_ link: Link) {
+    func persistClientState(_ link: Link) {
         guard let bonds = link.bonds, let bond = link.bond, isEncrypted(link),
             let bearer = try? link.bearer(for: .init("persist subscriptions", peer: link.peer))
         else { return }
@@ -158,7 +158,7 @@ extension Link {
         adapter?.identities.name(of: address)
     }
 
-    fileprivate func noteHeardName(_ name: String) {
+    fileprivate func recordName(_ name: String) {
         adapter?.identities.recordName(name, of: peer)
     }
 }

@@ -29,7 +29,7 @@ public final class Connection: Sendable {
     init(_ link: Link, in domain: any LoopActor) {
         (peer, role) = (link.peer, link.role)
         core = SessionReference(link, in: domain)
-        link.isHeld(by: self)
+        link.setHandle(self)
     }
 
     init(_ core: SessionReference<Link>, to peer: BluetoothAddress) {

@@ -123,7 +123,7 @@ final class EnhancedBearers {
         let loop = link.loop
         do throws(BluetoothError) {
             guard let pairings = link.pairings else { throw .noRoute(operation) }
-            try await pairings.expected(with: link.peer) { () async throws(BluetoothError) in
+            try await pairings.allowingPairing(with: link.peer) { () async throws(BluetoothError) in
                 try await call.value(operation, timeout: timeout, on: loop)
             }
         } catch {

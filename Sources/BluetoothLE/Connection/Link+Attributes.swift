@@ -66,7 +66,7 @@ extension Link {
                     try await database.resynchronize(self, operation, until: deadline)
                 } else if error.isAboutSecurity, repetitions < Self.repetitionLimit {
                     repetitions += 1
-                    try await satisfy(error, since: change, until: deadline)
+                    try await raiseSecurity(afterRefusal: error, since: change, until: deadline)
                 } else {
                     throw error
                 }
@@ -107,7 +107,7 @@ extension Link {
     ) async throws(BluetoothError) -> [UInt8] {
         let handle = try current(attribute, "read")
         let value = try await perform(ValueRead(handle), "read", of: handle, timeout: timeout, report)
-        if attribute.attributeType == .deviceName { bondedPeer.take(deviceName: value, self) }
+        if attribute.attributeType == .deviceName { bondedPeer.store(deviceName: value, self) }
         return value
     }
 

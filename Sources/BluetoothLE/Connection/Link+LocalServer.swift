@@ -39,7 +39,7 @@ extension Link {
     /// What the peer has subscribed to and may be told.
     var currentPeerSubscriptions: [PeerSubscription] {
         ((try? bearer(for: .init("look", peer: peer)))?.client.configurations ?? [:])
-            .filter { bondedPeerIfAny?.isUntold($0.key) != true }.sorted { $0.key < $1.key }
+            .filter { bondedPeerIfAny?.isRestored($0.key) != true }.sorted { $0.key < $1.key }
             .map { PeerSubscription(characteristic: $0.key, configuration: $0.value) }
     }
 
@@ -65,10 +65,10 @@ extension Link {
         bearer.localServicesChanged(in: range, serviceChanged)
         let ended = before.filter { bearer.client.configurations[$0] == nil }.sorted()
         guard !ended.isEmpty else { return }
-        for handle in ended where bondedPeerIfAny?.forgetUntold(handle) != true {
+        for handle in ended where bondedPeerIfAny?.discardRestored(handle) != true {
             tell(PeerSubscription(characteristic: handle, configuration: []))
         }
-        bondedPeerIfAny?.keep(self)
+        bondedPeerIfAny?.persistClientState(self)
     }
 
     /// Tells the program what the peer wants to be sent from now on.
@@ -81,7 +81,7 @@ extension Link {
     // MARK: Answering
 
     /// Takes in what the peer's client did on an enhanced bearer, or, with nil, on the fixed channel.
-    func take(_ event: GATTServerEvent, from bearer: UInt64?) {
+    func handle(_ event: GATTServerEvent, from bearer: UInt64?) {
         switch event {
         case .readRequested(let request): add(.read(request, bearer: bearer))
         case .writeRequested(let request):
@@ -92,10 +92,10 @@ extension Link {
             if !handOver([write], nil) { add(.command(write)) }
         case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
         case .configurationChanged(let handle, let configuration):
-            _ = bondedPeerIfAny?.forgetUntold(handle)
+            _ = bondedPeerIfAny?.discardRestored(handle)
             tell(PeerSubscription(characteristic: handle, configuration: configuration))
-            bondedPeerIfAny?.keep(self)
-        case .supportedFeaturesChanged: bondedPeerIfAny?.keep(self)
+            bondedPeerIfAny?.persistClientState(self)
+        case .supportedFeaturesChanged: bondedPeerIfAny?.persistClientState(self)
         case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break
         }
     }

@@ -30,7 +30,7 @@ extension Link {
             throw error.about(operation)
         }
         _ = try bearer(for: operation)
-        protection.forgetMadeKey()
+        protection.discardKey()
         let result = try await protection.raise(self, to: level, operation, until: deadline)
         guard result.isPaired else {
             return PairingOutcome(security: result.security, isBonded: pairings.hasKey(addresses))
@@ -53,8 +53,8 @@ extension Link {
     /// - Parameters:
     ///   - change: ``securityChangeCount`` when the request was made.
     /// - Throws: `refusal` itself if raising the security cannot help, or the error of raising it.
-    nonisolated(nonsending) func satisfy(
-        _ refusal: BluetoothError, since change: UInt64, until deadline: KernelInstant?
+    nonisolated(nonsending) func raiseSecurity(
+        afterRefusal refusal: BluetoothError, since change: UInt64, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         // Another refused request has raised it meanwhile.
         if change != securityChangeCount { return }

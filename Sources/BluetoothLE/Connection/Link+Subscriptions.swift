@@ -28,7 +28,7 @@ extension Link {
             } catch {
                 guard error.isAboutSecurity, repetitions < Self.repetitionLimit else { throw error }
                 repetitions += 1
-                try await satisfy(error, since: change, until: deadline)
+                try await raiseSecurity(afterRefusal: error, since: change, until: deadline)
             }
         }
     }

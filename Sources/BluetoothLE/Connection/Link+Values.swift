@@ -17,7 +17,7 @@ extension Link {
         of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteValue] {
         let values = try await perform(ValueReadByUUID(uuid, in: range), "read all \(uuid)", timeout: timeout)
-        if uuid == .deviceName, let name = values.first?.value { bondedPeer.take(deviceName: name, self) }
+        if uuid == .deviceName, let name = values.first?.value { bondedPeer.store(deviceName: name, self) }
         return values
     }
 

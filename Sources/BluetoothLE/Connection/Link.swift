@@ -68,18 +68,18 @@ final class Link: ConnectAttempt, BearerOwner {
     /// The program's handle; nil after its release, which ends the link.
     private weak var handle: Connection?
     /// The session, which the link retains, and its services; nil for a link without an adapter, and after the end.
-    private var home: (session: any AnyObject & Sendable, adapter: LinkSurroundings)?
+    private var home: (session: any AnyObject & Sendable, adapter: LinkEnvironment)?
 
     private var state = State.opening(nil, nil)
     private var followers = EndFollowers()
     /// The components created on first use; see LinkParts.
     private var parts = LinkParts()
     /// Whether the link did not accept a value in time, and may still be congested.
-    private var isBehind = false
+    private var isCongested = false
 
     init(
         to peer: BluetoothAddress, as role: ConnectionRole = .central,
-        in home: (session: any AnyObject & Sendable, adapter: LinkSurroundings)? = nil,
+        in home: (session: any AnyObject & Sendable, adapter: LinkEnvironment)? = nil,
         _ configuration: LinkConfiguration, on loop: EventLoop
     ) {
         mark = loop.components.mark("Link")
@@ -92,12 +92,12 @@ final class Link: ConnectAttempt, BearerOwner {
     /// The program's handle; nil after its release.
     var connection: Connection? { handle }
     /// The adapter's services; nil for a link without an adapter, and after the end.
-    var adapter: LinkSurroundings? { home?.adapter }
+    var adapter: LinkEnvironment? { home?.adapter }
     /// The registration at the host; nil without one.
     var attachment: LinkAttachment? { if case .up(_, let attachment) = state { attachment } else { nil } }
     var log: Logger { configuration.log }
     var localServer: LocalServer { configuration.server }
-    var bonds: BondKeeper? { adapter?.bonds }
+    var bonds: BondManager? { adapter?.bonds }
     var pairings: Pairings? { adapter?.pairings }
 
     // MARK: Parts
@@ -115,11 +115,11 @@ final class Link: ConnectAttempt, BearerOwner {
     var peerRequests: PeerRequests { LinkParts.made(&parts.peerRequests) { PeerRequests(on: loop) } }
     var events: LinkEvents { LinkParts.made(&parts.events) { LinkEvents() } }
     var database: PeerDatabase {
-        LinkParts.made(&parts.database) { PeerDatabase(rememberedIn: configuration.cache, on: loop) }
+        LinkParts.made(&parts.database) { PeerDatabase(cachedIn: configuration.cache, on: loop) }
     }
 
     /// Discards the state of the peer's database.
-    func forgetDatabase() { parts.database = nil }
+    func discardDatabase() { parts.database = nil }
 
     // MARK: Opening
 
@@ -153,10 +153,10 @@ final class Link: ConnectAttempt, BearerOwner {
     }
 
     /// Notifies the host that the peer has responded, which confirms the link.
-    func linkHolds() { attributeChannel?.linkHolds() }
+    func confirmLink() { attributeChannel?.confirmLink() }
 
-    func giveWay() {
-        giveUp(BluetoothError(.gaveWay, .init("connect", peer: peer), "The attempt was preempted by others."))
+    func preempt() {
+        giveUp(BluetoothError(.preempted, .init("connect", peer: peer), "The attempt was preempted by others."))
     }
 
     func giveUp(_ reason: BluetoothError) {
@@ -185,7 +185,7 @@ final class Link: ConnectAttempt, BearerOwner {
     }
 
     /// Sets the program's handle.
-    func isHeld(by connection: Connection) { handle = connection }
+    func setHandle(_ connection: Connection) { handle = connection }
 
     /// Sets the owner of the connection; `onEnd` is called on the loop when the link has ended.
     func keep(_ onEnd: @escaping (Connection) -> Void) { followers.keeper = onEnd }
@@ -206,7 +206,7 @@ final class Link: ConnectAttempt, BearerOwner {
         log.debug("link up", metadata: ["peer": "\(peer)"])
         state = .up(makeBearer(channel), nil)
         adapter?.registry.add(self)
-        pairings?.mayConcern(addresses)
+        pairings?.resolveHeldQuestions(for: addresses)
         if adapter != nil { bondedPeer.awaitClient(self) }
     }
 
@@ -255,12 +255,12 @@ final class Link: ConnectAttempt, BearerOwner {
     /// Ends the link and fails all operations with the given reason. Only the first reason counts.
     func finish(_ reason: BluetoothError) {
         if case .ended = state { return }
-        bondedPeerIfAny?.keep(self)
+        bondedPeerIfAny?.persistClientState(self)
         let reason = isConnected ? protection.explaining(reason, self) : reason
         let (former, attachment) = (state, attachment)
         state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)
-        pairings?.isOver(addresses)
+        pairings?.endDialogs(addresses)
         let registry = adapter?.registry
         home = nil
         enhancedBearersIfAny?.end(reason)
@@ -379,21 +379,21 @@ final class Link: ConnectAttempt, BearerOwner {
         else { return nil }
         let message = ValueCall(value, of: characteristic, operation, on: bearer)
         if kind == .notification {
-            if isBehind, bearer.core.isCongested {
+            if isCongested, bearer.core.isCongested {
                 message.call.fail(
                     BluetoothError(
                         .busy, operation, "The link is congested by an earlier value, so this one is not sent.",
                         isRetryable: true))
                 return message.call
             }
-            isBehind = false
+            isCongested = false
         }
         bearer.submit(message, as: kind)
         return message.call
     }
 
     /// Records that the link did not accept a value in time.
-    func fallsBehind() {
-        isBehind = (try? bearer(for: .init("notify", peer: peer)))?.core.isCongested ?? false
+    func recordCongestion() {
+        isCongested = (try? bearer(for: .init("notify", peer: peer)))?.core.isCongested ?? false
     }
 }

@@ -11,33 +11,33 @@ final class LinkMaker {
     weak var session: (any AnyObject & Sendable)?
     /// The cache of devices' databases.
     var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
-    private let facts: AdapterFacts
-    private let surroundings: LinkSurroundings
+    private let adapterRecord: AdapterRecord
+    private let environment: LinkEnvironment
     private let server: LocalServer
     /// The isolation domain of link handles, separate so that the handle of an ended link does not retain the adapter.
-    private let domain: LooseSession
+    private let domain: DetachedSession
     private let log: Logger
 
     init(
-        of facts: AdapterFacts, in surroundings: LinkSurroundings, server: LocalServer, domain: LooseSession,
+        of adapterRecord: AdapterRecord, in environment: LinkEnvironment, server: LocalServer, domain: DetachedSession,
         log: Logger
     ) {
         mark = domain.loop.components.mark("LinkMaker")
-        self.facts = facts
-        self.surroundings = surroundings
+        self.adapterRecord = adapterRecord
+        self.environment = environment
         self.server = server
         self.domain = domain
         self.log = log
     }
 
     /// The host's channels.
-    var channels: any HostChannels { surroundings.hostChannels }
+    var channels: any HostChannels { environment.hostChannels }
 
     /// The host's address of the adapter.
-    var address: BluetoothAddress { surroundings.address }
+    var address: BluetoothAddress { environment.address }
 
     func operation(_ name: String) -> BluetoothError.Operation {
-        BluetoothError.Operation(name, adapter: facts.information.name)
+        BluetoothError.Operation(name, adapter: adapterRecord.information.name)
     }
 
     /// Creates the handle of a link that is not established yet.
@@ -50,7 +50,7 @@ final class LinkMaker {
         let configuration = LinkConfiguration(
             server: server, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log)
         let link = Link(
-            to: peer, as: role, in: session.map { ($0, surroundings) }, configuration, on: domain.loop)
+            to: peer, as: role, in: session.map { ($0, environment) }, configuration, on: domain.loop)
         return Connection(link, in: domain)
     }
 }

@@ -37,11 +37,11 @@ final class LinkAttachment {
         _ operation: BluetoothError.Operation, capacity: Int, from loop: EventLoop,
         keeping owner: (any AnyObject & Sendable)?
     ) throws(BluetoothError) -> BoundedStream<LinkChange> {
-        try host.follow(operation) { [weak self] in self?.take($0) }
+        try host.follow(operation) { [weak self] in self?.handle($0) }
         return followers.stream(capacity: capacity, policy: .dropOldest, operation, from: loop, keeping: owner)
     }
 
-    private func take(_ change: Result<LinkChange, BluetoothError>) {
+    private func handle(_ change: Result<LinkChange, BluetoothError>) {
         switch change {
         case .success(let change): followers.send(change)
         case .failure(let reason): followers.finish(reason)

@@ -59,8 +59,8 @@ final class LinkProtection {
                 if result.security.level >= level { return result }
                 if isOwn { throw BluetoothError.pairing(operation, .insufficientLevel) }
             } catch {
-                if error.code == .gaveWay { continue }
-                if endsWithCaller { leave(link, number, error) }
+                if error.code == .preempted { continue }
+                if endsWithCaller { abandonIfUnused(link, number, error) }
                 throw error.about(operation)
             }
         }
@@ -80,13 +80,13 @@ final class LinkProtection {
                 asking = call
                 defer { if self.number == number { asking = nil } }
                 try await link.pairings?.askFirst(about: link.identity, operation, until: deadline, call)
-                if self.number == number { raise?.userAgrees() }
+                if self.number == number { raise?.userConfirmed() }
             }
             try await link.pairings?.prepare(operation)
         } catch {
             // An error of this caller alone lets the others retry.
             var shared = error
-            if [.cancelled, .timedOut].contains(error.code) { shared.code = .gaveWay }
+            if [.cancelled, .timedOut].contains(error.code) { shared.code = .preempted }
             if self.number == number { complete(link, .failure(shared)) }
             throw error
         }
@@ -112,7 +112,7 @@ final class LinkProtection {
     }
 
     /// Discards the key of an earlier pairing, as a new one begins.
-    func forgetMadeKey() { madeKey = nil }
+    func discardKey() { madeKey = nil }
 
     // MARK: Events
 
@@ -204,7 +204,7 @@ final class LinkProtection {
 
     private func makeTimer(_ link: Link) -> LoopTimer {
         link.loop.makeLocalTimer { [weak self, weak link] in
-            if let self, let link { perform(raise?.timeIsOver(), link) }
+            if let self, let link { perform(raise?.timerFired(), link) }
         }
     }
 
@@ -215,7 +215,7 @@ final class LinkProtection {
         } catch {
             let refusal: SecurityRaise.Refusal
             if let now = try? channel.security(), now.level >= level {
-                refusal = .isSo(now)
+                refusal = .alreadySecure(now)
             } else {
                 refusal = error.kind == .tooEarly ? .tooEarly(error.cause) : .other(error.cause)
             }
@@ -234,7 +234,7 @@ final class LinkProtection {
     }
 
     /// Abandons the raise if no caller waits for it any more.
-    private func leave(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
+    private func abandonIfUnused(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
         guard self.number == number, waiters.isEmpty else { return }
         perform(raise?.isAbandoned(), link)
     }

@@ -29,7 +29,7 @@ extension LinkRegistry: PairingLinks {
         link(to: peer).map { $0.protection.pairingAsked($0) } ?? false
     }
 
-    func tell(_ peer: BluetoothAddress, _ progress: PairingProgress) {
+    func report(_ peer: BluetoothAddress, _ progress: PairingProgress) {
         guard let link = link(to: peer) else { return }
         switch progress {
         case .answered: link.protection.pairingProgressed(link)
@@ -46,27 +46,27 @@ extension LinkRegistry: PairingLinks {
 }
 
 /// The services of the adapter that links use.
-final class LinkSurroundings {
+final class LinkEnvironment {
     /// Opens the links' channels and explains their ends.
     let hostChannels: any HostChannels
-    private let facts: AdapterFacts
+    private let adapterRecord: AdapterRecord
     let registry: LinkRegistry
     /// The host's events of links.
     let links: any HostLinks
     /// The names of devices and the identities behind their addresses.
     let identities: DeviceIdentities
-    let bonds: BondKeeper
+    let bonds: BondManager
     let pairings: Pairings
     /// Opens connection-oriented channels.
     let channels: any LinkChannels
 
     init(
-        of facts: AdapterFacts, by hostChannels: any HostChannels, _ registry: LinkRegistry,
-        _ links: any HostLinks, _ identities: DeviceIdentities, _ bonds: BondKeeper, _ pairings: Pairings,
+        of adapterRecord: AdapterRecord, by hostChannels: any HostChannels, _ registry: LinkRegistry,
+        _ links: any HostLinks, _ identities: DeviceIdentities, _ bonds: BondManager, _ pairings: Pairings,
         _ channels: any LinkChannels
     ) {
         self.hostChannels = hostChannels
-        self.facts = facts
+        self.adapterRecord = adapterRecord
         self.registry = registry
         (self.links, self.identities) = (links, identities)
         self.bonds = bonds
@@ -75,5 +75,5 @@ final class LinkSurroundings {
     }
 
     /// The host's address of the adapter.
-    var address: BluetoothAddress { facts.information.address }
+    var address: BluetoothAddress { adapterRecord.information.address }
 }

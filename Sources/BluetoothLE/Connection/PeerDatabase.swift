@@ -15,14 +15,14 @@ struct ConnectionCache: Sendable {
 /// Owned by its link, which is passed to each call.
 final class PeerDatabase {
     private let mark: ComponentCount.Mark
-    private var known = KnownDatabase()
+    private var state = PeerDatabaseState()
     private let cache: ConnectionCache?
     /// The last write to the cache, which the next one waits for.
-    private var remembering: Task<Void, Never>?
+    private var cacheWrite: Task<Void, Never>?
     /// Whether that write removed the entry, which need not be repeated.
-    private var isForgotten = false
+    private var isCacheCleared = false
 
-    init(rememberedIn cache: ConnectionCache?, on loop: EventLoop) {
+    init(cachedIn cache: ConnectionCache?, on loop: EventLoop) {
         mark = loop.components.mark("PeerDatabase")
         self.cache = cache
     }
@@ -38,29 +38,29 @@ final class PeerDatabase {
         // A cached database needs no link, but returning it without one, or to a cancelled task, serves no purpose.
         _ = try link.bearer(for: operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        if cached, let database = known.database { return database }
+        if cached, let database = state.database { return database }
         let timeout = timeout ?? Self.discoveryTimeLimit
         var hash: DatabaseHash?
-        if cached, let cache, let remembered = await cache.store.database(for: key(of: cache, link)) {
-            if remembered.isFollowed, link.bondedPeer.isBonded(link), known.changeCount == 0,
+        if cached, let cache, let stored = await cache.store.database(for: key(of: cache, link)) {
+            if stored.isFollowed, link.bondedPeer.isBonded(link), state.changeCount == 0,
                 try !link.bearer(for: operation).peerServer.serviceChanged.mayHaveMissed(
-                    KnownDatabase.genericAttribute(.serviceChanged, in: remembered.services)?.valueHandle)
+                    PeerDatabaseState.genericAttribute(.serviceChanged, in: stored.services)?.valueHandle)
             {
-                return adopt(remembered.database, hash: remembered.hash, link)
+                return adopt(stored.database, hash: stored.hash, link)
             }
             // Read before the discovery, so that a database that changes meanwhile is not stored under its new hash.
             hash = try await link.perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
-            if let hash, hash == remembered.hash { return adopt(remembered.database, hash: hash, link) }
+            if let hash, hash == stored.hash { return adopt(stored.database, hash: hash, link) }
         }
-        let changes = known.changeCount
+        let changes = state.changeCount
         let database = try await link.perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
-        guard changes == known.changeCount else { return database }
+        guard changes == state.changeCount else { return database }
         adopt(database, hash: hash, link)
         if hash != nil {
-            remember(CachedDatabase(database, hash: hash), link)
+            updateCache(CachedDatabase(database, hash: hash), link)
             follow(database.services, link)
         } else {
-            learnHash(of: database, link)
+            fetchHash(of: database, link)
         }
         return database
     }
@@ -68,32 +68,32 @@ final class PeerDatabase {
     /// The changes from now on.
     func changes(_ link: Link) -> BoundedStream<AttributeHandleRange> {
         let operation = BluetoothError.Operation("follow changes of services", peer: link.peer)
-        let stream = known.changes.stream(
+        let stream = state.changes.stream(
             capacity: 256, policy: .fail, operation, from: link.loop, keeping: link.connection)
         if let reason = link.endReason {
             stream.finish(reason)
-        } else if let services = known.services {
+        } else if let services = state.services {
             follow(services, link)
         }
         return stream
     }
 
     /// Returns whether an attribute may have changed since its discovery.
-    func isStale(_ handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool { known.isStale(handle, type) }
+    func isStale(_ handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool { state.isStale(handle, type) }
 
     /// Ends the streams of changes, as the link has ended.
-    func finish(_ reason: BluetoothError) { known.finish(reason) }
+    func finish(_ reason: BluetoothError) { state.finish(reason) }
 
     // MARK: State
 
     /// Stores the present database, and ends the subscriptions to attributes that are gone.
     @discardableResult
     func adopt(_ database: RemoteDatabase, hash: DatabaseHash?, _ link: Link) -> RemoteDatabase {
-        let former = known.formerServices
-        known.discovered(database.services, problems: database.problems, hash: hash)
+        let former = state.formerServices
+        state.discovered(database.services, problems: database.problems, hash: hash)
         guard let bearer = try? link.bearer(for: .init("receive values", peer: link.peer)) else { return database }
-        bearer.peerServer.serviceChanged.handle = known.serviceChanged
-        for handle in known.gone(among: bearer.peerServer.subscribers.handles, from: former) {
+        bearer.peerServer.serviceChanged.handle = state.serviceChanged
+        for handle in state.gone(among: bearer.peerServer.subscribers.handles, from: former) {
             link.endSubscriptions(to: handle)
         }
         return database
@@ -102,17 +102,17 @@ final class PeerDatabase {
     /// Handles a change of the peer's attributes in `range`.
     func servicesChanged(in range: AttributeHandleRange, _ link: Link) {
         link.log.debug("services changed in \(range)", metadata: ["peer": "\(link.peer)"])
-        known.changed(in: range)
-        remember(nil, link)
+        state.changed(in: range)
+        updateCache(nil, link)
     }
 
-    private func remember(_ database: CachedDatabase?, _ link: Link) {
+    private func updateCache(_ database: CachedDatabase?, _ link: Link) {
         // A peer may indicate changes as fast as it can send.
-        guard let cache, database != nil || !isForgotten else { return }
-        isForgotten = database == nil
+        guard let cache, database != nil || !isCacheCleared else { return }
+        isCacheCleared = database == nil
         let key = key(of: cache, link)
         // The caller does not wait for the file, but the next write does.
-        remembering = Task(executorPreference: link.loop) { [before = remembering] in
+        cacheWrite = Task(executorPreference: link.loop) { [before = cacheWrite] in
             await before?.value
             await cache.store.setDatabase(database, for: key)
         }
@@ -129,15 +129,17 @@ final class PeerDatabase {
     ///
     /// The hash may belong to a later database. It does not if the discovered services have this hash; if that cannot
     /// be determined, only the existence of a hash is stored, and the next discovery reads it first.
-    private func learnHash(of database: RemoteDatabase, _ link: Link) {
+    private func fetchHash(of database: RemoteDatabase, _ link: Link) {
         let services = database.services
-        guard KnownDatabase.genericAttribute(.databaseHash, in: services) != nil else { return follow(services, link) }
+        guard PeerDatabaseState.genericAttribute(.databaseHash, in: services) != nil else {
+            return follow(services, link)
+        }
         submit(DatabaseHashRead(), link) { [weak self] answer, link in
             guard let self else { return }
             if case .success(let hash?) = answer {
                 let isTheirs = hash.isHash(of: services)
-                if isTheirs, known.services == services { known.hash = hash }
-                remember(
+                if isTheirs, state.services == services { state.hash = hash }
+                updateCache(
                     isTheirs ? CachedDatabase(database, hash: hash) : CachedDatabase(services: [], hash: nil), link)
             }
             follow(services, link)
@@ -147,11 +149,11 @@ final class PeerDatabase {
     /// Enables robust caching and change indications at the peer, as far as it supports them (Core Vol 3 Part G §7.1,
     /// §7.2).
     private func follow(_ services: [RemoteService], _ link: Link) {
-        guard !known.isFollowed else { return }
-        known.isFollowed = true
-        let configuration = KnownDatabase.genericAttribute(.serviceChanged, in: services)?
+        guard !state.isFollowed else { return }
+        state.isFollowed = true
+        let configuration = PeerDatabaseState.genericAttribute(.serviceChanged, in: services)?
             .descriptor(.clientCharacteristicConfiguration)?.handle
-        guard let features = KnownDatabase.genericAttribute(.clientSupportedFeatures, in: services) else {
+        guard let features = PeerDatabaseState.genericAttribute(.clientSupportedFeatures, in: services) else {
             return subscribeToChanges(configuration, link)
         }
         submit(ValueWrite([GATTClientFeatures.ours.rawValue], to: features.valueHandle), link) {
@@ -166,27 +168,27 @@ final class PeerDatabase {
             switch answer {
             case .failure(let failure):
                 link.log.debug("the peer refused the subscription to Service Changed: \(failure)")
-            case .success: self?.changesAreTold(configuration, link)
+            case .success: self?.serviceChangedSubscribed(configuration, link)
             }
         }
     }
 
     /// Handles the peer's confirmation of the subscription.
-    private func changesAreTold(_ configuration: AttributeHandle, _ link: Link) {
-        known.followedConfiguration = configuration
-        guard link.bondedPeer.isBonded(link), let services = known.services else { return }
-        remember(
-            CachedDatabase(services: services, problems: known.problems, hash: known.hash, isFollowed: true), link)
+    private func serviceChangedSubscribed(_ configuration: AttributeHandle, _ link: Link) {
+        state.followedConfiguration = configuration
+        guard link.bondedPeer.isBonded(link), let services = state.services else { return }
+        updateCache(
+            CachedDatabase(services: services, problems: state.problems, hash: state.hash, isFollowed: true), link)
     }
 
     /// Handles a new bond from a pairing on this link, which may replace an earlier one.
     func bonded(isAgain: Bool, _ link: Link) {
-        if let configuration = known.followedConfiguration {
+        if let configuration = state.followedConfiguration {
             // A subscription made before the bond is not part of it.
             subscribeToChanges(configuration, link)
         } else if isAgain {
             // The peer has lost the subscription with the former bond.
-            remember(nil, link)
+            updateCache(nil, link)
         }
     }
 
@@ -216,7 +218,7 @@ final class PeerDatabase {
     ) async throws(BluetoothError) {
         let remaining = deadline.map { link.loop.now.duration(to: $0) }
         let hash = try await link.perform(DatabaseHashRead(), "read the database hash", timeout: remaining)
-        if let hash, hash == known.hash { return }
+        if let hash, hash == state.hash { return }
         servicesChanged(in: .all, link)
         throw .attributesChanged(operation)
     }

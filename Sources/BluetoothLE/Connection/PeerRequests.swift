@@ -108,7 +108,7 @@ final class PeerRequests {
         let task = Task(executorPreference: link.loop) {
             while let work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
                 let result = await work.result()
-                guard let link = bound.value.object, requests.value.finish(work, result, link) else { return }
+                guard let link = bound.value.object, requests.value.complete(work, result, link) else { return }
             }
         }
         work = .underWay(task, request: nil)
@@ -136,7 +136,8 @@ final class PeerRequests {
     }
 
     /// Sends the response to the peer; returns whether the task continues with the next job.
-    private func finish(_ done: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>, _ link: Link) -> Bool
+    private func complete(_ done: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>, _ link: Link)
+        -> Bool
     {
         guard case .underWay(let task, _) = work else {
             // The request was refused at its deadline and the task cancelled, so a new task continues.
@@ -160,23 +161,24 @@ final class PeerRequests {
             return
         }
         let timer =
-            watchdog ?? link.loop.makeLocalTimer { [weak self, weak link] in if let self, let link { isLate(link) } }
+            watchdog
+            ?? link.loop.makeLocalTimer { [weak self, weak link] in if let self, let link { deadlinePassed(link) } }
         watchdog = timer
         timer.set(after: link.loop.now.duration(to: deadline))
     }
 
     /// Refuses a request whose handler has exceeded its time, before the peer closes the link, and all requests waiting
     /// behind it.
-    private func isLate(_ link: Link) {
+    private func deadlinePassed(_ link: Link) {
         guard link.endReason == nil, case .underWay(let task, let request) = work else { return }
         link.log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(link.peer)"])
         work = .stuck(task)
         task.cancel()
-        for job in takeRequests(after: request) { link.giveUp(job) }
+        for job in removeRequests(after: request) { link.giveUp(job) }
     }
 
     /// Removes all requests; commands remain.
-    private func takeRequests(after first: Waiting?) -> [Job] {
+    private func removeRequests(after first: Waiting?) -> [Job] {
         var requests = [first].compactMap { $0?.job }
         waiting.removeAll { waiting in
             if waiting.deadline != nil { requests.append(waiting.job) }
@@ -227,8 +229,8 @@ struct HandlerWork: Sendable {
                     return .failure(.unlikelyError)
                 }
                 return .success(.value(value))
-            case .write(let request, _): try await take(request.writes)
-            case .command(let write): try await take([write])
+            case .write(let request, _): try await perform(request.writes)
+            case .command(let write): try await perform([write])
             case .authorization(let request, _): return await authorization(of: request.handle, request.access)
             case .commandAuthorization(let write, _): return await authorization(of: write.handle, .write)
             }
@@ -260,7 +262,7 @@ struct HandlerWork: Sendable {
         }
     }
 
-    private func take(_ writes: [AttributeWrite]) async throws {
+    private func perform(_ writes: [AttributeWrite]) async throws {
         if let first = writes.first, case .inTurn(let receiver)? = server.handlers(of: first.handle)?.events {
             _ = try await ask(receiver) { .write(writes, $0) }
             return

@@ -14,7 +14,7 @@ struct PeerClient {
     /// Called when the client's state has changed without a request.
     var onChange: (() -> Void)?
     /// Whether the controller has reported the link as encrypted, which may precede the host's own report.
-    var isToldEncrypted = false
+    var isReportedEncrypted = false
 
     init(of localServer: LocalServer) {
         self.localServer = localServer
@@ -53,7 +53,7 @@ struct PeerClient {
     func updateSecurity(_ core: inout ATTBearerCore, of channel: any HostChannel) {
         guard localServer.isProtected, let security = try? channel.security() else { return }
         core.server.security = BearerSecurity(security)
-        guard isToldEncrypted, !core.server.security.isEncrypted else { return }
+        guard isReportedEncrypted, !core.server.security.isEncrypted else { return }
         // The minimum key size of an encrypted link.
         core.server.security = BearerSecurity(isEncrypted: true, encryptionKeySize: 7, hasLongTermKey: true)
     }

@@ -13,7 +13,7 @@ struct SecurityRaise: Equatable {
         /// The agent is asked whether to pair, and the pairing settings are applied.
         case preparing
         /// Requests are quiesced.
-        case quieting
+        case quiescing
         /// The host has refused so often to begin: its Security Manager may not be ready for a link whose attribute
         /// channel is established already.
         case refused(count: Int)
@@ -25,7 +25,7 @@ struct SecurityRaise: Equatable {
     /// The host's reason not to begin.
     enum Refusal: Equatable {
         /// The link has the requested security already.
-        case isSo(LinkSecurity)
+        case alreadySecure(LinkSecurity)
         case tooEarly(BluetoothError.Cause)
         case other(BluetoothError.Cause)
     }
@@ -35,7 +35,7 @@ struct SecurityRaise: Equatable {
         case quiesce
         /// Ask the host; then call ``hostBegins(at:)`` or ``hostRefuses(_:)``.
         case askHost(SecurityLevel)
-        /// Call ``timeIsOver()`` after the duration, in place of an earlier timer.
+        /// Call ``timerFired()`` after the duration, in place of an earlier timer.
         case setTimer(Duration)
         /// Call ``canSend(_:)`` when the channel is writable.
         case waitUntilWritable
@@ -76,17 +76,17 @@ struct SecurityRaise: Equatable {
     // MARK: Beginning
 
     /// Records the agent's confirmation.
-    mutating func userAgrees() { isWanted = true }
+    mutating func userConfirmed() { isWanted = true }
 
     /// Records that the pairing settings are applied.
     mutating func isPrepared() -> Action? {
         guard phase == .preparing else { return nil }
-        phase = .quieting
+        phase = .quiescing
         return .quiesce
     }
 
     /// Records that no request is in flight any more.
-    mutating func isQuiet() -> Action? { phase == .quieting ? .askHost(level) : nil }
+    mutating func isQuiet() -> Action? { phase == .quiescing ? .askHost(level) : nil }
 
     mutating func hostBegins(at now: KernelInstant) -> [Action] {
         guard isAsking else { return [] }
@@ -97,7 +97,7 @@ struct SecurityRaise: Equatable {
     mutating func hostRefuses(_ refusal: Refusal) -> Action? {
         guard isAsking else { return nil }
         switch refusal {
-        case .isSo(let security):
+        case .alreadySecure(let security):
             phase = .over
             return .succeed(SecurityRaiseResult(security: security, isPaired: false))
         case .tooEarly where refusalCount < Self.refusalLimit:
@@ -112,7 +112,7 @@ struct SecurityRaise: Equatable {
     private var refusalCount: Int { if case .refused(let count) = phase { count } else { 0 } }
 
     /// Whether the host has yet to report whether it begins.
-    private var isAsking: Bool { phase == .quieting || refusalCount > 0 }
+    private var isAsking: Bool { phase == .quiescing || refusalCount > 0 }
 
     // MARK: Under way
 
@@ -137,13 +137,13 @@ struct SecurityRaise: Equatable {
         return .succeed(SecurityRaiseResult(security: security, isPaired: isPairing))
     }
 
-    mutating func timeIsOver() -> Action? {
+    mutating func timerFired() -> Action? {
         switch phase {
         case .refused: return .askHost(level)
         case .underWay:
             phase = .over
             return .endLink(.timedOut)
-        case .preparing, .quieting, .over: return nil
+        case .preparing, .quiescing, .over: return nil
         }
     }
 

@@ -14,7 +14,7 @@ extension Adapter {
     ///     or that is still blocked; nil for no waiting.
     ///   - bonds: the source of the bonds. Their keys replace the kernel's keys, before the adapter is powered on where
     ///     this call does that, so that bonded devices reconnect without pairing again; if CAP_NET_ADMIN is missing, or
-    ///     BlueZ's daemon is running, they are not loaded, and ``bondStanding`` reports it.
+    ///     BlueZ's daemon is running, they are not loaded, and ``bondStatus`` reports it.
     ///   - bondLimit: the maximum number of bonds, and what happens when a device pairs at that limit.
     ///   - privacy: whether the adapter uses private addresses, which change and which only bonded devices can resolve
     ///     (management `Set Privacy`), with a key that is stored with the bonds; nil leaves the setting unchanged. The
@@ -27,7 +27,7 @@ extension Adapter {
     ///   with the fix. Where several adapters were tried, the message has the reason for each.
     public static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
-        bonds: BondKeeping = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
+        bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
         on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.adapter"),
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
@@ -43,10 +43,10 @@ extension Adapter {
     ///   - kernel: the kernel of the adapters; nil for the machine's own.
     /// - Throws: `.noBluetooth` when the kernel has no Bluetooth.
     public static func all(
-        bonds: BondKeeping = .standard, on kernel: (any BluetoothKernel)? = nil
+        bonds: BondStorage = .standard, on kernel: (any BluetoothKernel)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
         let provider = KernelProvider(try chosenKernel(kernel, .init("list adapters")))
-        return try await LooseSession(on: provider.loop).all(
+        return try await DetachedSession(on: provider.loop).all(
             bonds, of: provider, log: Logger(label: "bluetooth.adapter"))
     }
 
@@ -63,7 +63,7 @@ extension Adapter {
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let operation = BluetoothError.Operation("follow the adapters")
         let provider = KernelProvider(try chosenKernel(kernel, operation))
-        return try await LooseSession(on: provider.loop).changes(
+        return try await DetachedSession(on: provider.loop).changes(
             operation, of: provider, log: Logger(label: "bluetooth.adapter"))
     }
 }

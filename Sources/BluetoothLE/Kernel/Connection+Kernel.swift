@@ -27,7 +27,7 @@ extension Connection {
         let configuration = LinkConfiguration(server: LocalServer(database), receiveMTU: receiveMTU, log: log)
         let recorder = AdapterTrace(trace?.synthesis, adapter: 0)
         let link = Link(to: peer, configuration, on: loop)
-        self.init(SessionReference(sending: link, in: LooseSession(on: loop)), to: peer)
+        self.init(SessionReference(sending: link, in: DetachedSession(on: loop)), to: peer)
         try await core { (link) throws(KernelError) in
             try link.adopt(
                 { (link) throws(KernelError) in

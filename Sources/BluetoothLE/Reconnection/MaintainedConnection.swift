@@ -46,7 +46,7 @@ public final class MaintainedConnection: Sendable {
         let reconnector = LoopBound(
             sending: Reconnector(to: peer, options, policy, on: session.loop), to: session.loop)
         // A domain of its own, so that one that has ended keeps no adapter.
-        core = SessionReference(reconnector, in: LooseSession(on: session.loop))
+        core = SessionReference(reconnector, in: DetachedSession(on: session.loop))
         // The one task that does it all, as long as this is wanted.
         task = Task(executorPreference: session.loop) { await session.run(reconnector) }
     }

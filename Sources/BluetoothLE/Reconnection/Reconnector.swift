@@ -196,10 +196,10 @@ extension AdapterSession {
     /// Keeps a device connected until the task is cancelled, the policy gives up, or the adapter is closed.
     func run(_ reconnector: LoopBound<Reconnector>) async {
         let reconnector = reconnector.value
-        let id = life.value.follow { [weak reconnector] turn in
+        let id = powerState.value.follow { [weak reconnector] turn in
             if case .ended(let reason) = turn { reconnector?.adapterClosed(reason) }
         }
-        defer { life.value.unfollow(id) }
+        defer { powerState.value.unfollow(id) }
         await reconnector.run(on: self)
     }
 }

@@ -10,7 +10,7 @@ import Logging
 // Lives on the loop, with the session.
 final class Scanner: HostScanReceiver {
     private let mark: ComponentCount.Mark
-    private let facts: AdapterFacts
+    private let adapterRecord: AdapterRecord
     /// Keeps this, and not the other way round; the session has both.
     private weak var host: (any HostScanning)?
     private let identities: DeviceIdentities
@@ -22,15 +22,17 @@ final class Scanner: HostScanReceiver {
     private var responseTimer: (timer: LoopTimer, deadline: KernelInstant)?
 
     init(
-        _ host: any HostScanning, of facts: AdapterFacts, _ identities: DeviceIdentities, on loop: EventLoop,
+        _ host: any HostScanning, of adapterRecord: AdapterRecord, _ identities: DeviceIdentities, on loop: EventLoop,
         log: Logger
     ) {
         mark = loop.components.mark("Scanner")
-        (self.host, self.facts, self.identities, self.loop, self.log) = (host, facts, identities, loop, log)
+        (self.host, self.adapterRecord, self.identities, self.loop, self.log) = (
+            host, adapterRecord, identities, loop, log
+        )
         host.receiver = self
     }
 
-    private var name: String { facts.information.name }
+    private var name: String { adapterRecord.information.name }
 
     /// Adds a scan; returns when the controller scans for it, or will as soon as another program lets it.
     ///

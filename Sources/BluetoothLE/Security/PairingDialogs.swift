@@ -39,11 +39,11 @@ final class PairingDialogs {
     }
 
     /// Marks pairings with a device as this program's own while `body` runs.
-    nonisolated(nonsending) func wish<Value>(
-        for peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
+    nonisolated(nonsending) func markingOwnPairing<Value>(
+        with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
-        questions.beginWish(peer)
-        defer { questions.endWish(peer) }
+        questions.beginOwnPairing(peer)
+        defer { questions.endOwnPairing(peer) }
         return try await body()
     }
 
@@ -63,7 +63,7 @@ final class PairingDialogs {
             case .ask(let call, let question, let request): ask(call, question, request)
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
-                links.tell(peer, .answered)
+                links.report(peer, .answered)
                 host.reply(answer, to: question, peer)
             case .disconnect(let peer): host.disconnect(peer, connectedAs: peer)
             }

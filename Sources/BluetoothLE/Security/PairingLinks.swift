@@ -25,7 +25,7 @@ protocol PairingLinks: AnyObject {
     func pairingAsked(_ peer: BluetoothAddress) -> Bool
 
     /// Notifies the link to a device, if there is one, of its pairing's progress.
-    func tell(_ peer: BluetoothAddress, _ progress: PairingProgress)
+    func report(_ peer: BluetoothAddress, _ progress: PairingProgress)
 
     /// Notifies the link to a device that its bond was refused for lack of room.
     func bondWasRefused(_ identity: BluetoothAddress)
@@ -41,11 +41,11 @@ enum PairingProgress {
 
 /// The keys from earlier pairings.
 struct PairingKeys {
-    let bonds: BondKeeper
+    let bonds: BondManager
     /// The devices with a stored key according to pairings in this run, for when the bonds are not loaded.
     private var holders: Set<BluetoothAddress> = []
 
-    init(bonds: BondKeeper) {
+    init(bonds: BondManager) {
         self.bonds = bonds
     }
 
@@ -59,13 +59,13 @@ struct PairingKeys {
 
     /// Returns whether there is a key for a link's peer.
     func exist(_ addresses: LinkAddresses) -> Bool {
-        let isLoaded = bonds.standing == .loaded
+        let isLoaded = bonds.status == .loaded
         return addresses.all.contains { isLoaded ? bonds.bond(with: $0) != nil : holders.contains($0) }
     }
 
     /// Returns whether the key for a link's peer is authenticated.
     func areAuthenticated(_ addresses: LinkAddresses) -> Bool {
-        bonds.standing == .loaded
+        bonds.status == .loaded
             && addresses.all.contains { bonds.bond(with: $0)?.isAuthenticated == true }
     }
 

@@ -84,7 +84,7 @@ struct PairingQuestions: Hashable {
     private var held: [BluetoothAddress: Held] = [:]
     /// The devices, with a count, that this program uses in a way that may cause pairing, other than by raising a
     /// link's security.
-    private var wishes: [BluetoothAddress: Int] = [:]
+    private var ownPairings: [BluetoothAddress: Int] = [:]
 
     init(limit: Int = 32) {
         self.limit = limit
@@ -209,17 +209,17 @@ struct PairingQuestions: Hashable {
 
     // MARK: Pairings of this program
 
-    /// Marks pairings with a device as this program's own, until ``endWish(_:)``.
-    mutating func beginWish(_ peer: BluetoothAddress) { wishes[peer, default: 0] += 1 }
+    /// Marks pairings with a device as this program's own, until ``endOwnPairing(_:)``.
+    mutating func beginOwnPairing(_ peer: BluetoothAddress) { ownPairings[peer, default: 0] += 1 }
 
-    /// Ends the mark set by ``beginWish(_:)``.
-    mutating func endWish(_ peer: BluetoothAddress) {
-        let count = (wishes[peer] ?? 1) - 1
-        wishes[peer] = count > 0 ? count : nil
+    /// Ends the mark set by ``beginOwnPairing(_:)``.
+    mutating func endOwnPairing(_ peer: BluetoothAddress) {
+        let count = (ownPairings[peer] ?? 1) - 1
+        ownPairings[peer] = count > 0 ? count : nil
     }
 
     /// Returns whether pairings with a link's peer are this program's own.
-    func isWished(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { wishes[$0] != nil } }
+    func isOwnPairing(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { ownPairings[$0] != nil } }
 
     /// Holds a question about a link that this program may yet accept; false if others had to be dropped for it.
     mutating func hold(_ question: PairingQuestion, _ peer: BluetoothAddress, at now: KernelInstant) -> Bool {

@@ -8,7 +8,7 @@ import Logging
 // Confined to the event loop, with the adapter.
 final class Pairings {
     private let mark: ComponentCount.Mark
-    private let adapter: AdapterFacts
+    private let adapter: AdapterRecord
     let host: any HostPairing
     private var keys: PairingKeys
     private let links: any PairingLinks
@@ -19,8 +19,8 @@ final class Pairings {
     private var end: BluetoothError?
 
     init(
-        on adapter: AdapterFacts, _ host: any HostPairing, _ loop: EventLoop,
-        _ bonds: BondKeeper, _ links: any PairingLinks, log: Logger
+        on adapter: AdapterRecord, _ host: any HostPairing, _ loop: EventLoop,
+        _ bonds: BondManager, _ links: any PairingLinks, log: Logger
     ) {
         mark = loop.components.mark("Pairings")
         (self.adapter, self.host) = (adapter, host)
@@ -31,7 +31,7 @@ final class Pairings {
     }
 
     /// Subscribes to the host's pairing events.
-    func follow() { host.follow { [weak self] in self?.take($0) } }
+    func follow() { host.follow { [weak self] in self?.handle($0) } }
 
     /// Cancels all questions, as the adapter is closed.
     func close(_ reason: BluetoothError) {
@@ -69,7 +69,7 @@ final class Pairings {
 
     /// Notifies the host of a change of the adapter; with a reason, of its removal.
     func adapterChanged(_ reason: BluetoothError?) {
-        if let reason { host.adapterIsGone(reason) } else { host.adapterChanged() }
+        if let reason { host.adapterWasRemoved(reason) } else { host.adapterChanged() }
     }
 
     // MARK: Availability
@@ -111,12 +111,12 @@ final class Pairings {
 
     // MARK: Events
 
-    private func take(_ event: PairingEvent) {
+    private func handle(_ event: PairingEvent) {
         switch event {
-        case .question(let question, let peer): take(question, peer)
+        case .question(let question, let peer): handle(question, peer)
         case .failed(let peer):
-            links.tell(peer, .failed)
-            isOver(LinkAddresses(connected: peer, known: peer))
+            links.report(peer, .failed)
+            endDialogs(LinkAddresses(connected: peer, known: peer))
         case .keyMade(let peer, let key): keyMade(key, peer)
         case .keysForgotten(let peer): forgetKey(of: peer)
         }
@@ -124,20 +124,20 @@ final class Pairings {
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
         if key.isStored { keys.note(peer) }
-        isOver(LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
-        links.tell(peer, .keyMade(key))
+        endDialogs(LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
+        links.report(peer, .keyMade(key))
     }
 
     /// Removes a device whose key was deleted.
     func forgetKey(of peer: BluetoothAddress) { keys.forget(peer) }
 
-    private func take(_ question: PairingQuestion, _ peer: BluetoothAddress) {
+    private func handle(_ question: PairingQuestion, _ peer: BluetoothAddress) {
         // The links of other programs are theirs to pair; a program with the authority over pairing handles all links.
         if case .others = host.authority { return }
         let connected = links.connectedAddress(of: peer)
         let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
-        let isWished = questions.isWished(addresses)
-        guard connected != nil || isWished else {
+        let isOwnPairing = questions.isOwnPairing(addresses)
+        guard connected != nil || isOwnPairing else {
             if acceptsLinks, !dialogs.hold(question, peer) {
                 log.debug("pairing questions about links of other programs are dropped")
             }
@@ -145,7 +145,7 @@ final class Pairings {
         }
         let isRaised = links.pairingAsked(peer)
         let request = PairingRequest(
-            peer: peer, adapter: adapter.information.name, isInitiatedHere: isWished || isRaised)
+            peer: peer, adapter: adapter.information.name, isInitiatedHere: isOwnPairing || isRaised)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
         let verdict = verdict(on: question, request, addresses)
         dialogs.update { $0.asked(question, request, verdict, at: $1) }
@@ -162,7 +162,7 @@ final class Pairings {
             return .refuse(.keyMissing)
         }
         if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
-            keys.bonds.tellRefused(request.peer)
+            keys.bonds.reportRefusal(of: request.peer)
             return .refuse(.bondStoreFull)
         }
         if case .confirm = question, request.isInitiatedHere { return .accept }
@@ -173,10 +173,10 @@ final class Pairings {
 
     /// Marks pairings with a device as this program's own while `body` runs, such as the opening of a channel, which
     /// may make the host pair.
-    nonisolated(nonsending) func expected<Value>(
+    nonisolated(nonsending) func allowingPairing<Value>(
         with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
-        try await dialogs.wish(for: peer, body)
+        try await dialogs.markingOwnPairing(with: peer, body)
     }
 
     /// Asks the agent to confirm a pairing that this program is about to begin; throws if it refuses or is out of time.
@@ -190,9 +190,9 @@ final class Pairings {
     }
 
     /// Handles the held question about a link that this program has accepted.
-    func mayConcern(_ addresses: LinkAddresses) {
+    func resolveHeldQuestions(for addresses: LinkAddresses) {
         for peer in addresses.all {
-            if let question = dialogs.release(peer) { take(question, peer) }
+            if let question = dialogs.release(peer) { handle(question, peer) }
         }
     }
 
@@ -205,7 +205,7 @@ final class Pairings {
     }
 
     /// Removes the dialogs of a link that has ended or is encrypted.
-    func isOver(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }
+    func endDialogs(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }
 
     /// Ends a pairing on this side: refuses its open question and has the host end the link, which the host might
     /// otherwise keep up as long as the pairing lasts.

@@ -10,8 +10,8 @@ extension HostDirectory {
     ///
     /// - Parameter limit: the maximum time to wait for a usable adapter; nil for no waiting.
     nonisolated(nonsending) func choose(
-        _ selector: AdapterSelector, _ wish: AdapterWish, waitingFor limit: Duration?,
-        knowing knowledge: any AdapterKnowledge
+        _ selector: AdapterSelector, _ requirements: AdapterRequirements, waitingFor limit: Duration?,
+        store: any AdapterStore
     ) async throws(BluetoothError) -> AdapterInformation {
         let operation = BluetoothError.Operation("open \(selector)")
         let deadline = limit.map { loop.now.advanced(by: $0) }
@@ -19,7 +19,7 @@ extension HostDirectory {
             let count = changeCount
             let reason: BluetoothError
             do throws(BluetoothError) {
-                return try await firstThatWorks(selector, wish, knowledge, operation)
+                return try await firstThatWorks(selector, requirements, store, operation)
             } catch {
                 guard curable.contains(error.code), let deadline, loop.now < deadline else { throw error }
                 reason = error
@@ -34,14 +34,14 @@ extension HostDirectory {
     }
 
     private nonisolated(nonsending) func firstThatWorks(
-        _ selector: AdapterSelector, _ wish: AdapterWish, _ knowledge: any AdapterKnowledge,
+        _ selector: AdapterSelector, _ requirements: AdapterRequirements, _ store: any AdapterStore,
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdapterInformation {
-        let matching = await adapters(knowing: knowledge).filter(selector.matches)
+        let matching = await adapters(store: store).filter(selector.matches)
         var errors: [BluetoothError] = []
         for information in matching.filter(\.isPowered) + matching.filter({ !$0.isPowered }) {
             do throws(BluetoothError) {
-                return try await prepare(information, wish, knowing: knowledge)
+                return try await prepare(information, requirements, store: store)
             } catch {
                 if error.code == .cancelled { throw error }
                 errors.append(error)

@@ -3,18 +3,18 @@ import BluetoothPrimitives
 import BluetoothSockets
 
 extension AdapterSession {
-    func bonds() async -> [Bond] { bondKeeper.bonds }
+    func bonds() async -> [Bond] { bondManager.bonds }
 
-    func bond(with identity: BluetoothAddress) async -> Bond? { bondKeeper.bond(with: identity) }
+    func bond(with identity: BluetoothAddress) async -> Bond? { bondManager.bond(with: identity) }
 
-    var bondStanding: BondStanding {
-        get async { bondKeeper.standing }
+    var bondStatus: BondStatus {
+        get async { bondManager.status }
     }
 
     func removeBond(with identity: BluetoothAddress) async throws(BluetoothError) {
         let key = AttributeCacheKey(adapter: information.address, peer: identity)
         await linkMaker.attributeCache?.setDatabase(nil, for: key)
-        try await bondKeeper.remove(identity)
+        try await bondManager.remove(identity)
     }
 
     func setBond(_ bond: Bond) async throws(BluetoothError) {
@@ -27,17 +27,17 @@ extension AdapterSession {
             throw .invalidArgument(
                 .init("store the bond", peer: bond.identity), "The encryption key size must be 7 to 16 bytes.")
         }
-        try await bondKeeper.set(bond)
+        try await bondManager.set(bond)
     }
 
     func bondChanges() async -> BoundedStream<BondChange> {
-        bondKeeper.bondChanges(operation("follow the bonds"), keeping: self)
+        bondManager.bondChanges(operation("follow the bonds"), keeping: self)
     }
 
     /// Connects the bonds with the links, pairings and address resolution.
     func followBonds() {
-        bondKeeper.follow(
-            BondKeeper.Observer(
+        bondManager.follow(
+            BondManager.Observer(
                 onBonded: { [links] identity, isAgain in
                     for link in links.all where link.identity == identity {
                         link.bondedPeer.bonded(isAgain: isAgain, link)

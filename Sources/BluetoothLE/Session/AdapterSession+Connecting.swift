@@ -11,7 +11,7 @@ extension AdapterSession {
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
         do {
             return try await connect(to: peer, options, until: deadline)
-        } catch  where error.code == .protocolViolation || error.code == .gaveWay {
+        } catch  where error.code == .protocolViolation || error.code == .preempted {
             // The link was one that was about to end. Or one that another program has just closed, or this one before it was
             // started anew, is used again, and brings the answer to what was asked on it last. There is one such answer at
             // most; the next link comes after it.
@@ -20,7 +20,7 @@ extension AdapterSession {
         }
     }
 
-    /// - Throws: `.gaveWay`, unless `isAgain`, when the link was one that was about to end.
+    /// - Throws: `.preempted`, unless `isAgain`, when the link was one that was about to end.
     private func connect(
         to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?, isAgain: Bool = false
     ) async throws(BluetoothError) -> Connection {
@@ -49,7 +49,7 @@ extension AdapterSession {
         } catch {
             throw await end(connection, error, isAgain: isAgain)
         }
-        connection.core.value.linkHolds()
+        connection.core.value.confirmLink()
         if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {
                 try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)
@@ -70,7 +70,7 @@ extension AdapterSession {
         // Of a link that is up, that is said only where it was one that was about to end.
         guard error.code == .connectionFailed, !isAgain else { return error }
         var error = error
-        error.code = .gaveWay
+        error.code = .preempted
         return error
     }
 
@@ -109,7 +109,7 @@ extension AdapterSession {
                 return .success(try await attemptOnce(peer, options, until: deadline))
             } catch {
                 // Those that gave way to others, and those that were given up though nobody asked for it, go on.
-                if error.code == .gaveWay { continue }
+                if error.code == .preempted { continue }
                 if error.code == .timedOut, deadline == nil, !Task.isCancelled { continue }
                 let isOver = deadline.map { loop.now >= $0 } ?? false
                 guard error.code == .connectionFailed, error.isRetryable, attempt < options.attempts, !isOver else {
@@ -152,7 +152,7 @@ extension AdapterSession {
 
 extension BluetoothError.Code {
     /// An attempt has given way to others; never leaves the library.
-    static let gaveWay = BluetoothError.Code(rawValue: "gaveWay")
+    static let preempted = BluetoothError.Code(rawValue: "preempted")
 }
 
 extension AdapterSession {

@@ -113,7 +113,7 @@ extension AdapterSession {
                 try await call.value(operation, timeout: remaining, on: loop)
                 deliveries.append(ValueDelivery(connection: connection, result: .success(())))
             } catch {
-                if error.code == .timedOut { connection.core.value.fallsBehind() }
+                if error.code == .timedOut { connection.core.value.recordCongestion() }
                 deliveries.append(ValueDelivery(connection: connection, result: .failure(error)))
             }
         }

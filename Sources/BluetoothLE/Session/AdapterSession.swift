@@ -17,18 +17,18 @@ actor AdapterSession: LoopActor {
     /// The host below the host seam.
     let host: any Host
     /// The adapter's power state machine.
-    let life: LoopBound<AdapterLife>
+    let powerState: LoopBound<PowerStateMachine>
     let central: CentralComponents
     let peripheral: PeripheralComponents
     let shared: SharedComponents
     /// The bonds of the adapter; see AdapterSession+Bonds.
-    let bondKeeper: BondKeeper
+    let bondManager: BondManager
 
     /// The state that handles access from any thread.
     private struct View {
         /// The adapter's information and state; written on the loop.
-        let facts: AdapterFacts
-        let standing: LatestValue<AdapterState>
+        let adapterRecord: AdapterRecord
+        let stateSource: LatestValue<AdapterState>
         /// The attributes served to connected devices; see AdapterSession+Peripheral.
         let localServer: LocalServer
         /// The pairings and their agent.
@@ -61,8 +61,8 @@ actor AdapterSession: LoopActor {
         let channels: ChannelMaker
     }
 
-    nonisolated var facts: AdapterFacts { view.facts }
-    nonisolated var standing: LatestValue<AdapterState> { view.standing }
+    nonisolated var adapterRecord: AdapterRecord { view.adapterRecord }
+    nonisolated var stateSource: LatestValue<AdapterState> { view.stateSource }
     nonisolated var localServer: LocalServer { view.localServer }
     nonisolated var pairings: LoopBound<Pairings> { view.pairings }
     var connects: Connects { central.connects }
@@ -76,40 +76,45 @@ actor AdapterSession: LoopActor {
 
     /// Called on the loop.
     init(
-        _ information: AdapterInformation, _ wish: AdapterWish, in directory: LoopBound<any HostDirectory>,
-        _ bonds: LoopBound<BondKeeper>, log: Logger, trace: PacketTrace?
+        _ information: AdapterInformation, _ requirements: AdapterRequirements,
+        in directory: LoopBound<any HostDirectory>,
+        _ bonds: LoopBound<BondManager>, log: Logger, trace: PacketTrace?
     ) {
         let directory = directory.value
         let loop = directory.loop
         mark = loop.components.mark("AdapterSession")
-        let facts = AdapterFacts(information)
-        let standing = LatestValue(
+        let adapterRecord = AdapterRecord(information)
+        let stateSource = LatestValue(
             information.state, .init("follow the adapter", adapter: information.name), on: loop)
-        let host = directory.makeHost(of: facts) { standing.value }
-        (bondKeeper, self.host, self.log, self.trace, self.loop) = (bonds.value, host, log, trace, loop)
+        let host = directory.makeHost(of: adapterRecord) { stateSource.value }
+        (bondManager, self.host, self.log, self.trace, self.loop) = (bonds.value, host, log, trace, loop)
         let localServer = LocalServer(.generic(deviceName: information.localName))
         let links = LinkRegistry()
         let identities = DeviceIdentities()
         central = CentralComponents(
-            connects: Connects(on: loop), scanner: Scanner(host.scanning, of: facts, identities, on: loop, log: log),
+            connects: Connects(on: loop),
+            scanner: Scanner(host.scanning, of: adapterRecord, identities, on: loop, log: log),
             identities: identities)
         let advertising = AdvertisingSets(host.advertising, on: loop)
-        let pairings = LoopBound(Pairings(on: facts, host.pairing, loop, bondKeeper, links, log: log), on: loop)
-        view = View(facts: facts, standing: standing, localServer: localServer, pairings: pairings)
-        life = LoopBound(
-            AdapterLife(of: facts, standing, wish, in: directory, knowing: bondKeeper, log: log), on: loop)
-        let channels = ChannelMaker(of: facts, by: host.channels, pairings.value, on: loop, log: log)
-        let surroundings = LinkSurroundings(
-            of: facts, by: host.channels, links, host.links, identities, bondKeeper, pairings.value, channels)
+        let pairings = LoopBound(
+            Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log), on: loop)
+        view = View(
+            adapterRecord: adapterRecord, stateSource: stateSource, localServer: localServer, pairings: pairings)
+        powerState = LoopBound(
+            PowerStateMachine(
+                of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, log: log), on: loop)
+        let channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings.value, on: loop, log: log)
+        let environment = LinkEnvironment(
+            of: adapterRecord, by: host.channels, links, host.links, identities, bondManager, pairings.value, channels)
         let maker = LinkMaker(
-            of: facts, in: surroundings, server: localServer, domain: LooseSession(on: loop), log: log)
+            of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         shared = SharedComponents(links: links, maker: maker, channels: channels)
         let incoming = IncomingLinks(
             making: maker, localServer, advertising, links, pairings.value, host.links, on: loop, log: log)
         peripheral = PeripheralComponents(advertising: advertising, incoming: incoming)
     }
 
-    nonisolated var information: AdapterInformation { facts.information }
+    nonisolated var information: AdapterInformation { adapterRecord.information }
 
     nonisolated func operation(_ name: String) -> BluetoothError.Operation {
         BluetoothError.Operation(name, adapter: information.name)
@@ -117,22 +122,22 @@ actor AdapterSession: LoopActor {
 
     // MARK: State
 
-    nonisolated var state: AdapterState { standing.value }
+    nonisolated var state: AdapterState { stateSource.value }
 
-    nonisolated var states: BoundedStream<AdapterState> { standing.stream(keeping: self) }
+    nonisolated var states: BoundedStream<AdapterState> { stateSource.stream(keeping: self) }
 
-    func ready(timeout: Duration?) async throws(BluetoothError) { try await life.value.ready(timeout: timeout) }
+    func ready(timeout: Duration?) async throws(BluetoothError) { try await powerState.value.ready(timeout: timeout) }
 
-    func setPowered(_ isOn: Bool) async throws(BluetoothError) { try await life.value.setPowered(isOn) }
+    func setPowered(_ isOn: Bool) async throws(BluetoothError) { try await powerState.value.setPowered(isOn) }
 
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
-        try life.value.checkUsable()
-        comeBack()
+        try powerState.value.checkUsable()
+        resume()
     }
 
-    private func comeBack() {
-        if host.comeBack(as: information) { connects.adapterIsBack() }
+    private func resume() {
+        if host.resume(with: information) { connects.adapterBecameAvailable() }
     }
 
     /// Connects the components with each other, and begins to follow the adapter.
@@ -141,30 +146,30 @@ actor AdapterSession: LoopActor {
         channels.session = self
         followBonds()
         host.follow(
-            onUnreachable: { [weak life = life.value] in life?.look() },
+            onUnreachable: { [weak powerState = powerState.value] in powerState?.refreshState() },
             onEnd: { [weak connects] reason, isForGood in connects?.adapterEnds(reason, isForGood: isForGood) })
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
-        followLife()
-        life.value.begin()
+        followPowerState()
+        powerState.value.begin()
     }
 
-    private func followLife() {
-        _ = life.value.follow {
-            [facts, incoming, channels, pairings, host, connects, bondKeeper] turn in
+    private func followPowerState() {
+        _ = powerState.value.follow {
+            [adapterRecord, incoming, channels, pairings, host, connects, bondManager] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
-                if before == .absent { bondKeeper.reload(facts.information.index) }
+                if before == .absent { bondManager.reload(adapterRecord.information.index) }
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
-                    host.leave(reason)
-                    host.channels.adapterHasLeft(reason)
-                } else if host.comeBack(as: facts.information) {
-                    connects.adapterIsBack()
+                    host.suspend(reason)
+                    host.channels.adapterBecameUnavailable(reason)
+                } else if host.resume(with: adapterRecord.information) {
+                    connects.adapterBecameAvailable()
                 }
-            case .changed(_, let reason?): host.advertising.adapterHasLeft(reason)
-            case .changed(_, nil): host.advertising.adapterIsBack()
+            case .changed(_, let reason?): host.advertising.adapterBecameUnavailable(reason)
+            case .changed(_, nil): host.advertising.adapterBecameAvailable()
             case .ended(let reason):
                 host.channels.close()
                 host.advertising.end(reason)
@@ -172,7 +177,7 @@ actor AdapterSession: LoopActor {
                 channels.close(reason)
                 pairings.value.close(reason)
                 host.close(reason)
-                bondKeeper.close(reason)
+                bondManager.close(reason)
             }
         }
     }
@@ -180,8 +185,8 @@ actor AdapterSession: LoopActor {
     func close() async {
         await advertising.stopAll()
         incoming.endServing()
-        await bondKeeper.flush()
-        life.value.finish(
+        await bondManager.flush()
+        powerState.value.finish(
             BluetoothError(.cancelled, operation("use the adapter"), "This program has closed the adapter."))
     }
 }

@@ -54,7 +54,7 @@ struct SessionReference<Component>: Sendable {
 ///
 /// The handles of links, channels and maintained connections use one as well, so that a handle of something that has
 /// ended does not retain the adapter.
-actor LooseSession: LoopActor {
+actor DetachedSession: LoopActor {
     nonisolated let loop: EventLoop
 
     init(on loop: EventLoop) {

@@ -84,7 +84,7 @@ public enum CBLinux {
     ///   - body: the test.
     package static func withKernel<Result: Sendable>(
         _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
-        sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondKeeping = .standard,
+        sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondStorage = .standard,
         reportMisuse: (@Sendable (String) -> Void)? = nil, showsGenericServices: Bool = false,
         _ body: () async throws -> Result
     ) async rethrows -> Result {
@@ -131,7 +131,7 @@ extension CBLinux {
         var sendBuffer: Int?
         /// Nil means the default, ``UnattendedPairingAgent``.
         var agent: (any PairingAgent)?
-        var bonds = BondKeeping.standard
+        var bonds = BondStorage.standard
         /// Receives the log message when the program releases a peripheral in use.
         var reportMisuse: @Sendable (String) -> Void = misuse
         /// Whether peripherals show the services that Apple's systems hide.

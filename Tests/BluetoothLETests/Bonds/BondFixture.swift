@@ -14,7 +14,7 @@ final class BondFixture: Sendable {
         let store: any BondStore
         let address: BluetoothAddress
 
-        func open(_ bonds: BondKeeping? = nil, log: LogRecorder = LogRecorder()) async throws -> Adapter {
+        func open(_ bonds: BondStorage? = nil, log: LogRecorder = LogRecorder()) async throws -> Adapter {
             let adapter = try await Adapter.open(
                 .address(address), power: .powerOn, bonds: bonds ?? .store(store), on: kernel, log: log.log)
             for command: ManagementCommand in [

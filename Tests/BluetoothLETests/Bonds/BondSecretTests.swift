@@ -47,15 +47,15 @@ import BluetoothLE
         dump([bond.identity: bond], to: &dumped)
         dump(bond.longTermKeys, to: &dumped)
         dump(bond.signatureKeys, to: &dumped)
-        dump(BondChange.kept(bond), to: &dumped)
+        dump(BondChange.stored(bond), to: &dumped)
         let own = LocalIdentity(
             staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(1))
         dump(own, to: &dumped)
         for text in [
             "\(own)", String(reflecting: own), "\(ManagementCommand.setPrivacy(.on, own.identityResolvingKey))",
             "\(bond)", String(reflecting: bond), "\([bond])", "\(Optional(bond) as Any)", "\(bond.longTermKeys)",
-            "\(bond.signatureKeys)", "\(BondChange.kept(bond))", String(reflecting: bond.signatureKeys), dumped,
-            "\(BondStanding.failed(BluetoothError(.failed, .init("x", peer: bond.identity), "y")))",
+            "\(bond.signatureKeys)", "\(BondChange.stored(bond))", String(reflecting: bond.signatureKeys), dumped,
+            "\(BondStatus.failed(BluetoothError(.failed, .init("x", peer: bond.identity), "y")))",
         ] {
             #expect(Self.isSecretKept(text, Self.keys), "\(text)")
         }
@@ -98,7 +98,7 @@ import BluetoothLE
                 try await fixture.base.settle { await central.bonds().count == 3 }
                 let bonds = await central.bonds()
                 #expect(bonds.contains { $0.signatureKeys.count == 2 && $0.identityResolvingKey != nil })
-                let own = try #require(store.localIdentity(ofAdapterAt: "\(BondFixture.centralAddress)", orKeep: nil))
+                let own = try #require(store.localIdentity(ofAdapterAt: "\(BondFixture.centralAddress)", orStore: nil))
                 let new =
                     bonds.flatMap { $0.longTermKeys.map(\.value) + $0.signatureKeys.map(\.value) }
                     + bonds.compactMap(\.identityResolvingKey) + [own.identityResolvingKey]

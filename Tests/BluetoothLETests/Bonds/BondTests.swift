@@ -18,7 +18,7 @@ import Testing
             if !usesSecureConnections {
                 try await central.sendToManagement(.setSecureConnections(.off), to: central.information.index)
             }
-            #expect(await central.bondStanding == .loaded)
+            #expect(await central.bondStatus == .loaded)
             let served = try await peripheral.serve(fixture.base)
             let connection = try await fixture.connect(central)
             #expect(fixture.questions == 2)
@@ -119,7 +119,7 @@ import Testing
             fixture.central.kernel.hasNetAdmin = false
             let log = LogRecorder()
             let adapter = try await Adapter.open(bonds: .store(store), on: fixture.central.kernel, log: log.log)
-            #expect(await adapter.bondStanding == .notPermitted)
+            #expect(await adapter.bondStatus == .notPermitted)
             #expect(log.lines.contains { $0.contains("the keys of 1 bonds are not loaded") })
             #expect(await adapter.bonds() == [BondSamples.bond()])
             try await adapter.removeBond(with: BondSamples.peer)
@@ -132,12 +132,12 @@ import Testing
         let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
         try await BondFixture.run(centralStore: store) { fixture in
             // The daemon's bonds.
-            let daemon = try await fixture.central.open(.notKept)
+            let daemon = try await fixture.central.open(.disabled)
             let theirs = [BondSamples.bond(first: 9).longTermKeys[0]]
             try await daemon.sendToManagement(.loadLongTermKeys(theirs), to: 0)
             fixture.central.kernel.isBluetoothDaemonRunning = true
             let central = try await fixture.central.open()
-            #expect(await central.bondStanding == .daemon)
+            #expect(await central.bondStatus == .daemon)
             #expect(fixture.central.kernel.longTermKeys(adapter: 0) == theirs)
             let peripheral = try await fixture.peripheral.open()
             let served = try await peripheral.serve(fixture.base)
@@ -151,13 +151,13 @@ import Testing
 
     @Test func whereBondsAreNotKeptNoneAreLoadedOrMade() async throws {
         try await BondFixture.run { fixture in
-            let central = try await fixture.central.open(.notKept)
+            let central = try await fixture.central.open(.disabled)
             let peripheral = try await fixture.peripheral.open()
             let served = try await peripheral.serve(fixture.base)
             let connection = try await fixture.connect(central)
             try await fixture.base.settle { await peripheral.bonds().count == 1 }
             #expect(await central.bonds().isEmpty)
-            #expect(await central.bondStanding == .notKept)
+            #expect(await central.bondStatus == .disabled)
             await connection.disconnect()
             await central.close()
             await peripheral.close()
@@ -202,7 +202,7 @@ import Testing
         let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
         try await BondFixture.run(centralStore: store) { fixture in
             let central = try await fixture.central.open()
-            let other = try await fixture.central.open(.notKept)
+            let other = try await fixture.central.open(.disabled)
             #expect(await central.bonds().count == 1)
             try await other.sendToManagement(
                 .unpairDevice(ManagementAddress(BondSamples.peer), disconnect: true), to: 0)
@@ -220,13 +220,13 @@ import Testing
         try await BondFixture.run(centralStore: store) { fixture in
             let log = LogRecorder()
             let central = try await fixture.central.open(log: log)
-            #expect(await central.bondStanding == .failed(store.error))
+            #expect(await central.bondStatus == .failed(store.error))
             let peripheral = try await fixture.peripheral.open()
             let served = try await peripheral.serve(fixture.base)
             let changes = await central.bondChanges()
             var iterator = changes.makeAsyncIterator()
             try await fixture.connect(central).disconnect()
-            guard case .notKept(let bond, store.error)? = try await iterator.next() else {
+            guard case .notStored(let bond, store.error)? = try await iterator.next() else {
                 Issue.record("no change reported the unsaved bond")
                 return
             }
@@ -238,7 +238,7 @@ import Testing
             #expect(await central.bonds() == [bond])
             try await fixture.connect(central).disconnect()
             #expect(fixture.questions == 2)
-            guard case .notKept(let used, store.error)? = try await iterator.next(), used.wasUsedAgain else {
+            guard case .notStored(let used, store.error)? = try await iterator.next(), used.wasUsedAgain else {
                 Issue.record("no change reported the use of the bond")
                 return
             }
@@ -247,7 +247,7 @@ import Testing
             var renamed = used
             renamed.name = "kept"
             try await central.setBond(renamed)
-            #expect(try await iterator.next() == .kept(renamed))
+            #expect(try await iterator.next() == .stored(renamed))
             #expect(store.memory.bonds(of: BondFixture.centralAddress) == [renamed])
             await central.close()
             await peripheral.close()

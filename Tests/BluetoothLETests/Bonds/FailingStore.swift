@@ -37,9 +37,9 @@ final class FailingStore: BondStore {
     }
 
     func localIdentity(
-        ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+        ofAdapterAt place: String, orStore proposal: LocalIdentity?
     ) async throws(BluetoothError) -> LocalIdentity? {
         try check()
-        return memory.localIdentity(ofAdapterAt: place, orKeep: proposal)
+        return memory.localIdentity(ofAdapterAt: place, orStore: proposal)
     }
 }

@@ -52,7 +52,7 @@ import Testing
             await central.close()
             store.isFull.withLock { $0 = true }
             let second = try await fixture.central.open()
-            guard case .failed = await second.bondStanding else {
+            guard case .failed = await second.bondStatus else {
                 Issue.record("the bonds were read")
                 return
             }
@@ -79,5 +79,5 @@ import Testing
 
 extension AdapterSession {
     /// Waits until all changes are written.
-    fileprivate func flushBonds() async { await bondKeeper.flush() }
+    fileprivate func flushBonds() async { await bondManager.flush() }
 }

@@ -281,7 +281,7 @@ import Testing
             }
             let error = await failure { try await store.save(self.bond, of: self.adapter) }
             #expect(error?.cause == .kernel(KernelError("mkdir", number)))
-            #expect(error?.remedy?.contains("name another directory") == true)
+            #expect(error?.remedy?.contains("pass another directory") == true)
         }
     }
 
@@ -360,8 +360,8 @@ import Testing
             #expect(try await store.update(changed, of: adapter))
             #expect(try await store.bonds(of: adapter) == [changed])
             let identity = LocalIdentity.random()
-            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: identity) == identity)
-            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: .random()) == identity)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orStore: identity) == identity)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orStore: .random()) == identity)
         }
     }
 

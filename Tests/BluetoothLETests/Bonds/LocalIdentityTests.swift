@@ -146,7 +146,7 @@ import Testing
             throw fail()
         }
         func localIdentity(
-            ofAdapterAt place: String, orKeep proposal: LocalIdentity?
+            ofAdapterAt place: String, orStore proposal: LocalIdentity?
         ) async throws(BluetoothError) -> LocalIdentity? { throw fail() }
     }
 
@@ -158,7 +158,7 @@ import Testing
                 power: .powerOn, bonds: .store(store), on: fixture.kernel, log: log.log)
             let address = adapter.information.address
             #expect(address.randomKind == .static)
-            #expect(log.lines.contains { $0.contains("will not know it again") })
+            #expect(log.lines.contains { $0.contains("will not recognise it") })
             try Self.restart(fixture)
             try await fixture.settle { adapter.state != .absent }
             try await adapter.setPowered(true)
@@ -195,16 +195,16 @@ import Testing
     @Test func anIdentityInAFileOutlivesTheProgram() async throws {
         try await BondSamples.withDirectory { directory in
             let store = try FileBondStore(directory: directory)
-            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: nil) == nil)
-            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: Self.sample) == Self.sample)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orStore: nil) == nil)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orStore: Self.sample) == Self.sample)
             let next = try FileBondStore(directory: directory)
-            #expect(try await next.localIdentity(ofAdapterAt: "here", orKeep: .random()) == Self.sample)
-            #expect(try await next.localIdentity(ofAdapterAt: "there", orKeep: nil) == nil)
+            #expect(try await next.localIdentity(ofAdapterAt: "here", orStore: .random()) == Self.sample)
+            #expect(try await next.localIdentity(ofAdapterAt: "there", orStore: nil) == nil)
             // The directory of an adapter's bonds is separate.
             #expect(try await next.bonds(of: Self.sample.staticAddress).isEmpty)
             let nowhere = try FileBondStore(directory: "/proc/nowhere")
             let error = await failure {
-                _ = try await nowhere.localIdentity(ofAdapterAt: "here", orKeep: Self.sample)
+                _ = try await nowhere.localIdentity(ofAdapterAt: "here", orStore: Self.sample)
             }
             #expect(error?.code == .storageFailed)
         }
@@ -215,7 +215,7 @@ import Testing
             let found = try await withThrowingTaskGroup(of: LocalIdentity?.self) { group in
                 for _ in 0..<16 {
                     let store = try FileBondStore(directory: directory)
-                    group.addTask { try await store.localIdentity(ofAdapterAt: "here", orKeep: .random()) }
+                    group.addTask { try await store.localIdentity(ofAdapterAt: "here", orStore: .random()) }
                 }
                 return try await group.reduce(into: Set<LocalIdentity?>()) { $0.insert($1) }
             }
@@ -235,7 +235,7 @@ import Testing
         try await BondSamples.withDirectory { directory in
             let log = LogRecorder()
             let store = try FileBondStore(directory: directory, log: log.log)
-            _ = try await store.localIdentity(ofAdapterAt: "here", orKeep: sample)
+            _ = try await store.localIdentity(ofAdapterAt: "here", orStore: sample)
             let path = store.path(ofAdapterAt: "here")
             try await body(store, path, try #require(try SystemFiles.read(path, limit: 4096)), log)
         }
@@ -250,9 +250,9 @@ import Testing
             for bytes in damaged {
                 try SystemFiles.replace(path, with: bytes)
                 let other = LocalIdentity.random()
-                #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: nil) == nil)
+                #expect(try await store.localIdentity(ofAdapterAt: "here", orStore: nil) == nil)
                 #expect(try SystemFiles.read(path + ".damaged", limit: 4096) == bytes)
-                #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: other) == other)
+                #expect(try await store.localIdentity(ofAdapterAt: "here", orStore: other) == other)
             }
             #expect(log.lines.count == damaged.count)
             #expect(!log.lines.joined().contains("secret"))
@@ -264,7 +264,7 @@ import Testing
             var bytes = kept
             bytes[8] = 2
             try SystemFiles.replace(path, with: bytes)
-            let found = try await store.localIdentity(ofAdapterAt: "here", orKeep: nil)
+            let found = try await store.localIdentity(ofAdapterAt: "here", orStore: nil)
             #expect(found == nil)
             #expect(try SystemFiles.read(path + ".newer", limit: 4096) == bytes)
             #expect(log.lines.contains { $0.contains("later version") && $0.contains("format 2") })
@@ -279,7 +279,7 @@ import Testing
                 guard call.name == "renameat2" else { return }
                 try SystemFiles.replace(path, with: Self.sample.encoded(forAdapterAt: "here"))
             }
-            #expect(try await store.localIdentity(ofAdapterAt: "here", orKeep: .random()) == Self.sample)
+            #expect(try await store.localIdentity(ofAdapterAt: "here", orStore: .random()) == Self.sample)
             #expect(try SystemFiles.names(in: directory).count == 1)
         }
     }

@@ -120,7 +120,7 @@ final class AttributePeer: Sendable {
         let configuration = LinkConfiguration(
             server: LocalServer(Self.database()), receiveMTU: 517, log: Logger(label: "peer"))
         let link = Link(to: socket.peer, as: .peripheral, configuration, on: loop)
-        let made = Connection(link, in: LooseSession(on: loop))
+        let made = Connection(link, in: DetachedSession(on: loop))
         state.withLock { $0.connections.append(made) }
         return KernelChannel.accept(socket, .attribute, on: loop) { link.accept($0) { _ in } }
     }

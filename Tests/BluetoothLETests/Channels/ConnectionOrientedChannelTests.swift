@@ -187,7 +187,7 @@ import BluetoothLE
             #expect(received == [1])
             machines.fixture.radio.breakLink(machines.central.information.address, machines.peer)
             #expect(await failure { _ = try await here.read() }?.code == .disconnected)
-            #expect(await here.closed().message.contains("vanished"))
+            #expect(await here.closed().message.contains("was lost"))
         }
     }
 

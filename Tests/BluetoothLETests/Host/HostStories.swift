@@ -103,7 +103,7 @@ import BluetoothLE
                 address: Self.peer, kind: .unauthenticated, isCentral: false, encryptionSize: 16,
                 encryptedDiversifier: 0, randomNumber: 0, value: .zero)
             await host.loop.run { host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key]))) }
-            guard case .kept(let bond)? = try await changes.next() else {
+            guard case .stored(let bond)? = try await changes.next() else {
                 throw BluetoothError.noAdapter(.init("keep"))
             }
             #expect(bond.identity == Self.peer)

@@ -89,16 +89,16 @@ private final class ScriptedDirectory: HostDirectory {
     ) async throws(BluetoothError) { throw .noAdapter(operation) }
 
     nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ wish: AdapterWish, knowing knowledge: (any AdapterKnowledge)?
+        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation {
-        host.note("prepare \(wish.power)")
-        await knowledge?.prepare(adapter)
+        host.note("prepare \(requirements.power)")
+        await store?.prepare(adapter)
         return adapter
     }
 
     func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) { host.note("power \(isOn)") }
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }
-    func makeHost(of adapter: AdapterFacts, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
+    func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
@@ -118,12 +118,12 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func follow(onUnreachable: @escaping () -> Void, onEnd: @escaping (BluetoothError, Bool) -> Void) {}
 
-    func leave(_ reason: BluetoothError) {
+    func suspend(_ reason: BluetoothError) {
         host.note("leave")
         _ = receiver?.scanEnded(reason, isForGood: false)
     }
 
-    func comeBack(as adapter: AdapterInformation) -> Bool { false }
+    func resume(with adapter: AdapterInformation) -> Bool { false }
 
     func close(_ reason: BluetoothError) {
         host.note("close")
@@ -133,7 +133,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Keys
 
-    let standing = KeyStanding.loaded
+    let status = KeyStatus.loaded
 
     func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
         (host.wantedKeys, host.onKeys) = (wanted, onEvent)
@@ -182,7 +182,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         host.note("advertise \(id)")
         host.later { [host] in
             host.tell(.state(.advertising), of: id)
-            host.tell(.settled(nil), of: id)
+            host.tell(.applied(nil), of: id)
         }
     }
 
@@ -195,7 +195,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
     func finish() async {}
-    func adapterIsBack() {}
+    func adapterBecameAvailable() {}
     func end(_ reason: BluetoothError) {}
 
     // MARK: Links
@@ -224,7 +224,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
 
-    func adapterHasLeft(_ reason: BluetoothError) {}
+    func adapterBecameUnavailable(_ reason: BluetoothError) {}
     func close() {}
 }
 

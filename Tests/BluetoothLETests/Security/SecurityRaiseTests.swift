@@ -12,7 +12,8 @@ import Testing
     private static let refused = BluetoothError.Cause.kernel(KernelError("setsockopt", .accessDenied))
 
     private enum Input: CaseIterable {
-        case agreed, prepared, quiet, begins, isSo, tooEarly, refused, progress, question, writable, writableTooEarly
+        case agreed, prepared, quiet, begins, alreadySecure, tooEarly, refused, progress, question, writable,
+            writableTooEarly
         case late, fails, abandoned
     }
 
@@ -20,19 +21,19 @@ import Testing
         let action: SecurityRaise.Action?
         switch input {
         case .agreed:
-            raise.userAgrees()
+            raise.userConfirmed()
             action = nil
         case .prepared: action = raise.isPrepared()
         case .quiet: action = raise.isQuiet()
         case .begins: return raise.hostBegins(at: Self.later)
-        case .isSo: action = raise.hostRefuses(.isSo(Self.reached))
+        case .alreadySecure: action = raise.hostRefuses(.alreadySecure(Self.reached))
         case .tooEarly: action = raise.hostRefuses(.tooEarly(Self.tooEarly))
         case .refused: action = raise.hostRefuses(.other(Self.refused))
         case .progress: action = raise.progresses(at: Self.later)
         case .question: action = raise.isAsked(at: Self.later)
         case .writable: action = raise.canSend(Self.reached)
         case .writableTooEarly: action = raise.canSend(nil)
-        case .late: action = raise.timeIsOver()
+        case .late: action = raise.timerFired()
         case .fails: action = raise.fails(.rejected)
         case .abandoned: action = raise.isAbandoned()
         }
@@ -59,14 +60,15 @@ import Testing
                 raise(.prepared),
                 [
                     .quiet: [.askHost(.medium)], .begins: [limit, .waitUntilWritable],
-                    .isSo: [outcome(isPaired: false)], .tooEarly: [pause], .refused: [.refuse(Self.refused)],
+                    .alreadySecure: [outcome(isPaired: false)], .tooEarly: [pause], .refused: [.refuse(Self.refused)],
                     .abandoned: [.giveUp],
                 ]
             ),
             (
                 raise(.prepared, .tooEarly),
                 [
-                    .begins: [limit, .waitUntilWritable], .isSo: [outcome(isPaired: false)], .tooEarly: [pause],
+                    .begins: [limit, .waitUntilWritable], .alreadySecure: [outcome(isPaired: false)],
+                    .tooEarly: [pause],
                     .refused: [.refuse(Self.refused)], .late: [.askHost(.medium)], .abandoned: [.giveUp],
                 ]
             ),

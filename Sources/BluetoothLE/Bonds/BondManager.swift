@@ -8,7 +8,7 @@ import Logging
 /// The bonds of one adapter: loads their keys into the host, adds the keys from pairing and persists every change.
 //
 // Confined to the event loop, with the adapter.
-final class BondKeeper: AdapterKnowledge {
+final class BondManager: AdapterStore {
     private let mark: ComponentCount.Mark
     /// The receiver of changes of bonds, and the source of the links' state.
     struct Observer {
@@ -37,7 +37,7 @@ final class BondKeeper: AdapterKnowledge {
     private var observer: Observer?
 
     init(_ store: (any BondStore)?, limit: BondLimit = BondLimit(), keys: any HostKeys, log: Logger) {
-        mark = keys.loop.components.mark("BondKeeper")
+        mark = keys.loop.components.mark("BondManager")
         self.limit = limit
         self.keys = keys
         self.log = log
@@ -45,15 +45,15 @@ final class BondKeeper: AdapterKnowledge {
         writer = store.map { BondWriter($0, on: keys.loop, log: log) }
         keys.follow(wanted: { [weak self] in self?.wantedKeys ?? [] }) { [weak self] event in
             switch event {
-            case .made(let keys): self?.take(keys)
+            case .made(let keys): self?.addKeys(keys)
             case .forgotten(let identity): self?.forget(identity)
             }
         }
         writer?.bond = { [weak self] in self?.known[$0] }
         writer?.onOutcome = { [weak self] outcome in
             switch outcome {
-            case .kept(let bond): self?.tell(.kept(bond))
-            case .notKept(let bond, let error): self?.tell(.notKept(bond, error))
+            case .stored(let bond): self?.publish(.stored(bond))
+            case .notStored(let bond, let error): self?.publish(.notStored(bond, error))
             case .isGone(let identity): self?.drop(identity)
             }
         }
@@ -72,9 +72,9 @@ final class BondKeeper: AdapterKnowledge {
     // MARK: Loading
 
     /// The state of the keys in the host.
-    var standing: BondStanding {
-        guard writer != nil else { return .notKept }
-        return switch keys.standing {
+    var status: BondStatus {
+        guard writer != nil else { return .disabled }
+        return switch keys.status {
         case .others: .daemon
         case .notPermitted: .notPermitted
         case .failed(let error): .failed(error)
@@ -84,7 +84,7 @@ final class BondKeeper: AdapterKnowledge {
 
     /// Reads the bonds of an adapter and loads their keys into the host.
     ///
-    /// The adapter remains usable if that fails; ``standing`` reports the reason.
+    /// The adapter remains usable if that fails; ``status`` reports the reason.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
         guard let writer else { return }
         keys.begin(information.index)
@@ -127,17 +127,17 @@ final class BondKeeper: AdapterKnowledge {
     // MARK: Keys from pairing
 
     /// Creates or updates the bond for a key from pairing, with the other keys of that pairing.
-    private func take(_ made: PeerKeys) {
+    private func addKeys(_ made: PeerKeys) {
         guard let key = made.longTermKeys.first else { return }
         let identity = key.address
         if known[identity]?.isAuthenticated == true, !key.kind.isAuthenticated { return refuse(key) }
         guard makeRoom(for: key) else { return }
         var bond = known[identity] ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
-        bond.take(key)
+        bond.add(key)
         bond.time = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
         bond.identityResolvingKey = made.identityResolvingKey ?? bond.identityResolvingKey
-        for key in made.signatureKeys { bond.take(key) }
+        for key in made.signatureKeys { bond.add(key) }
         let resolvesOthers = bond.identityResolvingKey != known[identity]?.identityResolvingKey
         known[identity] = bond
         log.debug("bonded: \(bond)")
@@ -153,7 +153,7 @@ final class BondKeeper: AdapterKnowledge {
             "an unauthenticated key is refused, since the bond has an authenticated one",
             metadata: ["peer": "\(key.address)"])
         keys.reload()
-        if standing == .loaded { keys.disconnect(key.address) }
+        if status == .loaded { keys.disconnect(key.address) }
     }
 
     // MARK: Asking and changing
@@ -214,7 +214,7 @@ final class BondKeeper: AdapterKnowledge {
         writer?.drop(identity)
         guard known.removeValue(forKey: identity) != nil else { return }
         keysChanged()
-        tell(change ?? .removed(identity))
+        publish(change ?? .removed(identity))
     }
 
     func write(_ identity: BluetoothAddress, isUpdate: Bool, _ waiter: Promise<Void, BluetoothError>? = nil) {
@@ -226,7 +226,7 @@ final class BondKeeper: AdapterKnowledge {
 
     // MARK: Changes
 
-    private func tell(_ change: BondChange) { changes.send(change) }
+    private func publish(_ change: BondChange) { changes.send(change) }
 
     /// The changes from now on.
     func bondChanges(_ operation: BluetoothError.Operation, keeping owner: any AnyObject & Sendable) -> BoundedStream<
@@ -249,7 +249,7 @@ final class BondKeeper: AdapterKnowledge {
 
     /// Whether a pairing with a device that is not bonded would find room.
     func hasRoom(forAuthenticated isAuthenticated: Bool) -> Bool {
-        guard writer != nil, standing != .daemon, known.count >= limit.count else { return true }
+        guard writer != nil, status != .daemon, known.count >= limit.count else { return true }
         return displaced(forAuthenticated: isAuthenticated) != nil
     }
 
@@ -270,20 +270,20 @@ final class BondKeeper: AdapterKnowledge {
         }
         // Legacy pairing makes a key for each role.
         guard refused.insert(identity).inserted else { return false }
-        tellRefused(identity)
+        reportRefusal(of: identity)
         observer?.onRefused(identity)
         keys.refuse(identity) { [weak self] in self?.refused.remove(identity) }
         return false
     }
 
     /// Reports that the limit left no room for the bond with a device.
-    func tellRefused(_ peer: BluetoothAddress) {
+    func reportRefusal(of peer: BluetoothAddress) {
         log.notice("a pairing is refused: the limit of \(limit.count) bonds is reached", metadata: ["peer": "\(peer)"])
         changes.send(.refused(peer), reserving: Self.roomForRefusals)
     }
 
     /// Records that a device has reconnected on a link encrypted with its keys; does nothing without a bond.
-    func noteUse(of identity: BluetoothAddress) {
+    func recordUse(of identity: BluetoothAddress) {
         guard known[identity]?.wasUsedAgain == false else { return }
         known[identity]?.wasUsedAgain = true
         write(identity, isUpdate: true)

@@ -2,37 +2,37 @@ import BluetoothHost
 import BluetoothSockets
 import Logging
 
-extension LooseSession {
+extension DetachedSession {
     /// Selects an adapter and makes it ready for use; see
     /// ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
     func open(
-        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondKeeping,
+        _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondStorage,
         bondLimit: BondLimit, privacy: PrivacyMode?, of provider: any HostProvider, log: Logger,
         trace: PacketTrace?
     ) async throws(BluetoothError) -> AdapterSession {
         let directory = provider.makeDirectory(log: log)
         try await directory.start()
-        let bondKeeper = BondKeeper(
+        let bondManager = BondManager(
             bonds.store(of: provider, log: log), limit: bondLimit, keys: directory.makeKeys(), log: log)
-        let wish = AdapterWish(power: power, privacy: privacy)
-        let information = try await directory.choose(selector, wish, waitingFor: limit, knowing: bondKeeper)
+        let requirements = AdapterRequirements(power: power, privacy: privacy)
+        let information = try await directory.choose(selector, requirements, waitingFor: limit, store: bondManager)
         // The components are made on the loop, whatever the caller's executor.
         let session = AdapterSession(
-            information, wish, in: LoopBound(directory, on: loop), LoopBound(bondKeeper, on: loop), log: log,
+            information, requirements, in: LoopBound(directory, on: loop), LoopBound(bondManager, on: loop), log: log,
             trace: trace)
         await session.begin()
         return session
     }
 
     /// All adapters, lowest index first.
-    func all(_ bonds: BondKeeping, of provider: any HostProvider, log: Logger) async throws(BluetoothError)
+    func all(_ bonds: BondStorage, of provider: any HostProvider, log: Logger) async throws(BluetoothError)
         -> [AdapterInformation]
     {
         let directory = provider.makeDirectory(log: log)
         try await directory.start()
         defer { directory.close(.cancelled(.init("list adapters"))) }
         return await directory.adapters(
-            knowing: LocalIdentities(bonds.store(of: provider, log: log), log: log))
+            store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
     }
 
     /// The changes of adapters, after one for each present adapter.

@@ -4,7 +4,7 @@ import Testing
 @testable import BluetoothLE
 
 /// The automatic restoration of an adapter, for every change of its state.
-@Suite struct AdapterUpkeepTests {
+@Suite struct RestorationRulesTests {
     private static let states: [AdapterState] = [
         .poweredOn, .lowEnergyOff, .poweredOff, .blocked(isHard: false), .blocked(isHard: true), .absent, .unsupported,
     ]
@@ -18,14 +18,14 @@ import Testing
         for before in Self.states {
             for (now, mark) in zip(Self.states, expected) where now != before {
                 for isSwitchedOffHere in [false, true] {
-                    var upkeep = AdapterUpkeep(AdapterWish(power: power))
-                    upkeep.isSwitchedOffHere = isSwitchedOffHere
-                    upkeep.stateChanged(from: before, to: now)
+                    var rules = RestorationRules(AdapterRequirements(power: power))
+                    rules.isSwitchedOffHere = isSwitchedOffHere
+                    rules.stateChanged(from: before, to: now)
                     // Only an adapter that was on is powered off; this program's own request counts even with `keepOn`.
                     let isSwitchedOff = before == .poweredOn && (mark == "o" || isSwitchedOffHere)
                     let isExpected = mark != "-" && !isSwitchedOff
                     #expect(
-                        upkeep.isNeeded(in: now, hidesAddress: false) == isExpected, "\(power): \(before) to \(now)")
+                        rules.isNeeded(in: now, hidesAddress: false) == isExpected, "\(power): \(before) to \(now)")
                 }
             }
         }
@@ -33,28 +33,28 @@ import Testing
 
     @Test(arguments: Self.states)
     func oneThatIsSeenOnIsMeantToBeOnAgain(_ state: AdapterState) {
-        var upkeep = AdapterUpkeep(AdapterWish(power: .powerOn))
-        upkeep.stateChanged(from: .poweredOn, to: .poweredOff)
-        #expect(!upkeep.isNeeded(in: .poweredOff, hidesAddress: false))
-        upkeep.stateChanged(from: .poweredOff, to: state)
-        upkeep.stateChanged(from: state, to: .poweredOn)
-        upkeep.stateChanged(from: .absent, to: .poweredOff)
-        #expect(upkeep.isNeeded(in: .poweredOff, hidesAddress: false))
-        #expect(!upkeep.isSwitchedOffHere)
+        var rules = RestorationRules(AdapterRequirements(power: .powerOn))
+        rules.stateChanged(from: .poweredOn, to: .poweredOff)
+        #expect(!rules.isNeeded(in: .poweredOff, hidesAddress: false))
+        rules.stateChanged(from: .poweredOff, to: state)
+        rules.stateChanged(from: state, to: .poweredOn)
+        rules.stateChanged(from: .absent, to: .poweredOff)
+        #expect(rules.isNeeded(in: .poweredOff, hidesAddress: false))
+        #expect(!rules.isSwitchedOffHere)
     }
 
     /// An adapter that was plugged in again has lost the privacy setting, until it was prepared.
     @Test(arguments: [PrivacyMode?.none, .off, .on], [false, true])
     func privacyIsAskedForAgain(_ privacy: PrivacyMode?, hidesAddress: Bool) {
         for power in [PowerPolicy.leave, .powerOn, .keepOn] {
-            var upkeep = AdapterUpkeep(AdapterWish(power: power, privacy: privacy))
-            #expect(!upkeep.isNeeded(in: .poweredOn, hidesAddress: hidesAddress))
-            upkeep.stateChanged(from: .poweredOn, to: .absent)
-            upkeep.stateChanged(from: .absent, to: .poweredOn)
+            var rules = RestorationRules(AdapterRequirements(power: power, privacy: privacy))
+            #expect(!rules.isNeeded(in: .poweredOn, hidesAddress: hidesAddress))
+            rules.stateChanged(from: .poweredOn, to: .absent)
+            rules.stateChanged(from: .absent, to: .poweredOn)
             let isExpected = power != .leave && privacy != nil && (privacy != .off) != hidesAddress
-            #expect(upkeep.isNeeded(in: .poweredOn, hidesAddress: hidesAddress) == isExpected)
-            upkeep.prepared()
-            #expect(!upkeep.isNeeded(in: .poweredOn, hidesAddress: hidesAddress))
+            #expect(rules.isNeeded(in: .poweredOn, hidesAddress: hidesAddress) == isExpected)
+            rules.prepared()
+            #expect(!rules.isNeeded(in: .poweredOn, hidesAddress: hidesAddress))
         }
     }
 }

@@ -7,7 +7,7 @@ import Logging
 /// adapter.
 //
 // Confined to the event loop, with the session.
-final class AdapterLife {
+final class PowerStateMachine {
     private let mark: ComponentCount.Mark
     /// A change of state, or the end.
     enum Turn {
@@ -24,12 +24,12 @@ final class AdapterLife {
         case underWay(Task<Void, Never>, isDueAgain: Bool)
     }
 
-    private let facts: AdapterFacts
-    private let standing: LatestValue<AdapterState>
+    private let adapterRecord: AdapterRecord
+    private let stateSource: LatestValue<AdapterState>
     private let directory: any HostDirectory
-    private let knowledge: any AdapterKnowledge
+    private let store: any AdapterStore
     private let log: Logger
-    private var upkeep: AdapterUpkeep
+    private var rules: RestorationRules
     private var restoration = Restoration.none
     /// The error of the last restoration.
     private var restorationFailure: BluetoothError?
@@ -40,20 +40,20 @@ final class AdapterLife {
     private var followers = HandlerList<Turn>()
 
     init(
-        of facts: AdapterFacts, _ standing: LatestValue<AdapterState>, _ wish: AdapterWish,
-        in directory: any HostDirectory, knowing knowledge: any AdapterKnowledge, log: Logger
+        of adapterRecord: AdapterRecord, _ stateSource: LatestValue<AdapterState>, _ requirements: AdapterRequirements,
+        in directory: any HostDirectory, store: any AdapterStore, log: Logger
     ) {
-        mark = directory.loop.components.mark("AdapterLife")
-        (self.facts, self.standing, self.directory, self.knowledge, self.log) = (
-            facts, standing, directory, knowledge, log
+        mark = directory.loop.components.mark("PowerStateMachine")
+        (self.adapterRecord, self.stateSource, self.directory, self.store, self.log) = (
+            adapterRecord, stateSource, directory, store, log
         )
-        upkeep = AdapterUpkeep(wish)
+        rules = RestorationRules(requirements)
     }
 
     private var loop: EventLoop { directory.loop }
 
     private func operation(_ name: String) -> BluetoothError.Operation {
-        BluetoothError.Operation(name, adapter: facts.information.name)
+        BluetoothError.Operation(name, adapter: adapterRecord.information.name)
     }
 
     // MARK: Followers
@@ -66,8 +66,8 @@ final class AdapterLife {
     /// Begins to follow the host, and applies the changes since the adapter was selected.
     func begin() {
         directory.follow(
-            { [weak self] change in self?.take(change) }, onEnd: { [weak self] reason in self?.finish(reason) })
-        let now = directory.adapter(facts.information.index)
+            { [weak self] change in self?.handle(change) }, onEnd: { [weak self] reason in self?.finish(reason) })
+        let now = directory.adapter(adapterRecord.information.index)
         update(now.flatMap { isThisOne($0) ? $0 : nil })
     }
 
@@ -78,7 +78,7 @@ final class AdapterLife {
         log.debug("\(reason)")
         if case .underWay(let task, _) = restoration { task.cancel() }
         readyWaiters.failAll(reason)
-        standing.finish(reason.code == .cancelled ? nil : reason)
+        stateSource.finish(reason.code == .cancelled ? nil : reason)
         followers(.ended(reason))
         followers.removeAll()
         directory.close(reason)
@@ -87,61 +87,61 @@ final class AdapterLife {
     // MARK: State
 
     /// Reads the adapter's state before the host reports a change.
-    func look() { directory.look(at: facts.information.index) }
+    func refreshState() { directory.refreshState(of: adapterRecord.information.index) }
 
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         if let end { throw end }
-        if let error = BluetoothError.unavailable(standing.value, operation("use the adapter")) { throw error }
+        if let error = BluetoothError.unavailable(stateSource.value, operation("use the adapter")) { throw error }
     }
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
         if let end { throw end }
         directory.refresh()
-        guard !standing.value.isReady else { return }
+        guard !stateSource.value.isReady else { return }
         let call = readyWaiters.makePromise()
         let operation = operation("wait for the adapter")
         do {
             try await call.value(operation, timeout: timeout, on: loop)
         } catch {
             guard error.code == .timedOut else { throw error }
-            throw restorationFailure ?? .unavailable(standing.value, operation) ?? error
+            throw restorationFailure ?? .unavailable(stateSource.value, operation) ?? error
         }
     }
 
     nonisolated(nonsending) func setPowered(_ isOn: Bool) async throws(BluetoothError) {
         if let end { throw end }
-        let state = standing.value
+        let state = stateSource.value
         if state == .absent, let error = BluetoothError.unavailable(state, operation("power \(isOn ? "on" : "off")")) {
             throw error
         }
         if isOn { return try await prepare(power: .powerOn) }
-        upkeep.isSwitchedOffHere = true
+        rules.isSwitchedOffHere = true
         do throws(BluetoothError) {
-            try await directory.setPowered(false, facts.information.index)
+            try await directory.setPowered(false, adapterRecord.information.index)
         } catch {
             // A command whose caller has stopped waiting may still take effect.
-            if standing.value.isReady, ![.cancelled, .timedOut].contains(error.code) {
-                upkeep.isSwitchedOffHere = false
+            if stateSource.value.isReady, ![.cancelled, .timedOut].contains(error.code) {
+                rules.isSwitchedOffHere = false
             }
             throw error
         }
     }
 
     private nonisolated(nonsending) func prepare(power: PowerPolicy) async throws(BluetoothError) {
-        let wish = AdapterWish(power: power, privacy: upkeep.wish.privacy)
-        facts.update(try await directory.prepare(facts.information, wish, knowing: knowledge))
+        let requirements = AdapterRequirements(power: power, privacy: rules.requirements.privacy)
+        adapterRecord.update(try await directory.prepare(adapterRecord.information, requirements, store: store))
     }
 
     // MARK: Events
 
-    private func take(_ change: AdapterChange) {
-        let isHere = standing.value != .absent
+    private func handle(_ change: AdapterChange) {
+        let isHere = stateSource.value != .absent
         switch change {
         case .removed(let adapter):
-            if isHere, adapter.index == facts.information.index { update(nil) }
+            if isHere, adapter.index == adapterRecord.information.index { update(nil) }
         case .changed(let adapter):
-            if isHere, adapter.index == facts.information.index { update(adapter) }
+            if isHere, adapter.index == adapterRecord.information.index { update(adapter) }
         case .added(let adapter):
             if !isHere, isThisOne(adapter) { update(adapter) }
         }
@@ -149,22 +149,22 @@ final class AdapterLife {
 
     /// Whether an added adapter is this one. Adapters without a public address cannot be told apart.
     private func isThisOne(_ other: AdapterInformation) -> Bool {
-        let known = facts.information
+        let known = adapterRecord.information
         return other.publicAddress == known.publicAddress && other.manufacturer == known.manufacturer
     }
 
     /// Applies the adapter's present information; nil if it was removed.
     private func update(_ now: AdapterInformation?) {
         guard end == nil else { return }
-        if let now { facts.update(now) }
-        let (before, state) = (standing.value, now?.state ?? .absent)
+        if let now { adapterRecord.update(now) }
+        let (before, state) = (stateSource.value, now?.state ?? .absent)
         guard state != before else { return }
-        upkeep.stateChanged(from: before, to: state)
+        rules.stateChanged(from: before, to: state)
         if state != .poweredOff, state != .lowEnergyOff { restorationFailure = nil }
-        log.debug("\(facts.information.name): \(state)")
+        log.debug("\(adapterRecord.information.name): \(state)")
         let reason = BluetoothError.unavailable(state, operation("use the adapter"))
         followers(.changing(from: before, to: state, reason))
-        standing.set(state)
+        stateSource.set(state)
         followers(.changed(state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()
@@ -173,7 +173,7 @@ final class AdapterLife {
     // MARK: Restoration
 
     private var isRestorationNeeded: Bool {
-        upkeep.isNeeded(in: standing.value, hidesAddress: facts.information.usesPrivateAddresses)
+        rules.isNeeded(in: stateSource.value, hidesAddress: adapterRecord.information.usesPrivateAddresses)
     }
 
     /// Restores the adapter if its policy requires that.
@@ -183,8 +183,8 @@ final class AdapterLife {
             restoration = .underWay(task, isDueAgain: true)
             return
         }
-        let life = LoopBound(WeakReference(to: self), on: loop)
-        let task = Task(executorPreference: loop) { await life.value.object?.restore() ?? () }
+        let machine = LoopBound(WeakReference(to: self), on: loop)
+        let task = Task(executorPreference: loop) { await machine.value.object?.restore() ?? () }
         restoration = .underWay(task, isDueAgain: false)
     }
 
@@ -192,12 +192,12 @@ final class AdapterLife {
         while case .underWay(let task, _) = restoration {
             restoration = .underWay(task, isDueAgain: false)
             do throws(BluetoothError) {
-                try await prepare(power: upkeep.wish.power == .leave ? .leave : .powerOn)
+                try await prepare(power: rules.requirements.power == .leave ? .leave : .powerOn)
             } catch {
                 log.debug("restoration failed: \(error)")
                 restorationFailure = error
             }
-            upkeep.prepared()
+            rules.prepared()
             guard case .underWay(_, isDueAgain: true) = restoration, end == nil, isRestorationNeeded else { break }
         }
         restoration = .none

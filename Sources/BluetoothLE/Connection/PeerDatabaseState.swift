@@ -6,7 +6,7 @@ import BluetoothGATT
 /// The cached state of the peer's database, and the followers of its changes.
 ///
 /// Created with the first discovery, so that a connection without one does not carry it.
-struct KnownDatabase {
+struct PeerDatabaseState {
     /// The discovered database; nil before discovery and after a change.
     private(set) var services: [RemoteService]?
     /// The inconsistencies found when ``services`` were discovered.

@@ -8,7 +8,7 @@ private let address = BluetoothAddress(0x00AA_0100_0042, kind: .public)
 private let controller = SimulatedController(address: address)
 
 /// One adapter through power, radio switches and hotplug.
-@Suite struct AdapterLifeTests {
+@Suite struct PowerStateTests {
     @Test func itsStateIsToldFirstAndWheneverItChanges() async throws {
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
@@ -65,7 +65,7 @@ private let controller = SimulatedController(address: address)
             }
             #expect(slow.missedCount == 6)
             // Leaving its loop ends a stream.
-            try await fixture.settle { adapter.session.standing.followerCount == 0 }
+            try await fixture.settle { adapter.session.stateSource.followerCount == 0 }
         }
     }
 
