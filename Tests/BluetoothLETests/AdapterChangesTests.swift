@@ -7,7 +7,7 @@ import BluetoothLE
 
 /// Adapters that are plugged in and removed, and the choice among several.
 @Suite struct AdapterChangesTests {
-    @Test func adaptersThatComeGoAndChangeAreTold() async throws {
+    @Test func addedRemovedAndChangedAdaptersAreReported() async throws {
         try await Fixture.run([SimulatedController(), .fresh]) { fixture in
             fixture.kernel.hasNetAdmin = false
             fixture.kernel.hasNetRaw = false
@@ -51,7 +51,7 @@ import BluetoothLE
         }
     }
 
-    @Test func ofSeveralTheFirstThatWorksIsTaken() async throws {
+    @Test func theFirstUsableOfSeveralAdaptersIsOpened() async throws {
         try await Fixture.run([.fresh, .fresh, SimulatedController()]) { fixture in
             fixture.kernel.setRadioSwitch(adapter: 0, isHardBlocked: true)
             fixture.kernel.setPowered(false, adapter: 2)
@@ -118,7 +118,7 @@ import BluetoothLE
         }
     }
 
-    @Test func openingThatWaitsCanBeCancelled() async throws {
+    @Test func aWaitingOpenCanBeCancelled() async throws {
         try await Fixture.run([]) { fixture in
             let opening = fixture.begin { try await Adapter.open(waitingFor: .seconds(3600), on: fixture.kernel) }
             try await fixture.radio.sleep(for: .seconds(5))
@@ -128,7 +128,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aControllerWithoutAnAddressIsKnownAgain() async throws {
+    @Test func aControllerWithoutAnAddressIsRecognisedAgain() async throws {
         let bare = SimulatedController(address: .zero, isDualMode: false, isPowered: false)
         try await Fixture.run([bare]) { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))

@@ -11,7 +11,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
 /// Links whose adapter is removed or powered off: every operation ends with the reason, and works again without another
 /// `Adapter`.
 @Suite struct AdapterLinkEndTests {
-    @Test(arguments: Ending.allCases) func everythingUnderWayEndsWithTheReason(_ ending: Ending) async throws {
+    @Test(arguments: Ending.allCases) func allOperationsEndWithTheReason(_ ending: Ending) async throws {
         try await Fixture.run([controller]) { fixture in
             let server = try SimulatedGATTServer([
                 GATTService(
@@ -85,7 +85,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
         }
     }
 
-    @Test func aLinkThatAnotherProgramEndsIsNotTheAdaptersDoing() async throws {
+    @Test func aLinkEndedByAnotherProgramIsNotAttributedToTheAdapter() async throws {
         try await Fixture.run([controller]) { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let adapter = try await Adapter.open(on: fixture.kernel)
@@ -100,7 +100,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
         }
     }
 
-    @Test func aConnectionKeepsItsAdapterAndNothingLongerThanThat() async throws {
+    @Test func aConnectionRetainsItsAdapterUntilItsEnd() async throws {
         try await Fixture.run([controller]) { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let remains = Remains()

@@ -62,7 +62,7 @@ import BluetoothLE
         }
     }
 
-    @Test func nothingToUseIsToldWithItsFix() async throws {
+    @Test func noUsableAdapterIsReportedWithTheFix() async throws {
         try await Fixture.run([]) { fixture in
             let all = try await Adapter.all(on: fixture.kernel)
             #expect(all.isEmpty)
@@ -77,7 +77,7 @@ import BluetoothLE
         }
     }
 
-    @Test(arguments: [true, false]) func aRadioSwitchIsToldWithItsFix(_ isHard: Bool) async throws {
+    @Test(arguments: [true, false]) func aRadioSwitchIsReportedWithTheFix(_ isHard: Bool) async throws {
         try await Fixture.run([.fresh]) { fixture in
             fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: !isHard, isHardBlocked: isHard)
             let error = await failure { _ = try await Adapter.open(power: .powerOn, on: fixture.kernel) }
@@ -106,7 +106,7 @@ import BluetoothLE
         }
     }
 
-    @Test func powerOnIsAskedAgainWhileTheKernelIsBusy() async throws {
+    @Test func powerOnIsRepeatedWhileTheKernelIsBusy() async throws {
         try await Fixture.run([.fresh]) { fixture in
             fixture.kernel.setRefusal(.busy, of: .setPowered)
             let opening = fixture.begin { try await Adapter.open(power: .powerOn, on: fixture.kernel) }
@@ -136,7 +136,7 @@ import BluetoothLE
         }
     }
 
-    @Test func anAdapterThatIsClosedOrOffRefusesEverything() async throws {
+    @Test func aClosedOrPoweredOffAdapterRefusesEverything() async throws {
         try await Fixture.run { fixture in
             let closed = try await Adapter.open(on: fixture.kernel)
             await closed.close()

@@ -24,7 +24,7 @@ import Testing
         return range
     }
 
-    @Test func valuesGoToThoseWhoTakeThem() throws {
+    @Test func valuesReachTheirSubscribers() throws {
         let seen = ValueRecord()
         var server = PeerServer()
         server.subscribers.events = seen.events
@@ -34,7 +34,7 @@ import Testing
         #expect(seen.values == ["3: 01", "3: 02", "3: 03", "5: 04"])
     }
 
-    @Test func aChangeOfServicesIsToldAndReachesOnlyThoseWhoSubscribeToIt() throws {
+    @Test func serviceChangedIsReportedAndReachesOnlyItsSubscribers() throws {
         let seen = ValueRecord()
         var server = PeerServer()
         server.subscribers.events = seen.events

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func aFullStreamFailsOrDropsByItself() async throws {
+    @Test func aFullStreamFailsOrDropsIndependently() async throws {
         try await Fixture.run { fixture in
             var source = Broadcaster<Int>()
             let failing = source.stream(capacity: 2, policy: .fail, .init("test"), from: fixture.radio.loop)
@@ -87,7 +87,7 @@ import Testing
         }
     }
 
-    @Test func anEndedStreamReleasesWhatItKept() async throws {
+    @Test func anEndedStreamReleasesItsOwner() async throws {
         try await Fixture.run { fixture in
             var source = Broadcaster<Element>()
             var element: Element? = Element()

@@ -106,7 +106,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aDeviceThatChangedMeanwhileIsDiscovered() async throws {
+    @Test func aChangedDeviceIsDiscoveredAgain() async throws {
         try await Self.run { fixture in
             try await fixture.adapter.withConnection(to: fixture.peripheral.address) { connection in
                 _ = try await connection.discover()
@@ -127,7 +127,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aHashThatIsNotThatOfWhatWasFoundIsReadFirstNextTime() async throws {
+    @Test func aMismatchedHashIsReadFirstNextTime() async throws {
         try await Fixture.run { fixture in
             // Extended properties are part of the hash, and have not been read.
             let server = try SimulatedGATTServer(
@@ -225,7 +225,7 @@ import BluetoothLE
         }
     }
 
-    @Test func whatIsKnownIsNotHandedOutAfterTheEnd() async throws {
+    @Test func theDatabaseIsNotReturnedAfterTheEnd() async throws {
         try await Self.run { fixture in
             let connection = try await fixture.connect()
             _ = try await connection.discover()
@@ -239,7 +239,7 @@ import BluetoothLE
 
     // MARK: Changes under the link
 
-    @Test func aChangeIsToldAndWhatWasFoundBeforeIsRefused() async throws {
+    @Test func aChangeIsReportedAndStaleAttributesAreRefused() async throws {
         try await Self.run { fixture in
             let connection = try await fixture.connect()
             let services = try await connection.discover()
@@ -271,7 +271,7 @@ import BluetoothLE
         }
     }
 
-    @Test func subscriptionsToWhatIsGoneEndAndTheOthersGoOn() async throws {
+    @Test func subscriptionsToRemovedCharacteristicsEndAndOthersContinue() async throws {
         try await Self.run { fixture in
             let connection = try await fixture.connect()
             try fixture.server.change(adding: [Self.other])
@@ -309,7 +309,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aDeviceThatTellsOfChangeAfterChangeIsForgottenOnce() async throws {
+    @Test func repeatedChangesClearTheCacheOnce() async throws {
         try await Self.run { fixture in
             let cache = SlowCache(fixture.base.radio)
             await fixture.adapter.setAttributeCache(cache)
@@ -333,7 +333,7 @@ import BluetoothLE
 
     // MARK: Out of sync
 
-    @Test func aDeviceThatOnlyThinksWeDoNotKnowIsAskedAgain() async throws {
+    @Test func anUnfoundedDatabaseOutOfSyncIsRepeated() async throws {
         try await Self.run { fixture in
             let connection = try await fixture.connect()
             let services = try await connection.discover()
@@ -351,7 +351,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aDeviceThatChangedWithoutAWordIsNoticed() async throws {
+    @Test func anUnannouncedChangeIsDetected() async throws {
         try await Self.run { fixture in
             let connection = try await fixture.connect()
             let services = try await connection.discover()

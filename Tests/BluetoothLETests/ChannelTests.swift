@@ -35,7 +35,7 @@ struct ChannelTests {
         kernel.loop.stop()
     }
 
-    @Test func aConnectionTellsWhyItGotNoChannel() async {
+    @Test func aConnectionReportsWhyItGotNoChannel() async {
         let failure = KernelError("connect", .connectionRefused)
         await #expect(throws: failure) {
             _ = try await Connection(

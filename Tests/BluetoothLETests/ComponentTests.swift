@@ -45,7 +45,7 @@
             return (adapter, published, try await adapter.advertise(AdvertisementContent(services: [service])))
         }
 
-        @Test func anAdapterThatWasNotUsed() async throws {
+        @Test func anUnusedAdapter() async throws {
             try await Self.run { fixture, _ in
                 let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
                 #expect(fixture.radio.loop.components.alive["AdapterSession"] == 1)
@@ -53,14 +53,14 @@
             }
         }
 
-        @Test func anAdapterThatWasClosed() async throws {
+        @Test func aClosedAdapter() async throws {
             try await Self.run { fixture, _ in
                 let adapter = try await Adapter.open(on: fixture.kernel)
                 await adapter.close()
             }
         }
 
-        @Test func anAdapterThatCouldNotBeOpened() async throws {
+        @Test func anAdapterThatFailedToOpen() async throws {
             try await Self.run { fixture, _ in
                 let error = await failure { _ = try await Adapter.open(.index(7), on: fixture.kernel) }
                 #expect(error?.code == .noAdapter)
@@ -82,7 +82,7 @@
             }
         }
 
-        @Test func whatIsServed() async throws {
+        @Test func servedAttributes() async throws {
             try await Self.run { _, other in
                 let (adapter, published, set) = try await Self.serve(other)
                 var states = set.states.makeAsyncIterator()
@@ -118,7 +118,7 @@
             }
         }
 
-        @Test func aConnectionThatThePeerHasEnded() async throws {
+        @Test func aConnectionEndedByThePeer() async throws {
             try await Self.run { fixture, other in
                 let served = try await Self.serve(other)
                 let peer = served.0.information.address
@@ -158,7 +158,7 @@
         }
 
         /// Handles of an ended link do not retain its adapter.
-        @Test func anEndedHandleKeepsNoAdapter() async throws {
+        @Test func anEndedHandleRetainsNoAdapter() async throws {
             try await Fixture.run { fixture in
                 let other = fixture.radio.makeKernel()
                 let components = fixture.radio.loop.components

@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func devicesThatNeverAnswerKeepNobodyWaiting() async throws {
+    @Test func silentDevicesDelayNoOtherAttempt() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let absent = Self.wait(for: 40, fixture, adapter)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func aloneNobodyGivesWay() async throws {
+    @Test func aSingleAttemptIsNotPreempted() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
@@ -100,7 +100,7 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForATurnIsCancelledAndTimesOut() async throws {
+    @Test func aQueuedAttemptCanBeCancelledAndTimesOut() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheLine(_ ending: Ending) async throws {
+    @Test(arguments: Ending.allCases) func theEndOfTheAdapterEndsTheQueue(_ ending: Ending) async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let absent = Self.wait(for: ConnectQueue.limit + 5, fixture, adapter)
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func theNextAttemptAtTheSameDeviceWaitsUntilTheKernelHasForgottenTheOneBefore() async throws {
+    @Test func theNextAttemptAtADeviceWaitsUntilTheKernelHasEndedTheFormer() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let peripheral = try Self.makePeripheral(fixture)
@@ -166,7 +166,7 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForTheEndOfAnEarlierAttemptIsToldThatTheAdapterIsClosed() async throws {
+    @Test func anAttemptWaitingForAnEarlierOneFailsWhenTheAdapterIsClosed() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let absent = BluetoothAddress(0xC000_0000_0001, kind: .random)
@@ -187,7 +187,7 @@ import Testing
     // MARK: Beside scans
 
     @Test(arguments: [HCICommandFamily.legacy, .extended], [true, false])
-    func aScanGoesOnWhileADeviceIsWaitedFor(_ family: HCICommandFamily, _ isActive: Bool) async throws {
+    func aScanContinuesWhileADeviceIsAwaited(_ family: HCICommandFamily, _ isActive: Bool) async throws {
         try await Fixture.run([SimulatedController(family: family)]) { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let beacon = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])
@@ -230,7 +230,7 @@ import Testing
 
     // MARK: Targets
 
-    @Test func whoeverMatchesFirstIsConnectedTo() async throws {
+    @Test func theFirstMatchingDeviceIsConnectedTo() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             _ = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6, 5, 9] + Array("Lamp".utf8))])
@@ -248,7 +248,7 @@ import Testing
         }
     }
 
-    @Test func aSearchThatFindsNobodyEndsInTime() async throws {
+    @Test func aSearchWithoutAMatchTimesOut() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let time = await fixture.duration {
@@ -269,7 +269,7 @@ import Testing
         }
     }
 
-    @Test func whoTakesNoConnectionsIsNotConnectedTo() async throws {
+    @Test func nonConnectableDevicesAreSkipped() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             _ = SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 1, 6])])

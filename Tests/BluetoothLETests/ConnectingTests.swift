@@ -17,7 +17,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aConnectionHasTheMTUThatBothAgreeOn() async throws {
+    @Test func aConnectionHasTheAgreedMTU() async throws {
         try await run { _, adapter, peripheral in
             let connection = try await adapter.connect(
                 to: peripheral.address, options: ConnectionOptions(maximumTransmissionUnit: 100))
@@ -58,7 +58,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aControllerThatHangsDoesNotTakeLongerThanAllowed() async throws {
+    @Test func aHangingControllerDoesNotExceedTheTimeLimit() async throws {
         try await run { fixture, adapter, peripheral in
             let stream = try await adapter.scan()
             fixture.kernel.setSilent(true, adapter: 0)
@@ -74,7 +74,7 @@ import BluetoothLE
         }
     }
 
-    @Test func timeLimitsOfAnyLengthAreTaken() async throws {
+    @Test func timeLimitsOfAnyLengthAreAccepted() async throws {
         try await run { _, adapter, peripheral in
             for timeout: Duration? in [nil, .seconds(Int64.max), .nanoseconds(Int64.max)] {
                 let connection = try await adapter.connect(
@@ -133,7 +133,7 @@ import BluetoothLE
         }
     }
 
-    @Test func howeverTheBodyEndsTheLinkEnds() async throws {
+    @Test func theLinkEndsWithTheBody() async throws {
         struct Oops: Error {}
         try await run { fixture, adapter, peripheral in
             let kept = Mutex<Connection?>(nil)
@@ -160,7 +160,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aConnectionThatIsDroppedEndsItsLink() async throws {
+    @Test func aReleasedConnectionEndsItsLink() async throws {
         try await run { fixture, adapter, peripheral in
             weak var connection: Connection?
             do {
@@ -221,7 +221,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aPeerThatSaysNothingEndsTheAttemptInTime() async throws {
+    @Test func aSilentPeerEndsTheAttemptInTime() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio)
             let adapter = try await Adapter.open(on: fixture.kernel)

@@ -54,7 +54,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func aResponseNobodyAskedForIsPassedOver() async throws {
+    @Test func anUnrequestedResponseIsIgnored() async throws {
         try await withConnection(Exchange("0A0300", "0B01")) { connection, socket in
             socket.deliver("0BFF")
             socket.deliver("13")
@@ -87,7 +87,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func aCancelledCallEndsAtOnceAndItsAnswerIsPassedOver() async throws {
+    @Test func aCancelledCallEndsAtOnceAndItsResponseIsIgnored() async throws {
         try await withConnection(Exchange("0A0300"), Exchange("0A0300", "0B02")) { connection, socket in
             await withTaskGroup(of: BluetoothError.Code?.self) { group in
                 group.addTask { await failureCode { _ = try await connection.read(characteristic) } }
@@ -102,7 +102,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func abandoningALongWriteHasThePeerForgetIt() async throws {
+    @Test func abandoningALongWriteCancelsIt() async throws {
         let value = [UInt8](repeating: 7, count: 30)
         let first = "0300" + "0000" + String(repeating: "07", count: 18)
         try await withConnection(
@@ -127,7 +127,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func moreThanAValueHoldsIsRefusedBeforeAnythingIsSent() async throws {
+    @Test func anOverlongValueIsRefusedBeforeAnythingIsSent() async throws {
         try await withConnection { connection, socket in
             let long = [UInt8](repeating: 0, count: 513)
             #expect(await failureCode { try await connection.write(long, to: characteristic) } == .invalidArgument)
@@ -192,7 +192,7 @@ private let characteristic = RemoteCharacteristic(
 }
 
 @Suite struct SubscriptionTests {
-    @Test func valuesThatComeBeforeTheAnswerAreThere() async throws {
+    @Test func valuesBeforeTheResponseAreDelivered() async throws {
         try await withConnection(
             Exchange("12 0400 0100", "1B 0300 01", "1B 0300 02", "13"), Exchange.optional("12 0400 0000", "13")
         ) { connection, socket in
@@ -222,7 +222,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func leavingTheLoopTellsThePeer() async throws {
+    @Test func leavingTheLoopUnsubscribes() async throws {
         try await withConnection(Exchange("12 0400 0100", "13", "1B 0300 01"), Exchange("12 0400 0000", "13")) {
             connection, socket in
             for try await value in try await connection.subscribe(to: characteristic) {
@@ -247,7 +247,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func aRefusedSubscriptionLeavesNothingBehind() async throws {
+    @Test func aRefusedSubscriptionLeavesNoState() async throws {
         try await withConnection(Exchange("12 0400 0100", "01 12 0400 05")) { connection, socket in
             #expect(await failureCode { _ = try await connection.subscribe(to: characteristic) } == .attributeProtocol)
             socket.deliver("1B 0300 01")
@@ -255,7 +255,7 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func aConsumerThatIsTooSlowIsToldSo() async throws {
+    @Test func aSlowConsumerGetsAnOverflowError() async throws {
         try await withConnection(
             Exchange("12 0400 0100", "13", "1B 0300 01", "1B 0300 02", "1B 0300 03"),
             Exchange.optional("12 0400 0000", "13")
@@ -274,7 +274,7 @@ private let characteristic = RemoteCharacteristic(
     }
 
     /// The peer delays both the refusal because of an unknown database and the hash.
-    @Test func theTimeLimitIsForWhatIsAskedInBetweenAsWell() async throws {
+    @Test func theTimeLimitIncludesIntermediateRequests() async throws {
         try await withConnection(
             Exchange("0A 0300"), Exchange("08 0100 FFFF 2A2B"), Exchange.optional("0A 0300")
         ) { connection, socket in
@@ -295,7 +295,7 @@ private let characteristic = RemoteCharacteristic(
     }
 
     @Test(arguments: [(5, 23), (100, 100), (.max, 517)] as [(UInt16, UInt16)])
-    func noMoreIsReceivedThanCanBe(_ mtu: UInt16, _ receiveMTU: UInt16) async throws {
+    func theReceiveMTUIsClamped(_ mtu: UInt16, _ receiveMTU: UInt16) async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let adapter = try await Adapter.open(on: fixture.kernel)
@@ -308,14 +308,14 @@ private let characteristic = RemoteCharacteristic(
     }
 
     @Test(arguments: [(5, "1700", 23), (517, "0502", 100), (.max, "0502", 100)] as [(UInt16, String, Int)])
-    func noMoreIsOfferedThanCanBe(_ mtu: UInt16, _ offered: String, _ agreed: Int) async throws {
+    func theOfferedMTUIsClamped(_ mtu: UInt16, _ offered: String, _ agreed: Int) async throws {
         try await withConnection(Exchange("02 \(offered)", "03 6400")) { connection, socket in
             try await connection.exchangeMTU(offering: mtu)
             #expect(await connection.maximumTransmissionUnit == agreed)
         }
     }
 
-    @Test func theConfigurationDescriptorIsLookedForWhenItIsNotKnown() async throws {
+    @Test func aMissingConfigurationDescriptorIsDiscovered() async throws {
         var unknown = characteristic
         unknown.descriptors = []
         try await withConnection(

@@ -45,7 +45,7 @@ import Testing
     }
 
     /// Each response takes a connection interval or two; on one bearer twenty of them would be sequential.
-    @Test func requestsMadeAtTheSameTimeAreSpread() async throws {
+    @Test func concurrentRequestsAreDistributed() async throws {
         try await Self.run { machines, connection, value in
             func readTwenty() async throws -> Duration {
                 try await machines.fixture.duration {
@@ -63,7 +63,7 @@ import Testing
         }
     }
 
-    @Test func aSmallBearerCarriesOnlyWhatFits() async throws {
+    @Test func aSmallBearerCarriesOnlyRequestsThatFit() async throws {
         try await Self.run(mtu: 64) { machines, connection, value in
             try await connection.openEnhancedBearers(count: 2)
             let writes = (0..<10).map { number in
@@ -96,7 +96,7 @@ import Testing
         }
     }
 
-    @Test func whatWasUnderWayOnALostBearerSaysSo() async throws {
+    @Test func requestsOnALostBearerFail() async throws {
         try await Self.run { machines, connection, value in
             try await connection.openEnhancedBearers(count: 1)
             let reads = (0..<2).map { _ in machines.fixture.begin { try await connection.read(value) } }
@@ -111,7 +111,7 @@ import Testing
         }
     }
 
-    @Test func aPeerWithoutThemIsSaidSo() async throws {
+    @Test func aPeerWithoutEnhancedBearersIsUnsupported() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let adapter = try await Adapter.open(on: fixture.kernel)
@@ -122,7 +122,7 @@ import Testing
         }
     }
 
-    @Test func aPeerThatRefusesThemKeepsTheConnection() async throws {
+    @Test func refusedBearersLeaveTheConnection() async throws {
         try await Self.run(takesBearers: false) { machines, connection, value in
             #expect(await failure { try await connection.openEnhancedBearers(count: 2) }?.code == .connectionFailed)
             #expect(await connection.bearerCount == 1)

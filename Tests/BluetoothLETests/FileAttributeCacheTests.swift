@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test func aDamagedFileIsSetAsideAndNotUsed() async throws {
+    @Test func aDamagedFileIsRenamedAndNotUsed() async throws {
         try await Self.withCache { cache, path in
             await cache.setDatabase(Self.database, for: Self.key)
             let bytes = try #require(try SystemFiles.read(path, limit: 4096))
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func anAddressThatChangesIsNotWritten() async throws {
+    @Test func aPrivateAddressIsNotWritten() async throws {
         try await Self.withCache { cache, _ in
             var key = Self.key
             key.peer = BluetoothAddress(0x4098_E512_3456, kind: .random)
@@ -83,7 +83,7 @@ import Testing
         }
     }
 
-    @Test func aDirectoryThatCannotBeMadeIsNoErrorOfTheCaller() async throws {
+    @Test func aFailureToCreateTheDirectoryIsNoErrorOfTheCaller() async throws {
         let cache = try FileAttributeCache(directory: "/proc/nowhere")
         await cache.setDatabase(Self.database, for: Self.key)
         let known = await cache.database(for: Self.key)
@@ -91,7 +91,7 @@ import Testing
         #expect(throws: KernelError.self) { try SystemFiles.replace("/proc/nowhere/file", with: [1]) }
     }
 
-    @Test func theOneThatWasNotAskedForLongestMakesRoom() {
+    @Test func theLeastRecentlyUsedEntryIsDropped() {
         let cache = MemoryAttributeCache(capacity: 2)
         func key(_ number: UInt64) -> AttributeCacheKey {
             AttributeCacheKey(adapter: .zero, peer: BluetoothAddress(number, kind: .public))

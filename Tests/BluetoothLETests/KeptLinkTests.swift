@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test(arguments: LateFixture.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
+    @Test(arguments: LateFixture.requests) func aResponseThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
         try await Self.run(awaiting: opcode, late: .seconds(6)) { late, channel in
             try await Self.expectBusy(late)
             // Each attempt waits as long.
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatNobodyWaitsForIsReceivedAllTheSame() async throws {
+    @Test func aResponseWithoutACallerIsReceived() async throws {
         try await Self.run(late: .seconds(6)) { late, channel in
             try await late.base.radio.sleep(for: .seconds(10))
             try await Self.expectOwnLink(late, links: 1, within: .milliseconds(100))
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func aChannelThatIsDroppedLeavesTheLinkToTheKernel() async throws {
+    @Test func aReleasedChannelLeavesTheLinkToTheKernel() async throws {
         try await LateFixture.run { late in
             do {
                 let connection = try await late.connect()
@@ -140,7 +140,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceThatWaitsForAnAnswerIsBusyUntilItsLinkEnds() async throws {
+    @Test func aDeviceAwaitingAConfirmationIsBusyUntilItsLinkEnds() async throws {
         try await LateFixture.run { late in
             let asked = AsyncStream.makeStream(of: Void.self)
             let services = try await late.adapter.publish(
@@ -164,7 +164,7 @@ import Testing
     }
 
     /// The response arrives while no program has the attribute channel, as far as this one can determine.
-    @Test func aChannelThatIsOpenedWhileTheKernelWaitsKeepsTheLink() async throws {
+    @Test func aChannelOpenedWhileTheKernelWaitsKeepsTheLink() async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(5))
@@ -178,7 +178,7 @@ import Testing
         }
     }
 
-    @Test func aChannelOnALinkThatIsNewIsNobodysHindrance() async throws {
+    @Test func aChannelOnANewLinkDelaysNoAttempt() async throws {
         try await LateFixture.run { late in
             // A listener receives the attribute channel of a link that is established for another channel.
             await late.services.withdraw()
@@ -194,7 +194,7 @@ import Testing
     }
 
     /// A channel that is still being opened has no link to keep.
-    @Test func aChannelThatNobodyAnswersIsNobodysHindrance() async throws {
+    @Test func aChannelWithoutAResponseDelaysNoAttempt() async throws {
         try await LateFixture.run { late in
             // The end of the link is not reported.
             await late.services.withdraw()
@@ -231,7 +231,7 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
+    @Test func aWaitForTheResponseCanBeCancelled() async throws {
         try await Self.run(late: .seconds(2)) { late, _ in
             let next = late.base.begin { try await late.connect() }
             try await late.base.radio.sleep(for: .seconds(1))
@@ -250,7 +250,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [0, 100, 1000, 4000]) func anAdapterThatIsSwitchedOffEndsTheWait(milliseconds: Int) async throws {
+    @Test(arguments: [0, 100, 1000, 4000]) func poweringOffEndsTheWait(milliseconds: Int) async throws {
         try await Self.run(late: .seconds(10)) { late, _ in
             await late.services.withdraw()
             if milliseconds > 2500 { try await Self.expectBusy(late) }
@@ -270,7 +270,7 @@ import Testing
     }
 
     /// An outstanding response outlives the adapter as long as its link does.
-    @Test func anAdapterThatIsClosedLeavesNothingBehind() async throws {
+    @Test func aClosedAdapterLeavesNothingBehind() async throws {
         try await Self.run(late: .seconds(5)) { late, channel in
             await late.adapter.close()
             let other = try await Adapter.open(on: late.base.kernel)

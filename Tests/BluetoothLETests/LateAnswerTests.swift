@@ -11,7 +11,7 @@ import Testing
 
 /// Links that end while a response is outstanding, and their effect on the next connection to the device.
 @Suite struct LateAnswerTests {
-    @Test func aConnectThatIsGivenUpAtAnyMomentSpoilsNoOther() async throws {
+    @Test func cancellingAConnectAtAnyMomentAffectsNoOther() async throws {
         try await LateFixture.run { late in
             for milliseconds in stride(from: 0, through: 400, by: 10) {
                 let attempt = late.base.begin { try await late.adapter.connect(to: late.address) }
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test(arguments: LateFixture.requests) func anAnswerThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
+    @Test(arguments: LateFixture.requests) func aResponseThatIsTooLateFindsNoLink(_ opcode: ATTOpcode) async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: opcode, late: .seconds(1))
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test(arguments: LateFixture.requests) func whoLetsGoOfALinkSpoilsNoOther(_ opcode: ATTOpcode) async throws {
+    @Test(arguments: LateFixture.requests) func releasingALinkAffectsNoOther(_ opcode: ATTOpcode) async throws {
         try await LateFixture.run { late in
             let delay = Duration.milliseconds(150)
             do {
@@ -81,7 +81,7 @@ import Testing
         }
     }
 
-    @Test func whatWasPreparedIsForgottenBeforeTheNextLink() async throws {
+    @Test func preparedWritesAreDroppedBeforeTheNextLink() async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .prepareWriteRequest, late: .milliseconds(100))
@@ -92,7 +92,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatNeverComesEndsOneLinkOnly() async throws {
+    @Test func aMissingResponseEndsOneLinkOnly() async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
             late.peer.delay(.readRequest, by: .milliseconds(30_500))
@@ -105,7 +105,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceThatWaitsForAnAnswerGetsANewLink() async throws {
+    @Test func aDeviceAwaitingAConfirmationGetsANewLink() async throws {
         try await LateFixture.run { late in
             let asked = AsyncStream.makeStream(of: Void.self)
             let services = try await late.adapter.publish(
@@ -144,7 +144,7 @@ import Testing
     }
 
     /// Another program has kept the link beyond the time limit, and ends it when it is used again.
-    @Test func aLinkThatEndsWhenItIsUsedAgainIsMadeAnew() async throws {
+    @Test func aLinkThatEndsOnReuseIsReplaced() async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
             let channel = try await late.openForeignChannel()
@@ -164,7 +164,7 @@ import Testing
     }
 
     /// The same, with pairing before the first request.
-    @Test func aLinkThatEndsWhileItIsProtectedIsMadeAnew() async throws {
+    @Test func aLinkThatEndsDuringEncryptionIsReplaced() async throws {
         try await LateFixture.run { late in
             late.peripheral.setSecurity(SimulatedSecurity())
             let connection = try await late.connect()
@@ -188,7 +188,7 @@ import Testing
         }
     }
 
-    @Test func anAdapterThatIsSwitchedOffWhileAnswersAreAwaited() async throws {
+    @Test func poweringOffWhileResponsesAreOutstanding() async throws {
         try await LateFixture.run { late in
             for milliseconds in stride(from: 0, through: 3000, by: 60) {
                 let connection = try await late.connect()
@@ -215,7 +215,7 @@ import Testing
         }
     }
 
-    @Test func whoWaitsForTheAnswerCanGiveUp() async throws {
+    @Test func aWaitForTheResponseCanBeCancelled() async throws {
         try await LateFixture.run { late in
             let connection = try await late.connect()
             try await late.end(connection, awaiting: .readRequest, late: .seconds(1))

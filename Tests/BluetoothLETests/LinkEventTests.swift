@@ -51,7 +51,7 @@ import Testing
         }
     }
 
-    @Test func whoIsGoneIsToldNothing() {
+    @Test func aReleasedReceiverGetsNoEvents() {
         let events = LinkEvents()
         do {
             let receiver = Receiver()

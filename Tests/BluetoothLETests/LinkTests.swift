@@ -33,7 +33,7 @@ import Testing
             (0x06, .authentication), (0x3D, .authentication), (0x3B, .parameters), (0x28, .parameters), (0x1F, .other),
             (0xEE, .other),
         ] as [(UInt8, DisconnectReason)])
-    func theControllersReasonIsTold(_ status: UInt8, _ reason: DisconnectReason) async throws {
+    func theControllersReasonIsReported(_ status: UInt8, _ reason: DisconnectReason) async throws {
         for isPrivileged in [true, false] {
             try await run { fixture, _, peripheral, connection in
                 fixture.kernel.hasNetRaw = isPrivileged
@@ -68,7 +68,7 @@ import Testing
         }
     }
 
-    @Test func whatThisProgramEndsIsItsOwnDoing() async throws {
+    @Test func aLocalDisconnectionIsReportedAsLocal() async throws {
         try await run { _, _, _, connection in
             await connection.disconnect()
             let end = await connection.closed()
@@ -116,7 +116,7 @@ import Testing
 
     // MARK: RSSI and transmit power
 
-    @Test func theSignalIsReadWithoutPrivilege() async throws {
+    @Test func theRSSIIsReadWithoutPrivilege() async throws {
         try await run { fixture, _, peripheral, connection in
             fixture.kernel.hasNetRaw = false
             fixture.kernel.hasNetAdmin = false
@@ -138,7 +138,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerAboutAnotherLinkIsSomebodyElses() async throws {
+    @Test func aResponseForAnotherLinkIsIgnored() async throws {
         try await run { fixture, _, peripheral, connection in
             peripheral.setSignalStrength(-60)
             let reading = fixture.begin { try await connection.rssi() }
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func aControllerThatIsSilentEndsTheQuestion() async throws {
+    @Test func aSilentControllerTimesOut() async throws {
         try await run { fixture, _, _, connection in
             fixture.kernel.setSilent(true, adapter: 0)
             #expect(await failure { _ = try await connection.rssi() }?.code == .timedOut)
@@ -174,7 +174,7 @@ import Testing
         }
     }
 
-    @Test func parametersAreChangedAndTold() async throws {
+    @Test func parametersAreChangedAndReported() async throws {
         try await run { _, _, _, connection in
             let changes = try await connection.linkChanges()
             let parameters = try await connection.requestParameters(
@@ -203,7 +203,7 @@ import Testing
         }
     }
 
-    @Test func whatTheSpecificationForbidsIsRefusedBeforeItIsSent() async throws {
+    @Test func invalidParametersAreRefusedBeforeTheyAreSent() async throws {
         let requests: [ConnectionParameterRequest] = [
             .init(interval: .zero...(.milliseconds(10))), .init(interval: .milliseconds(10)...(.seconds(5))),
             .init(interval: .milliseconds(10)...(.milliseconds(10)), latency: 500),
@@ -234,7 +234,7 @@ import Testing
         }
     }
 
-    @Test func aPeerThatRefusesIsToldSo() async throws {
+    @Test func aRefusalOfThePeerIsReported() async throws {
         try await run { _, _, peripheral, connection in
             peripheral.setParameterRefusal(.unsupportedRemoteFeature)
             let error = await failure { _ = try await connection.requestParameters(.lowPower) }
@@ -247,7 +247,7 @@ import Testing
         }
     }
 
-    @Test func aPeersWishIsGrantedByTheKernelAndTold() async throws {
+    @Test func aPeersParameterRequestIsGrantedAndReported() async throws {
         try await run { fixture, _, peripheral, connection in
             let changes = try await connection.linkChanges()
             peripheral.requestConnectionParameters(
@@ -262,7 +262,7 @@ import Testing
         }
     }
 
-    @Test func parametersThatAreKeptAreAskedForAgainButNotForEver() async throws {
+    @Test func keptParametersAreRequestedAgainWithinLimits() async throws {
         try await run { fixture, _, peripheral, connection in
             _ = try await connection.requestParameters(.balanced)
             try await connection.setParameterPolicy(.keep(.balanced))
@@ -288,7 +288,7 @@ import Testing
         }
     }
 
-    @Test func withoutPrivilegeNothingIsKnownAndTheFixIsNamed() async throws {
+    @Test func withoutPrivilegeTheFixIsNamed() async throws {
         try await Fixture.run { fixture in
             fixture.kernel.hasNetRaw = false
             fixture.kernel.hasNetAdmin = false
@@ -324,7 +324,7 @@ import Testing
         }
     }
 
-    @Test func dataLengthIsSetAndTold() async throws {
+    @Test func dataLengthIsSetAndReported() async throws {
         try await run { _, _, _, connection in
             let changes = try await connection.linkChanges()
             try await connection.requestDataLength(251)
@@ -342,7 +342,7 @@ import Testing
         }
     }
 
-    @Test func whatWaitsEndsWithTheLink() async throws {
+    @Test func waitingCallsEndWithTheLink() async throws {
         try await run { fixture, _, peripheral, connection in
             let changes = try await connection.linkChanges()
             peripheral.setSending(false)
@@ -361,7 +361,7 @@ import Testing
         }
     }
 
-    @Test func malformedEventsHurtNobody() async throws {
+    @Test func malformedEventsAreHarmless() async throws {
         try await run { fixture, _, _, connection in
             for event in [
                 "0401", "0702", "030a00", "05030040", "3e00", "3e0103", "3e0a03000100", "3e050c000100", "3e0307",
@@ -383,7 +383,7 @@ import Testing
     }
 
     /// The caller has gone before the controller responds: the link has ended, or the task was cancelled.
-    @Test func theHCISocketIsClosedBehindAnAnswerThatNobodyWaitsFor() async throws {
+    @Test func theHCISocketIsClosedAfterAnUnawaitedResponse() async throws {
         try await run { fixture, adapter, _, connection in
             fixture.kernel.setSilent(true, adapter: 0)
             let rssi = fixture.begin { try await connection.rssi() }
@@ -406,7 +406,7 @@ import Testing
 
     // MARK: Encryption
 
-    @Test func whatIsSentWhileTheLinkIsEncryptedWaits() async throws {
+    @Test func packetsWaitWhileTheLinkIsEncrypted() async throws {
         try await withConnection(Exchange("0a0300", "0b07"), Exchange("52030001")) { connection, socket in
             socket.setEncrypting(true)
             async let value = connection.read(AttributeHandle(3))
@@ -431,7 +431,7 @@ import Testing
         }
     }
 
-    @Test func aLinkThatEndsWhileItIsEncryptedIsToldSo() async throws {
+    @Test func theEndOfALinkDuringEncryptionIsReported() async throws {
         try await withConnection { connection, socket in
             socket.setEncrypting(true)
             let reading = Task(executorPreference: connection.loop) { try await connection.read(AttributeHandle(3)) }
@@ -456,7 +456,7 @@ import Testing
         }
     }
 
-    @Test func aConnectionThatNoAdapterMadeHasNoLinkToAsk() async throws {
+    @Test func aConnectionWithoutAnAdapterHasNoLinkInformation() async throws {
         try await withConnection { connection, _ in
             #expect(await failure { _ = try await connection.rssi() }?.code == .unsupported)
             #expect(await failure { _ = try await connection.linkChanges() }?.code == .unsupported)

@@ -91,7 +91,7 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
-    @Test func genericServicesAreThere() async throws {
+    @Test func genericServicesAreServed() async throws {
         try await Self.run { fixture in
             let client = fixture.client
             #expect(await client.ask("100100FFFF0028") == "1106010005000018" + "06000F000118")
@@ -107,7 +107,7 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
-    @Test func whatIsPublishedIsFoundAndToldOf() async throws {
+    @Test func publishedServicesAreFoundAndIndicated() async throws {
         try await Self.run { fixture in
             let client = fixture.client
             let hash = await client.ask("080100FFFF2A2B")
@@ -140,7 +140,7 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
-    @Test func whatWasWithdrawnStaysSoWhenItsHandlesAreTakenAgain() async throws {
+    @Test func withdrawnServicesStayWithdrawnWhenTheirHandlesAreReused() async throws {
         try await Self.run { fixture in
             let first = try await fixture.adapter.publish([Self.service])
             await first.withdraw()
@@ -161,7 +161,7 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
-    @Test func whatIsPublishedBeforeIsThereForEverybody() async throws {
+    @Test func earlierServicesAreServedToAll() async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             try await adapter.publish([Self.service])
@@ -177,7 +177,7 @@ final class PeerClient: SimulatedLinkHandler {
 
     // MARK: Handlers
 
-    @Test func handlersAnswerInTheirOwnTime() async throws {
+    @Test func handlersAnswerAsynchronously() async throws {
         try await Self.run { fixture in
             let written = Mutex<[[UInt8]]>([])
             try await fixture.adapter.publish(
@@ -208,7 +208,7 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
-    @Test func aHandlerThatIsLateIsAnsweredFor() async throws {
+    @Test func aLateHandlerIsAnsweredFor() async throws {
         try await Self.run { fixture in
             let reads = Mutex(0)
             try await fixture.adapter.publish(
@@ -230,7 +230,7 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
-    @Test func whatComesAfterAHandlerThatWasLateIsNotCancelled() async throws {
+    @Test func requestsAfterALateHandlerAreNotCancelled() async throws {
         try await Self.run { fixture in
             let written = Mutex<[Bool]>([])
             try await fixture.adapter.publish(
@@ -259,7 +259,7 @@ final class PeerClient: SimulatedLinkHandler {
 
     // MARK: Sending
 
-    @Test func subscribedClientsAreSentValues() async throws {
+    @Test func subscribedClientsReceiveValues() async throws {
         try await Self.run { fixture in
             let (client, connection) = (fixture.client, fixture.connection)
             try await fixture.adapter.publish([Self.service])
@@ -290,7 +290,7 @@ final class PeerClient: SimulatedLinkHandler {
         }
     }
 
-    @Test func allChangesAreToldForWhichThereWasNoRoom() async throws {
+    @Test func delayedServiceChangesAreAllIndicated() async throws {
         try await Self.run { fixture in
             let (client, connection) = (fixture.client, fixture.connection)
             #expect(await client.ask("1209000200") == "13")

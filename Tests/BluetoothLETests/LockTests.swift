@@ -37,7 +37,7 @@ private final class Counter: Sendable {
     private let radio = SimulatedRadio()
     private let ends = Counter()
 
-    @Test func anElementThatMakesRoomMayAskItsStream() {
+    @Test func aDroppedElementMayAccessItsStream() {
         let channel = StreamChannel<Belonging>(
             capacity: 1, policy: .dropOldest, operation: .init("test"), from: radio.loop)
         for _ in 0..<3 {
@@ -48,7 +48,7 @@ private final class Counter: Sendable {
         #expect(ends.count == 3)
     }
 
-    @Test func aValueThatIsReplacedMayAskForTheNewOne() {
+    @Test func aReplacedValueMayAccessTheNewOne() {
         let latest = Holder()
         let make: @Sendable () -> Belonging = {
             Belonging { [self] in
@@ -65,7 +65,7 @@ private final class Counter: Sendable {
         #expect(ends.count == 3)
     }
 
-    @Test func handlersOfWithdrawnServicesMayAskTheServer() throws {
+    @Test func handlersOfWithdrawnServicesMayAccessTheServer() throws {
         let server = LocalServer(try AttributeDatabase([]))
         func publish() throws -> UInt64 {
             let belonging = Belonging { [weak server, self] in

@@ -37,7 +37,7 @@ import Testing
     @Test(
         arguments: [ManagementOpcode.readControllerInformation, .setLowEnergy, .setStaticAddress, .setPowered],
         [ManagementStatus.failed, .rejected, .permissionDenied, nil])
-    func comingBackEndsWhateverTheKernelAnswers(_ opcode: ManagementOpcode, _ status: ManagementStatus?) async throws {
+    func restorationEndsWhateverTheKernelAnswers(_ opcode: ManagementOpcode, _ status: ManagementStatus?) async throws {
         let bare = SimulatedController(address: .zero, isPowered: false, isLEEnabled: false)
         try await Fixture.run([bare]) { fixture in
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)

@@ -9,7 +9,7 @@ private let controller = SimulatedController(address: address)
 
 /// One adapter through power, radio switches and hotplug.
 @Suite struct PowerStateTests {
-    @Test func itsStateIsToldFirstAndWheneverItChanges() async throws {
+    @Test func theStateIsReportedAtOnceAndOnEveryChange() async throws {
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             #expect(adapter.state == .poweredOn)
@@ -39,7 +39,7 @@ private let controller = SimulatedController(address: address)
         try await iterator.next()
     }
 
-    @Test func aSlowConsumerSeesHowThingsStandAndNothingStale() async throws {
+    @Test func aSlowConsumerSeesTheLatestState() async throws {
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             let slow = adapter.states
@@ -69,7 +69,7 @@ private let controller = SimulatedController(address: address)
         }
     }
 
-    @Test(arguments: Ending.allCases) func itSaysWhatIsInTheWay(_ ending: Ending) async throws {
+    @Test(arguments: Ending.allCases) func operationsReportWhyTheAdapterIsUnusable(_ ending: Ending) async throws {
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             ending.happen(to: fixture.kernel)
@@ -135,7 +135,7 @@ private let controller = SimulatedController(address: address)
     }
 
     @Test(arguments: [PowerPolicy.leave, .powerOn, .keepOn])
-    func thePowerPolicyDecidesWhetherItIsSwitchedOnAgain(_ power: PowerPolicy) async throws {
+    func thePowerPolicyDecidesAboutRestoration(_ power: PowerPolicy) async throws {
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(power: power, on: fixture.kernel)
             // Plugged in again, it is off, with LE off.
@@ -182,7 +182,7 @@ private let controller = SimulatedController(address: address)
         }
     }
 
-    @Test func poweringSaysWhatIsInTheWay() async throws {
+    @Test func poweringReportsWhyItFails() async throws {
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
@@ -206,7 +206,7 @@ private let controller = SimulatedController(address: address)
         }
     }
 
-    @Test func aMissingCapabilityToSwitchItOnAgainIsTold() async throws {
+    @Test func aMissingCapabilityToRestoreItIsReported() async throws {
         try await Fixture.run([controller]) { fixture in
             fixture.kernel.hasNetAdmin = false
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
@@ -222,7 +222,7 @@ private let controller = SimulatedController(address: address)
         }
     }
 
-    @Test func withoutTheRightToFollowRadioSwitchesTheyAreLookedAtWhenItMatters() async throws {
+    @Test func withoutPermissionToFollowRadioSwitchesTheyAreReadOnDemand() async throws {
         try await Fixture.run([controller]) { fixture in
             fixture.kernel.canWatchRadioSwitches = false
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
@@ -283,7 +283,7 @@ private let controller = SimulatedController(address: address)
         }
     }
 
-    @Test func twoAdaptersLiveApart() async throws {
+    @Test func twoAdaptersAreIndependent() async throws {
         try await Fixture.run([controller, SimulatedController()]) { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
@@ -310,7 +310,7 @@ private let controller = SimulatedController(address: address)
         }
     }
 
-    @Test func anAdapterThatCouldNotBePoweredOffIsStillKeptOn() async throws {
+    @Test func anAdapterThatFailedToPowerOffIsKeptOn() async throws {
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
             fixture.kernel.setRefusal(.failed, of: .setPowered)
@@ -325,7 +325,7 @@ private let controller = SimulatedController(address: address)
         }
     }
 
-    @Test func connectionsThatAreDroppedLeaveNothingBehind() async throws {
+    @Test func releasedConnectionsLeaveNothingBehind() async throws {
         try await Fixture.run([controller]) { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let adapter = try await Adapter.open(on: fixture.kernel)

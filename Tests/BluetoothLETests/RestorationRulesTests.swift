@@ -32,7 +32,7 @@ import Testing
     }
 
     @Test(arguments: Self.states)
-    func oneThatIsSeenOnIsMeantToBeOnAgain(_ state: AdapterState) {
+    func anAdapterSeenOnIsRestoredAgain(_ state: AdapterState) {
         var rules = RestorationRules(AdapterRequirements(power: .powerOn))
         rules.stateChanged(from: .poweredOn, to: .poweredOff)
         #expect(!rules.isNeeded(in: .poweredOff, hidesAddress: false))
@@ -45,7 +45,7 @@ import Testing
 
     /// An adapter that was plugged in again has lost the privacy setting, until it was prepared.
     @Test(arguments: [PrivacyMode?.none, .off, .on], [false, true])
-    func privacyIsAskedForAgain(_ privacy: PrivacyMode?, hidesAddress: Bool) {
+    func privacyIsRequestedAgain(_ privacy: PrivacyMode?, hidesAddress: Bool) {
         for power in [PowerPolicy.leave, .powerOn, .keepOn] {
             var rules = RestorationRules(AdapterRequirements(power: power, privacy: privacy))
             #expect(!rules.isNeeded(in: .poweredOn, hidesAddress: hidesAddress))

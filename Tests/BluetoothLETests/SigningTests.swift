@@ -35,7 +35,7 @@ private final class LengthSigner: AttributeSigner {
         }
     }
 
-    @Test func whatCannotBeSignedIsNotSent() async throws {
+    @Test func unsignableWritesAreNotSent() async throws {
         try await withConnection { connection, _ in
             let signer = LengthSigner(end: 7)
             func code(_ attribute: some RemoteAttribute, _ count: Int) async -> BluetoothError.Code? {

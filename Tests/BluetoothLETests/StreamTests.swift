@@ -15,7 +15,7 @@ import Testing
         return (channel, BoundedStream(channel: channel, onEnd: onEnd))
     }
 
-    @Test func whatIsBufferedComesBeforeTheError() async throws {
+    @Test func bufferedElementsPrecedeTheError() async throws {
         try await Fixture.run { fixture in
             let (channel, stream) = Self.make(fixture.radio.loop)
             channel.send(1)
@@ -48,7 +48,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledConsumerDoesNotEndAnothersWait() async throws {
+    @Test func aCancelledConsumerDoesNotEndAnotherWait() async throws {
         try await Fixture.run { fixture in
             let (channel, stream) = Self.make(fixture.radio.loop)
             let waiting = fixture.begin { try await channel.next(isolation: nil) }
@@ -113,7 +113,7 @@ import Testing
         }
     }
 
-    @Test func aCancelledConsumerIsToldAndMayGoOn() async throws {
+    @Test func aCancelledConsumerGetsAnErrorAndMayContinue() async throws {
         try await Fixture.run { fixture in
             let (channel, stream) = Self.make(fixture.radio.loop)
             let consumer = fixture.begin { () -> [Int] in
@@ -179,7 +179,7 @@ private final class Counter: Sendable {
         uuid: 0x2A37, properties: [.notify, .indicate], declarationHandle: 2, valueHandle: 3, endHandle: 4,
         descriptors: [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: 4)])
 
-    @Test func aSendThatFailsEndsTheConnectionForEverybody() async throws {
+    @Test func aFailedSendEndsTheConnectionForAllCallers() async throws {
         try await withConnection { connection, socket in
             async let end = connection.closed()
             await Task.yield()
@@ -204,7 +204,7 @@ private final class Counter: Sendable {
     }
 
     /// Each of the packets present at the end would make us send a response.
-    @Test func whatArrivedBeforeTheEndIsHandedOutWithTheReason() async throws {
+    @Test func packetsBeforeTheEndAreDelivered() async throws {
         try await withConnection(Exchange("12 0400 0200", "13")) { connection, socket in
             let values = try await connection.subscribe(to: Self.notifying, kind: .indication)
             for packet in ["1D 0300 01", "0A 0100", "1D 0300 02", "02 F700", "1B 0300 03"] { socket.deliver(packet) }
@@ -261,7 +261,7 @@ private final class Counter: Sendable {
         }
     }
 
-    @Test func aSubscriptionThatIsCancelledUnderWayIsTakenBack() async throws {
+    @Test func aSubscriptionCancelledUnderWayIsUndone() async throws {
         try await withConnection(Exchange("12 0400 0100"), Exchange("12 0400 0000", "13")) { connection, socket in
             let task = Task(executorPreference: connection.loop) {
                 _ = try await connection.subscribe(to: Self.notifying)

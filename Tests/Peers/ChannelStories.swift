@@ -93,7 +93,7 @@ extension Peers {
             }
         }
 
-        @Test func aServiceThatIsNotThereIsRefused() async throws {
+        @Test func aMissingServiceIsRefused() async throws {
             try await Band.run { band in
                 let connection = try await band.connect(to: "channel")
                 for flowControl in [L2CAPFlowControl.leCreditBased, .enhancedCreditBased] {

@@ -134,7 +134,7 @@ extension Peers {
             }
         }
 
-        @Test func aConnectThatIsGivenUpAtAnyMomentSpoilsNoOther() async throws {
+        @Test func cancellingAConnectAtAnyMomentAffectsNoOther() async throws {
             try await Late.run { late in
                 for milliseconds in stride(from: 0, through: 1000, by: 25) {
                     try await late.hold(.exchangeMTUResponse, .milliseconds(100))
@@ -227,7 +227,7 @@ extension Peers {
             }
         }
 
-        @Test func aDeviceThatWaitsForAnAnswerGetsANewLink() async throws {
+        @Test func aDeviceAwaitingAConfirmationGetsANewLink() async throws {
             try await Late.run { late in
                 let connection = try await late.connect()
                 let taken = try await late.band.ask("taken late")

@@ -33,7 +33,7 @@ import Testing
     // MARK: Names
 
     @Test(arguments: [nil, BluetoothAddress(0xC0DE_0000_0001, kind: .random)])
-    func aBondIsCalledWhatTheDeviceWasHeardToCallItself(_ identity: BluetoothAddress?) async throws {
+    func aBondStoresTheAdvertisedName(_ identity: BluetoothAddress?) async throws {
         try await BondFixture.run { fixture in
             let device = try Self.device(
                 fixture.base, SimulatedSecurity(identity: identity), advertisedName: "Thermo")
@@ -53,7 +53,7 @@ import Testing
         }
     }
 
-    @Test func itsDeviceNameCountsForMore() async throws {
+    @Test func theDeviceNameTakesPrecedence() async throws {
         try await BondFixture.run { fixture in
             let device = try Self.device(
                 fixture.base, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
@@ -75,7 +75,7 @@ import Testing
         }
     }
 
-    @Test func aNameReadBeforePairingIsTheBondsToo() async throws {
+    @Test func aNameReadBeforePairingIsStoredInTheBond() async throws {
         try await BondFixture.run { fixture in
             let device = try Self.device(
                 fixture.base, SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)),
@@ -90,7 +90,7 @@ import Testing
         }
     }
 
-    @Test func noMoreNamesAreRememberedThanThat() {
+    @Test func theNumberOfCachedNamesIsBounded() {
         var names = AdvertisedNames()
         let addresses = (0..<2000).map { BluetoothAddress(UInt64($0), kind: .random) }
         for address in addresses { names.record("\(address)", of: address) }
@@ -104,7 +104,7 @@ import Testing
 
     // MARK: Signed writes
 
-    @Test func keysOfSignedWritesAreKeptOneOfEachKind() async throws {
+    @Test func oneSignatureKeyOfEachKindIsStored() async throws {
         try await BondFixture.run { fixture in
             let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
             var security = SimulatedSecurity(identity: identity)
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func keysThatAreNotToBeKeptAreNot() async throws {
+    @Test func keysOfANonBondingDeviceAreNotStored() async throws {
         try await BondFixture.run { fixture in
             var security = SimulatedSecurity(
                 keepsKeys: false, identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))

@@ -109,7 +109,7 @@ import Testing
 
     // MARK: A thousand strangers
 
-    @Test func aThousandStrangersMakeNoMoreBondsThanMayBe() async throws {
+    @Test func aThousandStrangersDoNotExceedTheLimit() async throws {
         try await Self.run(BondLimit(16)) { fixture in
             for number in 0..<1000 {
                 let isBonded = try await fixture.visit(Self.stranger(number))
@@ -124,7 +124,7 @@ import Testing
         }
     }
 
-    @Test func aThousandStrangersDisplaceEachOtherAndNobodyElse() async throws {
+    @Test func aThousandStrangersReplaceOnlyEachOther() async throws {
         try await Self.run(BondLimit(16, whenFull: .replaceUnauthenticated)) { fixture in
             for number in 0..<1000 {
                 let isBonded = try await fixture.visit(Self.stranger(number))
@@ -141,7 +141,7 @@ import Testing
 
     // MARK: Replacement
 
-    @Test func whoComesBackIsNotDisplaced() async throws {
+    @Test func aBondUsedAgainIsNotReplaced() async throws {
         try await Self.run(BondLimit(2, whenFull: .replaceUnauthenticated), seeds: []) { fixture in
             let (first, second) = (Self.stranger(1), Self.stranger(2))
             #expect(try await fixture.visit(first))
@@ -183,7 +183,7 @@ import Testing
         }
     }
 
-    @Test func whereNoBondMakesRoomStrangersAreRefused() async throws {
+    @Test func withoutAReplaceableBondStrangersAreRefused() async throws {
         try await Self.run(BondLimit(3, whenFull: .replaceUnauthenticated)) { fixture in
             for number in 0..<3 {
                 let isBonded = try await fixture.visit(Self.stranger(number))
@@ -195,7 +195,7 @@ import Testing
         }
     }
 
-    @Test func whoMakesRoomDependsOnWhoIsBondedWith() {
+    @Test func replacementDependsOnTheNewBond() {
         let limit = BondLimit(3, whenFull: .replaceUnauthenticated)
         let (old, new) = (Self.bond(4, time: 5), Self.bond(5, time: 9))
         let (authenticated, used) = (Self.bond(1, isAuthenticated: true), Self.bond(3, wasUsedAgain: true, time: 1))
@@ -217,7 +217,7 @@ import Testing
 
     // MARK: Refusing
 
-    @Test func aKeyThatWasMadeAllTheSameIsForgotten() async throws {
+    @Test func aKeyMadeBeyondTheLimitIsDeleted() async throws {
         // Another program on this machine confirms first.
         try await Self.run(BondLimit(3), isAnsweredByOthers: true) { fixture in
             let visit = fixture.base.begin { try await fixture.visit(Self.stranger(1)) }
@@ -254,7 +254,7 @@ import Testing
 
     // MARK: Existing bonds
 
-    @Test func bondsBeyondTheLimitAreKeptAndUsed() async throws {
+    @Test func storedBondsBeyondTheLimitRemainInUse() async throws {
         let bonds = (1...40).map { Self.bond($0) }
         for whenFull in [BondLimit.WhenFull.refuse, .replaceUnauthenticated] {
             try await Self.run(BondLimit(16, whenFull: whenFull), seeds: bonds) { fixture in
@@ -279,7 +279,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [true, false]) func aFileTellsWhetherABondWasUsedAgain(_ wasUsedAgain: Bool) throws {
+    @Test(arguments: [true, false]) func aFileRecordsWhetherABondWasUsedAgain(_ wasUsedAgain: Bool) throws {
         var bond = BondSamples.bond()
         bond.wasUsedAgain = wasUsedAgain
         let bytes = try bond.encoded(for: BondSamples.adapter)

@@ -58,7 +58,7 @@ import Testing
         }
     }
 
-    @Test func anAdapterThatIsPluggedInAgainKnowsItsDevices() async throws {
+    @Test func anAdapterPluggedInAgainHasItsBonds() async throws {
         try await BondFixture.run { fixture in
             let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
             let served = try await peripheral.serve(fixture.base)
@@ -128,7 +128,7 @@ import Testing
         }
     }
 
-    @Test func besideTheDaemonKeysAreLeftAlone() async throws {
+    @Test func besideTheDaemonKeysAreUntouched() async throws {
         let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
         try await BondFixture.run(centralStore: store) { fixture in
             // The daemon's bonds.
@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func whereBondsAreNotKeptNoneAreLoadedOrMade() async throws {
+    @Test func withoutBondStorageNoneAreLoadedOrMade() async throws {
         try await BondFixture.run { fixture in
             let central = try await fixture.central.open(.disabled)
             let peripheral = try await fixture.peripheral.open()
@@ -167,7 +167,7 @@ import Testing
 
     // MARK: Removing
 
-    @Test func aBondThatIsRemovedEndsTheLinkAndIsGoneEverywhere() async throws {
+    @Test func aRemovedBondEndsTheLinkAndIsDeletedEverywhere() async throws {
         try await BondFixture.run { fixture in
             let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
             let served = try await peripheral.serve(fixture.base)
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func aBondThatAnotherProgramRemovedIsGoneHere() async throws {
+    @Test func aBondRemovedByAnotherProgramIsRemovedHere() async throws {
         let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
         try await BondFixture.run(centralStore: store) { fixture in
             let central = try await fixture.central.open()
@@ -215,7 +215,7 @@ import Testing
 
     // MARK: Failing stores
 
-    @Test func aBondThatCannotBeKeptLastsAsLongAsTheProgram() async throws {
+    @Test func aBondThatCannotBeStoredLastsUntilTheProgramEnds() async throws {
         let store = FailingStore()
         try await BondFixture.run(centralStore: store) { fixture in
             let log = LogRecorder()
@@ -255,7 +255,7 @@ import Testing
         }
     }
 
-    @Test func anIdentityThatChangesIsNotTaken() async throws {
+    @Test func aPrivateAddressIsNoIdentity() async throws {
         try await BondFixture.run { fixture in
             let central = try await fixture.central.open()
             let error = await failure {

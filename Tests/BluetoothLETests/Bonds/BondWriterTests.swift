@@ -19,7 +19,7 @@ import Testing
 
     /// Pending writes retain the owner of the bonds: without it there would be no bonds, and the stored ones would be
     /// removed.
-    @Test func whatWaitsIsWrittenThoughItsOwnerIsDropped() async throws {
+    @Test func pendingWritesCompleteAfterTheOwnerIsReleased() async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         try await radio.run {
             let store = MemoryBondStore()

@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func aServiceWithHandlersIsToldOfWhatAClientBroughtAlong() async throws {
+    @Test func aServiceWithHandlersIsNotifiedOfRestoredSubscriptions() async throws {
         try await BondFixture.run { fixture in
             let told = Mutex<[PeerSubscription]>([])
             let visit = try await Visit.begin(fixture, services: [])
@@ -120,7 +120,7 @@ import Testing
     }
 
     /// A value that requires encryption, for a client that sends no request on that link.
-    @Test func whatIsProtectedIsSentToWhoComesBackOnceTheLinkIsEncrypted() async throws {
+    @Test func protectedValuesAreSentOnceTheLinkIsEncrypted() async throws {
         let service = GATTService(
             0xFFF0,
             characteristics: [
@@ -160,7 +160,7 @@ import Testing
     }
 
     /// Values sent before encryption could reach another device with the same address, and be lost to the client.
-    @Test func aSubscriptionIsRestoredWhenTheLinkIsEncryptedAndNotBefore() async throws {
+    @Test func aSubscriptionIsRestoredOnlyAfterEncryption() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
             let link = try await visit.connect()
@@ -187,7 +187,7 @@ import Testing
         }
     }
 
-    @Test func whatAClientSaysBeforeTheLinkIsEncryptedCounts() async throws {
+    @Test func writesBeforeEncryptionOverrideStoredSubscriptions() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
             let link = try await visit.connect()
@@ -227,7 +227,7 @@ import Testing
         }
     }
 
-    @Test func whoeverOnlyHasTheAddressChangesNothing() async throws {
+    @Test func aDeviceWithOnlyTheAddressChangesNothing() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
             var link = try await visit.connect()
@@ -287,7 +287,7 @@ import Testing
         }
     }
 
-    @Test func aClientThatSaysNothingIsToldAsWellOnceTheLinkIsEncrypted() async throws {
+    @Test func aSilentClientIsNotifiedOnceTheLinkIsEncrypted() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
             let link = try await visit.connect()
@@ -314,7 +314,7 @@ import Testing
         }
     }
 
-    @Test func aBondedDeviceThatTellsOfChangesIsNotAskedForAnything() async throws {
+    @Test func aBondedDeviceThatIndicatesChangesIsNotQueried() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
             var link = try await visit.connect()

@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func aRemovalWhoseTaskIsCancelledIsDoneAllTheSame() async throws {
+    @Test func aRemovalWhoseTaskIsCancelledCompletes() async throws {
         try await Self.run { fixture, central, store in
             let removal = fixture.base.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
@@ -47,7 +47,7 @@ import Testing
         }
     }
 
-    @Test func aStoreThatCannotBeReadLeavesTheKernelItsKeys() async throws {
+    @Test func anUnreadableStoreLeavesTheKernelsKeys() async throws {
         try await Self.run { fixture, central, store in
             await central.close()
             store.isFull.withLock { $0 = true }

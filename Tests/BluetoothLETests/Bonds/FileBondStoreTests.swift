@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func damagedFilesAreSetAsideAndTheRestIsUsed() async throws {
+    @Test func damagedFilesAreRenamedAndTheRestIsUsed() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, log) = try Self.store(directory)
             let good = BondSamples.bond(BluetoothAddress(7, kind: .public), first: 6)
@@ -98,7 +98,7 @@ import Testing
         }
     }
 
-    @Test func aLaterFormatIsSetAsideAsWhatItIs() async throws {
+    @Test func aFileOfALaterFormatIsRenamed() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, log) = try Self.store(directory)
             try await store.save(bond, of: adapter)
@@ -141,7 +141,7 @@ import Testing
         }
     }
 
-    @Test func whatOthersHavePutInPlaceOfFilesIsNotFollowedOutOfTheDirectory() async throws {
+    @Test func symbolicLinksAreNotFollowed() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, log) = try Self.store(directory)
             try await store.save(bond, of: adapter)
@@ -165,7 +165,7 @@ import Testing
         }
     }
 
-    @Test func aFileThatIsTooLargeOrMayNotBeReadIsLeftOut() async throws {
+    @Test func tooLargeAndUnreadableFilesAreLeftOut() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, log) = try Self.store(directory)
             try await store.save(bond, of: adapter)
@@ -270,7 +270,7 @@ import Testing
         }
     }
 
-    @Test func aDirectoryThatCannotBeWrittenIsToldWithTheFix() async throws {
+    @Test func anUnwritableDirectoryIsReportedWithTheFix() async throws {
         let (nowhere, _) = try Self.store("/proc/nowhere")
         let error = await failure { try await nowhere.save(self.bond, of: self.adapter) }
         #expect(error?.code == .storageFailed)
@@ -287,7 +287,7 @@ import Testing
 
     // MARK: Two programs
 
-    @Test func theLastOfTwoProgramsCountsAndNoFileIsMixed() async throws {
+    @Test func theLastOfTwoProgramsWinsAndNoFileIsMixed() async throws {
         try await BondSamples.withDirectory { directory in
             let bonds = (0..<4).map { BondSamples.bond(first: UInt8($0), name: String(repeating: "\($0)", count: 200)) }
             try await withThrowingTaskGroup(of: Void.self) { group in
@@ -311,7 +311,7 @@ import Testing
         }
     }
 
-    @Test func whatAnotherProgramRemovedIsNotBroughtBackByAnUpdate() async throws {
+    @Test func anUpdateDoesNotRestoreARemovedBond() async throws {
         try await BondSamples.withDirectory { directory in
             let (one, _) = try Self.store(directory)
             let (other, _) = try Self.store(directory)
@@ -328,7 +328,7 @@ import Testing
         }
     }
 
-    @Test func whatAnotherProgramRemovesInTheMidstOfAnUpdateIsNotBroughtBack() async throws {
+    @Test func anUpdateDoesNotRestoreABondRemovedMeanwhile() async throws {
         try await BondSamples.withDirectory { directory in
             let (plain, _) = try Self.store(directory)
             for call in ["mkdir", "open", "write", "fsync", "renameat2"] {
@@ -349,7 +349,7 @@ import Testing
         }
     }
 
-    @Test func aFileSystemThatCannotExchangeIsUpdatedAllTheSame() async throws {
+    @Test func aFileSystemWithoutExchangeIsUpdated() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, _) = try Self.store(directory) { call throws(KernelError) in
                 if call.name == "renameat2" { throw KernelError(call.name, .invalidArgument) }

@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func anAdapterThatWasSwitchedOffByOthersGetsItsAddressAgain() async throws {
+    @Test func anAdapterPoweredOffByOthersGetsItsAddressAgain() async throws {
         try await Self.run { fixture, device in
             let store = MemoryBondStore()
             let first = try await Self.connect(fixture, device, store)
@@ -89,7 +89,7 @@ import Testing
         }
     }
 
-    @Test func anAddressThatTheDaemonHasSetIsNotTakenForTheKeptOne() async throws {
+    @Test func anAddressSetByTheDaemonIsNotMistakenForTheStoredOne() async throws {
         try await Self.run { fixture, device in
             let store = MemoryBondStore()
             let first = try await Self.connect(fixture, device, store)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func hidingDoesNotReplaceAnAddressThatIsSet() async throws {
+    @Test func privacyDoesNotReplaceAnAddressThatIsSet() async throws {
         try await Self.run { fixture, _ in
             let other = try await Adapter.open(
                 power: .powerOn, bonds: .store(MemoryBondStore()), on: fixture.kernel)
@@ -150,7 +150,7 @@ import Testing
         ) async throws(BluetoothError) -> LocalIdentity? { throw fail() }
     }
 
-    @Test func anIdentityThatCannotBeKeptLastsAsLongAsTheAdapterIsOpen() async throws {
+    @Test func anIdentityThatCannotBeStoredLastsAsLongAsTheAdapterIsOpen() async throws {
         try await Self.run { fixture, _ in
             let log = LogRecorder()
             let store = FailingStore()
@@ -210,7 +210,7 @@ import Testing
         }
     }
 
-    @Test func theFirstOfManyProgramsIsHeardByAll() async throws {
+    @Test func theFirstOfManyProgramsDeterminesTheIdentity() async throws {
         try await BondSamples.withDirectory { directory in
             let found = try await withThrowingTaskGroup(of: LocalIdentity?.self) { group in
                 for _ in 0..<16 {
@@ -241,7 +241,7 @@ import Testing
         }
     }
 
-    @Test func aDamagedFileIsSetAsideAndAnotherIdentityIsMade() async throws {
+    @Test func aDamagedFileIsRenamedAndAnotherIdentityIsMade() async throws {
         try await Self.withKeptIdentity { store, path, bytes, log in
             let elsewhere = Self.sample.encoded(forAdapterAt: "there")
             let damaged: [[UInt8]] = [
@@ -259,7 +259,7 @@ import Testing
         }
     }
 
-    @Test func anIdentityOfALaterFormatIsSetAsideAsWhatItIs() async throws {
+    @Test func anIdentityOfALaterFormatIsRenamed() async throws {
         try await Self.withKeptIdentity { store, path, kept, log in
             var bytes = kept
             bytes[8] = 2
@@ -271,7 +271,7 @@ import Testing
         }
     }
 
-    @Test func anIdentityThatAnotherProgramMakesMeanwhileStays() async throws {
+    @Test func anIdentityMadeByAnotherProgramMeanwhileStays() async throws {
         try await BondSamples.withDirectory { directory in
             let other = try FileBondStore(directory: directory)
             let path = other.path(ofAdapterAt: "here")

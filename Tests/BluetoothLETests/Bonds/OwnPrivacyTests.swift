@@ -17,7 +17,7 @@ import BluetoothLE
         return adapter
     }
 
-    @Test func aPeripheralIsKnownOnlyToThoseItWasPairedWith() async throws {
+    @Test func aPeripheralIsRecognisedOnlyByBondedDevices() async throws {
         try await BondFixture.run(limit: .seconds(3000)) { fixture in
             let peripheral = try await Self.open(fixture.peripheral, .on)
             #expect(peripheral.information.usesPrivateAddresses)
@@ -60,7 +60,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aCentralIsKnownAgainAfterARestart() async throws {
+    @Test func aCentralIsRecognisedAfterARestart() async throws {
         try await BondFixture.run { fixture in
             let peripheral = try await Self.open(fixture.peripheral, nil)
             let served = try await peripheral.serve(fixture.base)
@@ -89,7 +89,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aDevicePairedWithKnowsTheCentralBehindItsNextAddress() async throws {
+    @Test func aBondedDeviceResolvesTheCentralsNextAddress() async throws {
         try await BondFixture.run { fixture in
             let device = SimulatedPeripheral(
                 on: fixture.base.radio, gatt: try SimulatedGATTServer([CachingTests.battery]))
@@ -107,7 +107,7 @@ import BluetoothLE
         }
     }
 
-    @Test func privacyIsChangedOnlyWhereTheAdapterMayBeSwitchedOff() async throws {
+    @Test func privacyIsChangedOnlyIfTheAdapterMayBePoweredOff() async throws {
         try await Fixture.run { fixture in
             let error = await failure { _ = try await Adapter.open(privacy: .on, on: fixture.kernel) }
             #expect(error?.code == .busy)
@@ -126,7 +126,7 @@ import BluetoothLE
         }
     }
 
-    @Test func anAdapterThatWasOnIsOnAgainWhenItCannotHide() async throws {
+    @Test func anAdapterIsPoweredOnAgainWhenPrivacyFails() async throws {
         try await Fixture.run { fixture in
             func isUp() throws -> Bool? { try fixture.kernel.adapters().first?.isUp }
             fixture.kernel.setRefusal(.failed, of: .setPrivacy)
@@ -149,7 +149,7 @@ import BluetoothLE
         }
     }
 
-    @Test func anAdapterThatIsPluggedInAgainHidesAgain() async throws {
+    @Test func privacyIsRestoredAfterHotplug() async throws {
         try await BondFixture.run { fixture in
             let adapter = try await Self.open(fixture.central, .on)
             try fixture.central.restart()
@@ -160,7 +160,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aScanAsksWithAnAddressThatIsNobodys() async throws {
+    @Test func aScanUsesANonResolvableAddress() async throws {
         try await BondFixture.run(limit: .seconds(3000)) { fixture in
             _ = SimulatedPeripheral(on: fixture.base.radio)
             let log = LogRecorder()

@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceIsConnectedToByItsIdentityAndByTheAddressItWasHeardWith() async throws {
+    @Test func aDeviceIsConnectedToByItsIdentityAndItsAdvertisedAddress() async throws {
         try await Self.run { fixture, central, device in
             let first = try Self.hide(device)
             for peer in [Self.identity, first] {
@@ -79,7 +79,7 @@ import Testing
         }
     }
 
-    @Test func withoutABondAnAddressIsWhatItIs() async throws {
+    @Test func withoutABondAnAddressIsNotResolved() async throws {
         try await Self.run { fixture, central, device in
             let address = try Self.hide(device)
             // With only an open adapter.
@@ -91,7 +91,7 @@ import Testing
         }
     }
 
-    @Test func whatWasFoundOutIsRememberedForSoManyAddressesAndNoMore() {
+    @Test func theNumberOfCachedResolutionsIsBounded() {
         var resolution = AddressResolution()
         resolution.setKeys([IdentityResolvingKey(address: Self.identity, value: BondSamples.key(1))])
         let addresses = (0..<UInt64(AddressResolution.capacity + 1)).map {
@@ -109,7 +109,7 @@ import Testing
         #expect(resolution.lookUpCount == addresses.count + 1)
     }
 
-    @Test(.seeded) func eachOfManyKeysIsFoundAndThePlacesBetweenThemAreNobodys() throws {
+    @Test(.seeded) func eachOfManyKeysIsFoundAndFillersMatchNothing() throws {
         let resolver = PrivateAddressResolver()
         var generator = SeededGenerator()
         for count in 0...9 {
@@ -132,7 +132,7 @@ import Testing
         }
     }
 
-    @Test func theCacheKnowsADeviceByWhoItIs() async throws {
+    @Test func theCacheUsesTheIdentityOfADevice() async throws {
         try await BondFixture.run { fixture in
             let device = SimulatedPeripheral(
                 on: fixture.base.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),

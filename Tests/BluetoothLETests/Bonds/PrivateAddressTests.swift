@@ -21,7 +21,7 @@ import Testing
         #expect(!resolver.matches(BluetoothAddress(address.value, kind: .public), key))
     }
 
-    @Test(.seeded) func addressesThatAreMadeAreOnesOwnAndNobodyElses() throws {
+    @Test(.seeded) func generatedAddressesMatchTheirKeyOnly() throws {
         let resolver = PrivateAddressResolver()
         let (key, other) = (try #require(Self.key), try #require(Self.other))
         var generator = SeededGenerator()

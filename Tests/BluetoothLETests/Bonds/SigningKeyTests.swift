@@ -22,7 +22,7 @@ import Testing
         (0, "00000000B3A8594127EBC2C0"), (16, "00000000273974F4392A232A"), (40, "00000000B7CA94AB87C78218"),
         (64, "0000000044E1E6CE1DF51368"),
     ])
-    func signaturesAreWhatOthersMake(_ count: Int, _ signature: String) throws {
+    func signaturesMatchThoseOfOtherHosts(_ count: Int, _ signature: String) throws {
         let key = try #require(SigningKey(hex("3C4FCF098815F7ABA6D2AE2816157E2B")))
         #expect(Self.bytes(try key.signature(of: Array(Self.message.prefix(count)))) == signature)
         #expect(key.signCounter == 1)
@@ -45,7 +45,7 @@ import Testing
         #expect(checker.accepts(try signer.signature(of: command), of: command))
     }
 
-    @Test func theCounterDoesNotBeginAnew() throws {
+    @Test func theCounterDoesNotStartAgain() throws {
         let key = try #require(SigningKey([UInt8](repeating: 1, count: 16), signCounter: .max))
         _ = try key.signature(of: [])
         #expect(key.signCounter == nil)

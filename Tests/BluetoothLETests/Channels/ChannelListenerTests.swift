@@ -45,7 +45,7 @@ import Testing
         }
     }
 
-    @Test func leavingTheLoopStopsListeningAndKeepsTheChannels() async throws {
+    @Test func leavingTheLoopEndsListeningAndKeepsTheChannels() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
             let error = await failure { _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0085) }
@@ -67,7 +67,7 @@ import Testing
         }
     }
 
-    @Test func listeningGoesOnWhenTheAdapterIsBack() async throws {
+    @Test func listeningContinuesWhenTheAdapterIsRestored() async throws {
         try await TwoMachines.run { machines in
             let listener = try await machines.peripheral.listen(psm: 0x0085)
             machines.other.setPowered(false, adapter: 0)
@@ -84,7 +84,7 @@ import Testing
         }
     }
 
-    @Test func aChannelThatNobodyTookKeepsItsAdapterUntilItsEnd() async throws {
+    @Test func aChannelInTheBufferRetainsItsAdapterUntilItsEnd() async throws {
         try await TwoMachines.run { machines in
             let life: SessionLife
             let listener: ChannelListener

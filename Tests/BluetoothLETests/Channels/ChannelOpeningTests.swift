@@ -5,7 +5,7 @@ import Testing
 @testable import BluetoothLE
 
 @Suite struct ChannelOpeningTests {
-    @Test func aServiceThatIsNotThereIsRefused() async throws {
+    @Test func aMissingServiceIsRefused() async throws {
         try await TwoMachines.run { machines in
             let error = await failure {
                 _ = try await machines.central.openChannel(to: machines.peer, psm: 0x0099)
@@ -25,7 +25,7 @@ import Testing
         }
     }
 
-    @Test func aServiceMayDemandProtection() async throws {
+    @Test func aServiceMayRequireSecurity() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EchoHandler() }
             peripheral.setService(0x0085, receiveMTU: 100, security: .medium)
@@ -41,7 +41,7 @@ import Testing
         }
     }
 
-    @Test func aPeerThatRefusesToPairIsGivenUp() async throws {
+    @Test func aPeerThatRefusesToPairFailsTheChannel() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EchoHandler() }
             peripheral.setService(0x0085, receiveMTU: 100)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test func whatComesBeforeOpeningIsWithinTheTimeLimit() async throws {
+    @Test func theTimeLimitIncludesTheLinkSetup() async throws {
         try await TwoMachines.run { machines in
             machines.kernel.setSilent(true, for: .stopDiscovery)
             machines.kernel.setSilent(true, adapter: 0)
@@ -107,7 +107,7 @@ import Testing
         }
     }
 
-    @Test func aChannelKeepsItsAdapterUntilItsEnd() async throws {
+    @Test func aChannelRetainsItsAdapterUntilItsEnd() async throws {
         try await TwoMachines.run { machines in
             let life: SessionLife
             let listener = try await machines.peripheral.listen(psm: 0x0085)

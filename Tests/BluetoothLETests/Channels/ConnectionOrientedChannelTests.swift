@@ -44,7 +44,7 @@ import BluetoothLE
         }
     }
 
-    @Test func whatIsWrittenIsCutIntoSDUsOfThePeersMTU() async throws {
+    @Test func writesAreSplitIntoSDUsOfThePeersMTU() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel(
                 listening: ChannelOptions(maximumTransmissionUnit: 100))
@@ -115,7 +115,7 @@ import BluetoothLE
         }
     }
 
-    @Test func whatIsNotReadCostsThePeerItsCredits() async throws {
+    @Test func unreadDataWithholdsCredits() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
             let writer = machines.fixture.begin { try await central.write(pattern(1 << 20), timeout: .seconds(60)) }
@@ -212,7 +212,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aCancelledReadTakesNothingAway() async throws {
+    @Test func aCancelledReadConsumesNothing() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
             let reader = machines.fixture.begin { try await peripheral.read() }
@@ -226,7 +226,7 @@ import BluetoothLE
         }
     }
 
-    @Test func readsThatTimeOutLeaveNothingBehind() async throws {
+    @Test func timedOutReadsLeaveNothingBehind() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
             let waiting = machines.fixture.begin { try await central.read() }
@@ -242,7 +242,7 @@ import BluetoothLE
         }
     }
 
-    @Test func writesThatTimeOutTakeNobodysPlace() async throws {
+    @Test func timedOutWritesLeaveTheQueue() async throws {
         try await TwoMachines.run { machines in
             let (central, peripheral) = try await machines.channel()
             let codes = Mutex<Set<BluetoothError.Code>>([])
@@ -257,7 +257,7 @@ import BluetoothLE
     }
 
     /// A send refused by the kernel is permanent if the kernel refuses it again after reporting the channel writable.
-    @Test(arguments: [1, .max]) func aSendThatTheKernelRefusesIsTriedAgainOnce(refusals: Int) async throws {
+    @Test(arguments: [1, .max]) func aRefusedSendIsRepeatedOnce(refusals: Int) async throws {
         try await Fixture.run { fixture in
             let socket = RefusingSocket(refusals, on: fixture.radio.loop)
             let channel = try await ConnectionOrientedChannel(
@@ -306,7 +306,7 @@ import BluetoothLE
 
     // MARK: Peers that misbehave
 
-    @Test func aPeerThatSendsTooMuchIsCutOff() async throws {
+    @Test func aPeerThatExceedsItsCreditsIsDisconnected() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EchoHandler() }
             peripheral.setService(0x0085, receiveMTU: 100)

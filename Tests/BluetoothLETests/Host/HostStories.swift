@@ -36,7 +36,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aScanHearsWhatIsReportedAndIsResumed() async throws {
+    @Test func aScanReceivesReportsAndIsResumed() async throws {
         try await Self.run { host, adapter in
             var options = ScanOptions()
             options.whenAdapterLeaves = .resume
@@ -56,7 +56,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aValueIsReadAndTheEndIsTold() async throws {
+    @Test func aValueIsReadAndTheEndIsReported() async throws {
         try await Self.run { host, adapter in
             await host.loop.run { host.answers = [[0x02, 0x05, 0x02]: [0x03, 23, 0], [0x0A, 3, 0]: [0x0B, 42]] }
             let connection = try await adapter.connect(to: Self.peer)
@@ -68,7 +68,7 @@ import BluetoothLE
         }
     }
 
-    @Test func whatIsAdvertisedFollowsTheHost() async throws {
+    @Test func advertisingSetsFollowTheHost() async throws {
         try await Self.run { host, adapter in
             let set = try await adapter.advertise(AdvertisementContent(localName: "one"))
             #expect(set.state == .advertising)
@@ -86,7 +86,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aCentralIsServedAndPairsAndItsBondIsKept() async throws {
+    @Test func aCentralIsServedAndPairsAndItsBondIsStored() async throws {
         try await Self.run { host, adapter in
             try await adapter.setPairingAgent(JustWorksPairingAgent())
             var incoming = try await adapter.incomingConnections().makeAsyncIterator()

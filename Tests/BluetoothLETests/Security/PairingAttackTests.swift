@@ -35,7 +35,7 @@ import Testing
         }
     }
 
-    @Test func aRequestThatIsNeverAnsweredEndsThePairingThatWaitsForIt() async throws {
+    @Test func anUnansweredRequestEndsTheWaitingPairing() async throws {
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             let plain = try fixture.handle(0xFFF4)
@@ -54,7 +54,7 @@ import Testing
         }
     }
 
-    @Test func anAnswerThatComesTooLateIsNotTheNextQuestions() async throws {
+    @Test func aLateAnswerDoesNotAnswerTheNextQuestion() async throws {
         try await SecurityFixture.run { fixture in
             let agent = LateAgent(on: fixture.base.radio.loop)
             try await fixture.adapter.setPairingAgent(agent)
@@ -76,7 +76,7 @@ import Testing
         }
     }
 
-    @Test func whatIsShownWithoutBondingIsShownNoLongerThanThePairingLasts() async throws {
+    @Test func aPasskeyWithoutBondingIsShownUntilThePairingEnds() async throws {
         for isSecure in [true, false] {
             try await PairingRoleTests.run(.keyboardOnly, .displayOnly, isSecure: isSecure) {
                 fixture, central, peripheral in
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func aDeviceThatAsksForeverIsAnsweredOncePerPairing() async throws {
+    @Test func aDeviceThatKeepsAskingIsAnsweredOncePerPairing() async throws {
         try await SecurityFixture.run { fixture in
             let agent = fixture.agent(.noInputNoOutput, .sleeps)
             try await fixture.adapter.setPairingAgent(agent)

@@ -83,7 +83,7 @@ import Testing
         return outcome.withLock { $0 }
     }
 
-    @Test func aPairingThatOneGivesUpGoesOnForTheOther() async throws {
+    @Test func aPairingAbandonedByOneCallerContinuesForTheOther() async throws {
         try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { fixture in
             try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly))
             let connection = try await fixture.connect()
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func aPairingThatNobodyWaitsForIsGivenUpAndTheLinkWithIt() async throws {
+    @Test func aPairingWithoutACallerEndsWithItsLink() async throws {
         try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly)) { fixture in
             let agent = fixture.agent(.keyboardOnly, .sleeps)
             try await fixture.adapter.setPairingAgent(agent)
@@ -112,7 +112,7 @@ import Testing
         }
     }
 
-    @Test func aTimeLimitEndsItLikewise() async throws {
+    @Test func aTimeLimitEndsAPairing() async throws {
         try await SecurityFixture.run(SimulatedSecurity(response: .silence)) { fixture in
             let connection = try await fixture.connect()
             let duration = await fixture.base.duration {
@@ -125,7 +125,7 @@ import Testing
         }
     }
 
-    @Test func aReadThatIsGivenUpLeavesThePairingAlone() async throws {
+    @Test func aCancelledReadDoesNotEndThePairing() async throws {
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             let handle = try fixture.handle(SecurityFixture.encrypted)
@@ -139,7 +139,7 @@ import Testing
         }
     }
 
-    @Test func anAdapterThatComesBackIsToldItsSettingsAgain() async throws {
+    @Test func aRestoredAdapterGetsItsSettingsAgain() async throws {
         try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)) { fixture in
             let agent = fixture.agent(.keyboardOnly)
             try await fixture.adapter.setPairingAgent(agent)

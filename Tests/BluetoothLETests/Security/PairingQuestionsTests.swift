@@ -149,7 +149,7 @@ import Testing
         }
     }
 
-    @Test func aPairingFailsAsItWent() throws {
+    @Test func theFailureFollowsTheCourse() throws {
         let number = try #require(Passkey(123_456))
         let request = PairingRequest(peer: Self.peer, adapter: "hci0", isInitiatedHere: true)
         let link = Self.link(Self.peer)
@@ -171,7 +171,7 @@ import Testing
         #expect(failure(.show(number, enteredCount: 0), .refuse(.bondStoreFull)) == .bondStoreFull)
     }
 
-    @Test func whatIsHeldIsBoundedAndShortLived() {
+    @Test func heldQuestionsAreBoundedAndShortLived() {
         var questions = PairingQuestions(limit: 2)
         func hold(_ question: PairingQuestion, _ peer: BluetoothAddress = Self.peer) -> Bool {
             questions.hold(question, peer, at: Self.start)

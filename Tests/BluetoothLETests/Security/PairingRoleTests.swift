@@ -38,7 +38,7 @@ import Testing
     }
 
     @Test(arguments: Beginner.allCases, [true, false])
-    func justWorksIsConfirmedByWhoDidNotBegin(_ beginner: Beginner, _ isSecure: Bool) async throws {
+    func justWorksIsConfirmedByTheOtherSide(_ beginner: Beginner, _ isSecure: Bool) async throws {
         try await Self.run(.noInputNoOutput, .noInputNoOutput, isSecure: isSecure) { fixture, central, peripheral in
             let outcome =
                 beginner == .central ? try await central.0.pair() : try await peripheral.0.pair()
@@ -61,7 +61,7 @@ import Testing
         }
     }
 
-    @Test func aNumberThatDiffersEndsBothSides() async throws {
+    @Test func aDifferentNumberEndsBothSides() async throws {
         try await Self.run(.displayYesNo, .displayYesNo, .refuses) { fixture, central, peripheral in
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .authenticationFailed)
@@ -85,7 +85,7 @@ import Testing
         }
     }
 
-    @Test func whatThePeripheralServesOnlyEncryptedTheCentralGetsByItself() async throws {
+    @Test func theCentralPairsForEncryptedAttributesAutomatically() async throws {
         try await Self.run(.noInputNoOutput, .noInputNoOutput) { fixture, central, peripheral in
             let services = try await fixture.peripheral.publish([
                 GATTService(
@@ -103,7 +103,7 @@ import Testing
         }
     }
 
-    @Test func severalPairingsAreToldApart() async throws {
+    @Test func severalPairingsAreDistinguished() async throws {
         let security = SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)
         try await SecurityFixture.run(security) { fixture in
             let agent = fixture.agent(.keyboardOnly)

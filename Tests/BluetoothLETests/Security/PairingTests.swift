@@ -38,7 +38,7 @@ import Testing
 
     /// Another program has ended the link, whose reason is not known yet when the device is connected to and paired
     /// with again.
-    @Test func aPairingIsThatOfTheNewLink() async throws {
+    @Test func aPairingBelongsToTheNewLink() async throws {
         try await SecurityFixture.run(SimulatedSecurity()) { fixture in
             let agent = fixture.agent()
             try await fixture.adapter.setPairingAgent(agent)
@@ -55,7 +55,7 @@ import Testing
         }
     }
 
-    @Test(arguments: models) func eachAssociationModelComesAbout(_ model: Model) async throws {
+    @Test(arguments: models) func eachAssociationModelIsUsed(_ model: Model) async throws {
         let security = SimulatedSecurity(
             ioCapability: model.theirs, hasSecureConnections: model.isSecure, passkey: 4711)
         try await SecurityFixture.run(security) { fixture in
@@ -80,7 +80,7 @@ import Testing
         }
     }
 
-    @Test func withoutBondingNoKeyIsKept() async throws {
+    @Test func withoutBondingNoKeyIsStored() async throws {
         for isBondable in [true, false] {
             let security = SimulatedSecurity(keepsKeys: !isBondable)
             try await SecurityFixture.run(security) { fixture in
@@ -94,7 +94,7 @@ import Testing
         }
     }
 
-    @Test func secureConnectionsCanBeDemanded() async throws {
+    @Test func secureConnectionsCanBeRequired() async throws {
         try await SecurityFixture.run(SimulatedSecurity(hasSecureConnections: false)) { fixture in
             try await fixture.adapter.setPairingAgent(nil, secureConnections: .only)
             let connection = try await fixture.connect()
@@ -148,7 +148,7 @@ import Testing
             name: "not good enough there", capability: .displayYesNo, level: .high, failure: .rejected),
     ]
 
-    @Test(arguments: mishaps) func eachMishapIsToldAndTheNextPairingWorks(_ mishap: Mishap) async throws {
+    @Test(arguments: mishaps) func eachFailureIsReportedAndTheNextPairingSucceeds(_ mishap: Mishap) async throws {
         var security = mishap.security
         security.user = mishap.user
         let prepared = security
@@ -170,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func whatCannotBeReachedFromHereIsNotTried() async throws {
+    @Test func unreachableLevelsAreNotTried() async throws {
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             #expect(await failure { try await connection.pair(to: .high) }?.pairingFailure == .insufficientLevel)
@@ -182,7 +182,7 @@ import Testing
     }
 
     @Test("any reason of the controller for its own disconnection", arguments: [false, true])
-    func aPeerThatHasLostItsBondIsToldApart(_ tellsOwnDisconnects: Bool) async throws {
+    func aPeerThatHasLostItsBondIsDetected(_ tellsOwnDisconnects: Bool) async throws {
         var controller = SimulatedController()
         controller.tellsOwnDisconnects = tellsOwnDisconnects
         try await SecurityFixture.run(on: controller) { fixture in
@@ -198,7 +198,7 @@ import Testing
         }
     }
 
-    @Test func besideTheDaemonPairingIsItsAffair() async throws {
+    @Test func besideTheDaemonPairingIsLeftToIt() async throws {
         try await SecurityFixture.run { fixture in
             fixture.base.kernel.isBluetoothDaemonRunning = true
             let connection = try await fixture.connect()
@@ -222,7 +222,7 @@ import Testing
 
     // MARK: Pairings begun by the device
 
-    @Test func whatADeviceBeginsIsTheAgentsToDecide() async throws {
+    @Test func theAgentDecidesAboutADevicesPairing() async throws {
         for (user, isAllowed) in [(TestAgent.User.agrees, true), (.refuses, false), (.sleeps, false)] {
             try await SecurityFixture.run { fixture in
                 let agent = fixture.agent(.noInputNoOutput, user)

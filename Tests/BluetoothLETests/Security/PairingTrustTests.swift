@@ -7,7 +7,7 @@ import Testing
 
 /// The limits of trust: pairings by a stranger, by another program or with a weaker key that must be refused.
 @Suite struct PairingTrustTests {
-    @Test func aBondThatMadeSureOfTheDeviceIsNotReplacedByOneThatDoesNot() async throws {
+    @Test func anAuthenticatedBondIsNotReplacedByAnUnauthenticatedOne() async throws {
         try await PairingRoleTests.run(.displayYesNo, .keyboardDisplay) { fixture, central, peripheral in
             #expect(try await central.0.pair(to: .high).isBonded)
             let identity = fixture.central.information.address
@@ -33,7 +33,7 @@ import Testing
         }
     }
 
-    @Test func whileTheUserIsAskedThePeerCannotPairByItself() async throws {
+    @Test func thePeerCannotPairWhileTheUserIsAsked() async throws {
         try await PairingRoleTests.run(.noInputNoOutput, .noInputNoOutput) { fixture, central, peripheral in
             let agent = TestAgent(.noInputNoOutput, .sleeps, on: fixture.base.radio.loop)
             try await fixture.central.setPairingAgent(agent)
@@ -66,7 +66,7 @@ import Testing
     }
 
     @Test(arguments: [true, false])
-    func aProgramThatServesLeavesTheLinksOfOthersToThem(_ isAccepting: Bool) async throws {
+    func aServingProgramIgnoresTheLinksOfOthers(_ isAccepting: Bool) async throws {
         try await SecurityFixture.run { fixture in
             let agent = fixture.agent(.noInputNoOutput, isAccepting ? .agrees : .refuses)
             try await fixture.adapter.setPairingAgent(agent)
@@ -86,7 +86,7 @@ import Testing
         }
     }
 
-    @Test func aPluggedInAdapterIsToldItsSettingsBeforeAnybodyPairs() async throws {
+    @Test func anAddedAdapterGetsItsSettingsBeforeAnyPairing() async throws {
         for isPowered in [true, false] {
             try await SecurityFixture.run { fixture in
                 try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly), secureConnections: .only)
@@ -104,7 +104,7 @@ import Testing
         }
     }
 
-    @Test func settingsThatWereCutShortAreToldAgain() async throws {
+    @Test func interruptedSettingsAreSentAgain() async throws {
         try await SecurityFixture.run { fixture in
             try await fixture.adapter.setPairingAgent(nil)
             fixture.base.kernel.setRefusal(.failed, of: .setIOCapability)
@@ -120,7 +120,7 @@ import Testing
         }
     }
 
-    @Test func whatACancelledCallHasChangedIsTakenBack() async throws {
+    @Test func theChangesOfACancelledCallAreUndone() async throws {
         try await SecurityFixture.run { fixture in
             try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly), secureConnections: .only)
             let settings = try #require(await fixture.adapter.session.pairingSettings).wanted
@@ -134,7 +134,7 @@ import Testing
         }
     }
 
-    @Test func aQuestionBeforehandTakesNoLongerThanTheCallerHas() async throws {
+    @Test func theFirstQuestionRespectsTheCallersTimeLimit() async throws {
         try await SecurityFixture.run { fixture in
             try await fixture.adapter.setPairingAgent(fixture.agent(.noInputNoOutput, .sleeps))
             let connection = try await fixture.connect(.ask)

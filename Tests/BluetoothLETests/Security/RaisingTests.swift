@@ -8,7 +8,7 @@ import Testing
 
 /// Raising the security of a link, by the program and after refusals of the peer.
 @Suite struct RaisingTests {
-    @Test func aLevelIsReachedAndToldAndNotAskedForTwice() async throws {
+    @Test func aLevelIsReachedAndReportedAndNotRequestedTwice() async throws {
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             let before = try await connection.security()
@@ -24,7 +24,7 @@ import Testing
         }
     }
 
-    @Test func connectingWithALevelHandsOverAProtectedLink() async throws {
+    @Test func connectingWithALevelReturnsAnEncryptedLink() async throws {
         try await SecurityFixture.run { fixture in
             var options = ConnectionOptions(timeout: .seconds(10))
             options.security = .medium
@@ -65,7 +65,7 @@ import Testing
         }
     }
 
-    @Test func aRefusalForAnotherReasonIsToldAtOnce() async throws {
+    @Test func aRefusalForAnotherReasonIsReportedAtOnce() async throws {
         try await Fixture.run { fixture in
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let kernel = FaultingKernel(fixture.kernel)
@@ -116,8 +116,7 @@ import Testing
         }
     }
 
-    @Test(arguments: Access.allCases) func whatThePeerRefusesIsRepeatedOnAnEncryptedLink(_ access: Access) async throws
-    {
+    @Test(arguments: Access.allCases) func refusedRequestsAreRepeatedOnAnEncryptedLink(_ access: Access) async throws {
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             try await Self.perform(access, on: connection, fixture)
@@ -160,7 +159,7 @@ import Testing
         }
     }
 
-    @Test func anAgentThatIsAskedFirstAndNeverAnswersCountsAsNo() async throws {
+    @Test func anAgentThatNeverAnswersCountsAsNo() async throws {
         try await SecurityFixture.run { fixture in
             try await fixture.adapter.setPairingAgent(fixture.agent(.noInputNoOutput, .sleeps))
             let connection = try await fixture.connect(.ask)
@@ -171,7 +170,7 @@ import Testing
         }
     }
 
-    @Test func requestsMadeAtTheSameTimeShareOneRaise() async throws {
+    @Test func concurrentRequestsShareOneRaise() async throws {
         try await SecurityFixture.run { fixture in
             let agent = fixture.agent()
             try await fixture.adapter.setPairingAgent(agent)
@@ -208,7 +207,7 @@ import Testing
         }
     }
 
-    @Test func authorizationIsNoMatterOfTheLink() async throws {
+    @Test func authorizationDoesNotRaiseTheLink() async throws {
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             let handle = try fixture.handle(0xFFF3)
@@ -219,7 +218,7 @@ import Testing
         }
     }
 
-    @Test func whoCannotAnswerDoesNotBegin() async throws {
+    @Test func withoutCapabilityNoPairingBegins() async throws {
         try await SecurityFixture.run { fixture in
             fixture.base.kernel.hasNetAdmin = false
             let connection = try await fixture.connect()
@@ -231,7 +230,7 @@ import Testing
         }
     }
 
-    @Test func anEncryptedLinkIsRefusedNothingThatWaitedForIt() async throws {
+    @Test func requestsThatWaitedForEncryptionAreNotRefused() async throws {
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             let plain = try fixture.handle(0xFFF4)

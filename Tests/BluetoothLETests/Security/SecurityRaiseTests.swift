@@ -114,13 +114,13 @@ import Testing
         #expect(apply(.tooEarly, to: &raise) == [.refuse(Self.tooEarly)])
     }
 
-    @Test func aPairingIsWantedOnceTheUserAgrees() {
+    @Test func aPairingIsOwnOnceTheUserConfirms() {
         #expect(!raise(.prepared).isWanted)
         #expect(raise(.agreed, .prepared).isWanted)
         #expect(SecurityRaise(to: .high, isWanted: true, at: Self.start).isWanted)
     }
 
-    @Test func progressBeginsTheTimeAnew() {
+    @Test func progressRestartsTheTimeLimit() {
         #expect(raise(.prepared).lastProgress == Self.start)
         #expect(raise(.prepared, .progress).lastProgress == Self.start)
         #expect(raise(.prepared, .begins).lastProgress == Self.later)

@@ -40,7 +40,7 @@ import BluetoothLE
             peer: BluetoothAddress(0xC098_E512_3400 + number, kind: .random), adapter: "hci0", isInitiatedHere: false)
     }
 
-    @Test func anAnswerMeantForOneDeviceGoesToNoOther() async throws {
+    @Test func anAnswerForOneDeviceReachesNoOther() async throws {
         try await Fixture.run { fixture in
             let user = User()
             let agent = user.agent
@@ -70,7 +70,7 @@ import BluetoothLE
         }
     }
 
-    @Test func aQuestionThatIsCancelledLeavesTheWayFree() async throws {
+    @Test func aCancelledQuestionAllowsTheNext() async throws {
         try await Fixture.run { fixture in
             let user = User()
             let agent = user.agent
