@@ -1,13 +1,13 @@
-// Declarations that Swift's Glibc module does not show, of what a program needs to write to a terminal.
+// Declarations for terminal output that Swift's Glibc module lacks.
 #pragma once
 
 #include <stdio.h>
 #include <wchar.h>
 
-// glibc declares this only to programs that define _XOPEN_SOURCE.
+// glibc declares this only with _XOPEN_SOURCE.
 extern int wcwidth(wchar_t character);
 
-// Swift does not let several threads share the variable.
+// Swift rejects the global variable as shared mutable state.
 static inline FILE *terminal_standard_output(void)
 {
     return stdout;

@@ -1,7 +1,7 @@
-// Nothing in this file knows of Linux: an app has the same.
+// Nothing in this file is specific to Linux: an app has the same code.
 import CoreBluetooth
 
-/// Finds a heart rate sensor, and tells what it measures.
+/// Connects to a heart rate sensor and logs its measurements.
 final class HeartRateMonitor: NSObject, CBCentralManagerDelegate, CBPeripheralDelegate {
     private static let heartRateService = CBUUID(string: "180D")
     private static let heartRateMeasurement = CBUUID(string: "2A37")
@@ -9,22 +9,22 @@ final class HeartRateMonitor: NSObject, CBCentralManagerDelegate, CBPeripheralDe
 
     private var centralManager: CBCentralManager?
     private var sensor: CBPeripheral?
-    private let tell: (String) -> Void
+    private let log: (String) -> Void
 
-    init(queue: DispatchQueue? = nil, tell: @escaping (String) -> Void) {
-        self.tell = tell
+    init(queue: DispatchQueue? = nil, log: @escaping (String) -> Void) {
+        self.log = log
         super.init()
         centralManager = CBCentralManager(delegate: self, queue: queue)
     }
 
-    /// Lets go of the sensor.
+    /// Stops scanning and disconnects.
     func stop() {
         centralManager?.stopScan()
         if let sensor { centralManager?.cancelPeripheralConnection(sensor) }
     }
 
     private func scan() {
-        tell("looking for a heart rate sensor")
+        log("scanning for a heart rate sensor")
         centralManager?.scanForPeripherals(withServices: [Self.heartRateService])
     }
 
@@ -33,9 +33,9 @@ final class HeartRateMonitor: NSObject, CBCentralManagerDelegate, CBPeripheralDe
     func centralManagerDidUpdateState(_ central: CBCentralManager) {
         switch central.state {
         case .poweredOn: scan()
-        case .poweredOff: tell("Bluetooth is off")
-        case .unauthorized: tell("this program may not use Bluetooth")
-        case .unsupported: tell("there is no Bluetooth LE here")
+        case .poweredOff: log("Bluetooth is off")
+        case .unauthorized: log("this program is not permitted to use Bluetooth")
+        case .unsupported: log("this machine has no Bluetooth LE")
         case .unknown, .resetting: break
         @unknown default: break
         }
@@ -47,20 +47,20 @@ final class HeartRateMonitor: NSObject, CBCentralManagerDelegate, CBPeripheralDe
     ) {
         guard sensor == nil else { return }
         let name = advertisementData[CBAdvertisementDataLocalNameKey] as? String ?? peripheral.name
-        tell("found \(name ?? "a sensor without a name")")
+        log("found \(name ?? "a sensor without a name")")
         sensor = peripheral
         central.stopScan()
         central.connect(peripheral)
     }
 
     func centralManager(_ central: CBCentralManager, didConnect peripheral: CBPeripheral) {
-        tell("connected")
+        log("connected")
         peripheral.delegate = self
         peripheral.discoverServices([Self.heartRateService])
     }
 
     func centralManager(_ central: CBCentralManager, didFailToConnect peripheral: CBPeripheral, error: (any Error)?) {
-        tell("could not connect: \(error?.localizedDescription ?? "no reason given")")
+        log("could not connect: \(error?.localizedDescription ?? "no reason given")")
         sensor = nil
         scan()
     }
@@ -69,8 +69,8 @@ final class HeartRateMonitor: NSObject, CBCentralManagerDelegate, CBPeripheralDe
         _ central: CBCentralManager, didDisconnectPeripheral peripheral: CBPeripheral, error: (any Error)?
     ) {
         sensor = nil
-        guard let error else { return tell("disconnected") }
-        tell("lost: \(error.localizedDescription)")
+        guard let error else { return log("disconnected") }
+        log("lost: \(error.localizedDescription)")
         if central.state == .poweredOn { scan() }
     }
 
@@ -96,11 +96,11 @@ final class HeartRateMonitor: NSObject, CBCentralManagerDelegate, CBPeripheralDe
     func peripheral(
         _ peripheral: CBPeripheral, didUpdateValueFor characteristic: CBCharacteristic, error: (any Error)?
     ) {
-        if let error { return tell("no value: \(error.localizedDescription)") }
+        if let error { return log("no value: \(error.localizedDescription)") }
         guard let value = characteristic.value else { return }
         switch characteristic.uuid {
-        case Self.bodySensorLocation: tell("worn on the \(location(value))")
-        case Self.heartRateMeasurement: tell("\(rate(value)) beats per minute")
+        case Self.bodySensorLocation: log("worn on the \(location(value))")
+        case Self.heartRateMeasurement: log("\(rate(value)) beats per minute")
         default: break
         }
     }
@@ -111,7 +111,7 @@ final class HeartRateMonitor: NSObject, CBCentralManagerDelegate, CBPeripheralDe
         return places[number]
     }
 
-    /// One byte or two, as the flags say.
+    /// One byte or two, depending on the flags.
     private func rate(_ value: Data) -> Int {
         let bytes = [UInt8](value)
         guard bytes.count > 1 else { return 0 }

@@ -6,7 +6,7 @@ struct Program {
         let sensor = HeartRateSensor { line in
             FileHandle.standardOutput.write(Data((line + "\n").utf8))
         }
-        // Callbacks come on the main queue, which somebody has to run where there is no app.
+        // Callbacks run on the main queue, which a program without an app must run itself.
         withExtendedLifetime(sensor) { dispatchMain() }
     }
 }

@@ -16,7 +16,7 @@ import Testing
             let other = fixture.radio.makeKernel(adapters: [.fresh])
             await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
                 nonisolated(unsafe) let monitor = HeartRateMonitor(queue: fixture.queue) { told.add("monitor: \($0)") }
-                await fixture.wait(for: "sensor: a central listens", in: told)
+                await fixture.wait(for: "sensor: a central subscribed", in: told)
                 await fixture.onQueue { sensor.beat() }
                 let values = await told.wait(on: fixture.radio.loop) {
                     $0.contains { $0.hasSuffix("beats per minute") }
@@ -25,11 +25,11 @@ import Testing
                 await fixture.wait(for: "monitor: worn on the wrist", in: told)
                 await fixture.onQueue { monitor.stop() }
                 await fixture.wait(for: "monitor: disconnected", in: told)
-                await fixture.wait(for: "sensor: a central listens no more", in: told)
+                await fixture.wait(for: "sensor: a central unsubscribed", in: told)
                 let order = told.entries.filter { $0.hasPrefix("monitor") && !$0.hasSuffix("minute") }
                 #expect(
                     order == [
-                        "monitor: looking for a heart rate sensor", "monitor: found Pulse", "monitor: connected",
+                        "monitor: scanning for a heart rate sensor", "monitor: found Pulse", "monitor: connected",
                         "monitor: worn on the wrist", "monitor: disconnected",
                     ])
             }

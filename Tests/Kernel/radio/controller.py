@@ -1,9 +1,9 @@
-"""Bumble's controller, behaving more like a chip.
+"""Bumble's controller, made to behave more like hardware.
 
 Repaired or added: HCI_Reset, scan types and scan responses, duplicate filter, accept list, RSSI, legacy advertising
-types, extended and legacy reports and commands kept apart, long reports in parts, cancelling a connect and connecting to
-who has just stopped advertising, the enhanced Connection Complete, silence, dual mode, and a few commands Linux sends.
-Not modelled: packet loss, connection intervals (traffic is immediate), address resolution in the chip, directed
+types, separate extended and legacy reports and commands, fragmented reports, cancelling a connect, connecting to a device
+that has just stopped advertising, the enhanced Connection Complete, silence, dual mode, and a few commands that Linux sends.
+Not modelled: packet loss, connection intervals (traffic is immediate), address resolution in the controller, directed
 advertising timing, BR/EDR traffic, synchronous and isochronous channels.
 """
 
@@ -33,11 +33,11 @@ EXTENDED_COMMANDS = {
     hci.HCI_LE_CLEAR_ADVERTISING_SETS_COMMAND, hci.HCI_LE_SET_EXTENDED_SCAN_PARAMETERS_COMMAND,
     hci.HCI_LE_SET_EXTENDED_SCAN_ENABLE_COMMAND, hci.HCI_LE_EXTENDED_CREATE_CONNECTION_COMMAND,
 }
-# Without periodic advertising and the second version of the buffer size the kernel skips isochronous channels altogether.
+# Without periodic advertising and LE Read Buffer Size v2, the kernel skips isochronous channels.
 NEVER = {hci.HCI_LE_READ_BUFFER_SIZE_V2_COMMAND, hci.HCI_LE_SET_PRIVACY_MODE_COMMAND}
 PHY_COMMANDS = {hci.HCI_LE_READ_PHY_COMMAND, hci.HCI_LE_SET_DEFAULT_PHY_COMMAND, hci.HCI_LE_SET_PHY_COMMAND}
 
-# What a dual-mode chip answers when the kernel brings up its BR/EDR half, by opcode: the return parameters after the status.
+# The responses of a dual-mode controller when the kernel sets up BR/EDR, by opcode: the return parameters after the status.
 BR_EDR_ANSWERS = {
     0x0C05: b'',  # Set Event Filter
     0x0C16: b'',  # Write Connection Accept Timeout
@@ -88,8 +88,8 @@ class Chip(Controller):
     supported_max_tx_time = supported_max_rx_time = 2120
 
     def __init__(self, name, profile='legacy', strict=True, dual_mode=False, **more):
-        """A strict chip refuses commands of the other family. Later a hidden one does not advertise, and a silent one
-        neither sends nor hears."""
+        """A strict controller rejects commands of the other family. A hidden one does not advertise, and a silent one
+        neither sends nor receives."""
         self.strict, self.family = strict, None
         self.scan_extended, self.seen, self.accept = False, set(), set()
         self.rssi, self.hidden, self.silent, self.end_of_links = -50, False, False, None
@@ -114,7 +114,7 @@ class Chip(Controller):
 
     # -- commands
 
-    # A chip takes the legacy or the extended commands, and refuses the other family until it is reset.
+    # A controller accepts legacy or extended commands, and rejects the other family until it is reset.
     LEGACY = {0x2006, 0x2008, 0x2009, 0x200A, 0x200B, 0x200C, 0x200D}
     EXTENDED = {0x2036, 0x2037, 0x2038, 0x2039, 0x2041, 0x2042, 0x2043}
 
@@ -131,7 +131,7 @@ class Chip(Controller):
             self.family = family
         if code in PHY_COMMANDS - self.supported_commands:
             return self._send_hci_command_status(E.UNKNOWN_HCI_COMMAND_ERROR, code)
-        if self.dual_mode and code == 0x0401:  # Inquiry: nobody there
+        if self.dual_mode and code == 0x0401:  # Inquiry: no device
             self._send_hci_command_status(E.SUCCESS, code)
             self.raw_event(0x01, b'\x00')
         elif self.dual_mode and code in BR_EDR_ANSWERS:
@@ -170,12 +170,12 @@ class Chip(Controller):
             self.link.cut(self, link, reason)
 
     def vanish(self, seconds):
-        """Falls silent at once, without a word; the other ends notice when their supervision timeout has passed."""
+        """Falls silent immediately; the other ends notice after their supervision timeout."""
         self.silent = True
         self.end_of_links = asyncio.get_running_loop().call_later(seconds, self.cut, E.CONNECTION_TIMEOUT_ERROR)
 
     def calm(self):
-        """Comes back from hiding and silence, and ends its links at once."""
+        """Ends hiding and silence, and disconnects all links immediately."""
         self.hidden = self.silent = False
         if self.end_of_links:
             self.end_of_links.cancel()
@@ -184,7 +184,7 @@ class Chip(Controller):
     def unplug(self):
         self.cut(E.CONNECTION_TIMEOUT_ERROR)
         self.host = None
-        self.le_connections.clear()  # silently: the others notice by the line above
+        self.le_connections.clear()  # the other ends were notified above
         self.on_hci_reset_command(None)
         self.link.remove_controller(self)
 
@@ -194,13 +194,13 @@ class Chip(Controller):
             return super().on_hci_disconnect_command(command)
         self._send_hci_command_status(E.SUCCESS, command.op_code)
         link.send_ll_control_pdu(ll.TerminateInd(command.reason))
-        # The host's own reason is for the peer; to itself a chip says who ended it.
+        # The peer gets the host's reason; the controller's own event has that of a local disconnection.
         self.on_le_disconnected(link, E.CONNECTION_TERMINATED_BY_LOCAL_HOST_ERROR)
 
     def on_hci_acl_data_packet(self, packet):
         link = self.find_le_connection_by_handle(packet.connection_handle)
         if link and self.link.severed(self, link):
-            return  # never acknowledged: the host's credits run out
+            return  # never acknowledged, so the host runs out of buffers
         super().on_hci_acl_data_packet(packet)
 
     # -- scanning
@@ -262,7 +262,7 @@ class Chip(Controller):
                 self.create_le_connection(packet.address)
 
     def create_le_connection(self, peer_address):
-        # An advertisement that has ended since it was sent is answered by nobody; the next one is waited for.
+        # An advertiser that has stopped since does not answer; the initiator waits for the next advertisement.
         if self.link.takes_connections(peer_address):
             super().create_le_connection(peer_address)
 
@@ -276,7 +276,7 @@ class Chip(Controller):
         if self.scan_extended:
             kind = air.connectable | air.scannable << 1 | bool(air.target) << 2 | is_response << 3 | air.legacy << 4
             phy, sid = (0, 0xFF) if air.legacy else (1, air.sid)
-            # An event has room for 229 bytes; what is longer comes in parts, all but the last with more to come.
+            # An event has room for 229 bytes; longer data is fragmented, with all fragments but the last marked incomplete.
             parts = [data[i:i + 229] for i in range(0, len(data), 229)] or [b'']
             for number, part in enumerate(parts, 1):
                 more = (number < len(parts)) << 5
@@ -305,12 +305,12 @@ class Chip(Controller):
 
     def send_hci_packet(self, packet):
         if isinstance(packet, hci.HCI_LE_Connection_Complete_Event) and self.le_event_mask >> 9 & 1:
-            # The host asked for the enhanced event; Linux would otherwise wait for it in vain (4 s a connection).
+            # The host enabled the enhanced event; Linux would otherwise wait for it in vain (4 s per connection).
             old = bytes(packet)[3:]  # sub-event, status, handle, role, address type, address, the rest
             return self.raw_event(0x3E, b'\x0a' + old[1:12] + bytes(12) + old[12:])
         super().send_hci_packet(packet)
 
-    # -- what a host may ask about a link
+    # -- information about a link
 
     def on_hci_read_rssi_command(self, command):
         link = self.find_le_connection_by_handle(command.handle)

@@ -1,4 +1,4 @@
-"""The made-up devices: a controller each, most with a Bumble host on it."""
+"""The virtual devices: each a controller, most with a Bumble host."""
 
 import asyncio
 import logging
@@ -35,7 +35,7 @@ class Options(dict):
 
 
 class Numbers(PairingDelegate):
-    """A user who pairs or does not: yes, no or never; who shows a fixed passkey and enters the one he is told."""
+    """A user who answers yes, no or never; the device displays a fixed passkey, and the user enters a given one."""
 
     def __init__(self, mode, passkey):
         super().__init__({'justworks': PairingDelegate.NO_OUTPUT_NO_INPUT, 'passkey': PairingDelegate.DISPLAY_OUTPUT_ONLY,
@@ -63,7 +63,7 @@ def colons(data): return ':'.join(f'{byte:02X}' for byte in data)
 
 
 class Simple:
-    """A device with a name, an address and a controller; this much advertises and takes a link, and nobody answers (mute)."""
+    """A device with a name, an address and a controller, which advertises and accepts a link but never responds (mute)."""
 
     default_name = None
 
@@ -71,8 +71,8 @@ class Simple:
         self.kind, self.o, self.rng = kind, options, rng
         self.name = options.get('name') or self.default_name or f'{kind}-{rng.randrange(1000)}'
         self.public = options.on('public')
-        made_up = bytes([0xC0 | rng.randrange(64)]) + random_bytes(rng, 5)  # a static random address
-        text = options.get('address') or colons(b'\x00\xbb' + made_up[2:] if self.public else made_up)
+        generated = bytes([0xC0 | rng.randrange(64)]) + random_bytes(rng, 5)  # a static random address
+        text = options.get('address') or colons(b'\x00\xbb' + generated[2:] if self.public else generated)
         self.address = Address(text, Address.PUBLIC_DEVICE_ADDRESS if self.public else Address.RANDOM_DEVICE_ADDRESS)
         own = text if self.public else colons(b'\x00\xbb' + random_bytes(rng, 4))
         self.chip = Chip(self.name, strict=False, link=band, public_address=own)
@@ -120,7 +120,7 @@ class Hosted(Simple):
 
 
 class Peripheral(Hosted):
-    """Advertises, serves what services() says, and takes one link after the other."""
+    """Advertises, serves services(), and accepts one link at a time."""
 
     link, late, held, taken = None, None, 0, 0
 
@@ -156,7 +156,7 @@ class Peripheral(Hosted):
         client.send_confirmation = lambda confirmation: self.send(confirmation.op_code, confirm, confirmation)
 
     def hold(self, opcode=None, seconds='0'):
-        """From now on answers with this opcode go out so much later."""
+        """Delays responses with this opcode from now on."""
         self.late, self.held = opcode and (int(opcode, 16), float(seconds)), 0
 
     def send(self, opcode, send, *arguments):
@@ -166,17 +166,17 @@ class Peripheral(Hosted):
         link = self.link
 
         def later():
-            # The next link may have the handle of this one.
+            # The next link may reuse the handle.
             if self.link is not link:
                 return
             try:
                 send(*arguments)
             except Exception:
-                logging.debug('%s: a link ended under an answer', self.name, exc_info=True)
+                logging.debug('%s: a link ended before a response', self.name, exc_info=True)
         asyncio.get_running_loop().call_later(self.late[1], later)
 
     async def ask(self, what, uuid):
-        """What it does as the client of whoever has made the link."""
+        """Acts as the client of its central."""
         peer = Peer(self.link)
         await peer.discover_services()
         await peer.discover_characteristics()
@@ -187,8 +187,8 @@ class Peripheral(Hosted):
             case _: raise ValueError(what)
 
     def contradict(self, what):
-        """Has one declaration say what cannot be true: that of the first characteristic of the last service but one, or
-        the end of the last service."""
+        """Falsifies one declaration: that of the first characteristic of the last service but one, or the end of the last
+        service."""
         attributes = self.device.gatt_server.attributes
         last = [a for a in attributes if isinstance(a, Service)][-2:]
         declarations = [a for a in attributes if a.handle > last[0].handle and a.type == UUID.from_16_bits(0x2803)]
@@ -200,13 +200,13 @@ class Peripheral(Hosted):
         declaration.value = declaration.value[:1] + struct.pack('<H', handle) + declaration.value[3:]
 
     def attributes(self):
-        """The truth about the database, for tests that compare: HANDLE TYPE VALUE of every attribute."""
+        """The actual database, for comparison: HANDLE TYPE VALUE of every attribute."""
         for a in self.device.gatt_server.attributes:
             value = a.value.hex() if isinstance(a.value, (bytes, bytearray)) else '' if a.value is None else '-'
             yield f'{a.handle:04X} {a.type.to_hex_str("-")} {value}'.rstrip()
 
     async def tell(self, how, value, uuid=None):
-        """Notifies or indicates at will."""
+        """Sends a notification or an indication."""
         found = [a for a in self.device.gatt_server.attributes if isinstance(a, C) and uuid and a.uuid == UUID(uuid)]
         characteristic = found[0] if uuid else self.tx
         if how == 'notify':
@@ -218,11 +218,11 @@ class Peripheral(Hosted):
         try:
             await self.device.notify_subscribers(characteristic, value)
         except Exception:
-            logging.debug('%s: a link ended under a notification', self.name, exc_info=True)
+            logging.debug('%s: a link ended before a notification', self.name, exc_info=True)
 
 
 class Echo(Peripheral):
-    """What is written comes back as a notification."""
+    """Notifies what is written."""
 
     default_name = 'LINBLE-ECHO'
     encrypted = authenticated = False
@@ -248,7 +248,7 @@ class Echo(Peripheral):
             await self.notify(self.tx, await self.back.get())
 
     def connected(self, _connection):
-        while not self.back.empty():  # what the last link left behind
+        while not self.back.empty():  # the data of the previous link
             self.back.get_nowait()
 
 
@@ -260,7 +260,7 @@ class Secure(Echo):
 
 
 class Flood(Echo):
-    """Numbered notifications or indications at once after the subscription."""
+    """Sends numbered notifications or indications after a subscription."""
 
     default_name = None
 
@@ -281,7 +281,7 @@ class Flood(Echo):
 
 
 class Refuser(Echo):
-    """Drops every link as soon as it is up."""
+    """Disconnects every link as soon as it is up."""
 
     default_name, after, reason = None, 0.0, 0x3E
 
@@ -292,13 +292,13 @@ class Refuser(Echo):
 
 
 class Dropper(Refuser):
-    """Ends every link after a while."""
+    """Disconnects every link after a while."""
 
     after, reason = 1.0, 0x13
 
 
 class Vanisher(Echo):
-    """Falls silent after a while without a word, as if its battery were taken out; `show` brings it back."""
+    """Falls silent after a while, as if its battery were removed; `show` ends that."""
 
     default_name = None
 
@@ -365,14 +365,14 @@ class Big(Peripheral):
 
 
 def refuse(code):
-    """A value that is refused with this ATT error, read or written."""
+    """A value whose reads and writes are refused with this ATT error."""
     def refused(*_):
         raise ATT_Error(code)
     return CharacteristicValue(read=refused, write=refused)
 
 
 async def silent(_connection):
-    """A value that is never answered."""
+    """A value whose reads are never answered."""
     await asyncio.get_running_loop().create_future()
 
 
@@ -380,7 +380,7 @@ def wide(number): return UUID(f'{number:08X}-1234-5678-9ABC-DEF012345678')
 
 
 class Gatt(Peripheral):
-    """One of everything that a database can have. The UUIDs below 0xFFxx are the adopted ones, those of wide() made up."""
+    """One of everything that a database can have. UUIDs below 0xFFxx are assigned ones, those of wide() invented."""
 
     default_name = 'gatt'
     # Around the default ATT_MTU of 23, around one of 64, and the longest.
@@ -437,15 +437,15 @@ class Gatt(Peripheral):
         for a in self.device.gatt_server.attributes:
             if a.type == UUID.from_16_bits(0x2904):
                 formats.append(a.handle)
-            if a.type == UUID.from_16_bits(0x2905):  # names the handles of the formats it joins
+            if a.type == UUID.from_16_bits(0x2905):  # the handles of the aggregated formats
                 a.value = struct.pack('<HH', *formats[-2:])
-            # A declaration of an included service has no room for a 128-bit UUID (Core Vol 3 Part G 3.2); Bumble cuts it.
+            # An include declaration has no 128-bit UUID (Core Vol 3 Part G 3.2); Bumble would truncate it.
             if isinstance(a, IncludedServiceDeclaration) and len(a.service.uuid.to_pdu_bytes()) != 2:
                 a.value = a.value[:4]
 
 
 class Central(Hosted):
-    """A Bumble host that makes links itself, on command."""
+    """A Bumble host that connects on command."""
 
     default_name = 'central'
     link = peer = None
@@ -484,11 +484,11 @@ class Central(Hosted):
             case ['subscribe', uuid]: return await find(uuid).subscribe(self.take)
             case ['confirm', uuid]: return await find(uuid).subscribe(self.take, prefer_notify=False)
             case ['unsubscribe', uuid]: return await find(uuid).unsubscribe(self.take)
-            case ['bearers', count]:  # enhanced ones, for the attributes that were found
+            case ['bearers', count]:  # enhanced bearers, for the discovered attributes
                 clients = await Client.connect_eatt(self.link, count=int(count))
                 self.bearers = clients if isinstance(clients, list) else [clients]
                 return str(len(self.bearers))
-            case ['readall', uuid]:  # on all of them at once
+            case ['readall', uuid]:  # on all bearers concurrently
                 values = await asyncio.gather(*(b.read_value(find(uuid).handle) for b in self.bearers))
                 return ','.join(value.hex() for value in values)
             case ['writeby', number, uuid, data]:
@@ -500,7 +500,7 @@ class Central(Hosted):
         raise ValueError(what)
 
     async def write_long(self, handle, data):
-        """Bumble's client has no procedure for that."""
+        """Bumble's client has no procedure for prepared writes."""
         client = self.peer.gatt_client
         step = client.mtu - 5
         for offset in range(0, len(data), step):
@@ -515,7 +515,7 @@ class Central(Hosted):
 
 
 class Beacon(Simple):
-    """An advertiser that takes no link; seven kinds, by turns."""
+    """A non-connectable advertiser, of seven kinds in turn."""
 
     def __init__(self, index, options, band, rng):
         super().__init__('beacon', Options(f'name=beacon-{index}'), band, rng)
@@ -550,7 +550,7 @@ class Beacon(Simple):
 
 
 class Extended(Simple):
-    """Extended advertising alone: a payload that no legacy packet has room for, on set 3."""
+    """Only extended advertising: a payload too long for a legacy packet, on set 3."""
 
     sid = 3
 
@@ -558,7 +558,7 @@ class Extended(Simple):
         data = self.name.encode()
         data = bytes([len(data) + 1, AD.COMPLETE_LOCAL_NAME]) + data
         left = self.o.int('size', 600) - len(data)
-        while left > 4:  # as many structures as it takes, the bytes of each counted
+        while left > 4:  # as many structures as necessary, with counting bytes
             count = min(left - 4, 240)
             data += bytes([count + 3, AD.MANUFACTURER_SPECIFIC_DATA]) + b'\xff\xff' + bytes(i & 255 for i in range(count))
             left -= count + 4
@@ -581,11 +581,11 @@ KINDS = {'linble': Linble, 'echo': Echo, 'big': Big, 'secure': Secure, 'refuser'
 
 
 def devices(text, band, rng):
-    """What KIND[:option=value,...] stands for."""
+    """The devices for KIND[:option=value,...]."""
     kind, _, rest = text.partition(':')
     options = Options(rest)
     if kind == 'beacons':
         return [Beacon(i, options, band, rng) for i in range(options.int('count', 20))]
     if kind not in KINDS:
-        raise SystemExit(f'radio: unknown kind of device: {kind}')
+        raise SystemExit(f'radio: unknown kind of device: {kind}; kinds: beacons, {", ".join(sorted(KINDS))}')
     return [KINDS[kind](kind, options, band, rng)]

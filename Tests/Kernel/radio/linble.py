@@ -1,4 +1,4 @@
-"""A LINBLE: its UART service, and behind it a host controller that speaks the vendor's sample command protocol."""
+"""A LINBLE: its UART service, and a microcontroller on the UART that speaks the vendor's sample command protocol."""
 
 import asyncio
 import struct
@@ -11,11 +11,11 @@ SERVICE, TX, RX = (f'27ADC9C{x}-35EB-465A-9154-B8FF9076F3E8' for x in 'ABC')
 
 
 def unreadable(_connection):
-    raise ATT_Error(ErrorCode.READ_NOT_PERMITTED)  # Bumble itself would never answer a Read By Type on it
+    raise ATT_Error(ErrorCode.READ_NOT_PERMITTED)  # Bumble would never answer a Read By Type on it
 
 
 class Module:
-    """`notify(bytes)` sends a notification to whoever subscribed; `piece(n)` says how many of n bytes the next one takes."""
+    """`notify(characteristic, bytes)` notifies the subscribers; `piece(n)` returns how many of n bytes the next one carries."""
 
     def __init__(self, notify, piece=lambda n: min(n, 20), samples=None, period=1.0):
         self.notify, self.piece, self.samples, self.period = notify, piece, samples, period
@@ -28,13 +28,13 @@ class Module:
         self.uart = asyncio.create_task(self.send())
 
     def forget(self):
-        """What the last link left behind."""
+        """Discards the data of the previous link."""
         self.received.clear()
         while not self.queue.empty():
             self.queue.get_nowait()
 
     async def send(self):
-        """The UART's bytes reach the notifications in pieces that mean nothing."""
+        """Sends the UART's bytes in notifications, whose boundaries have no meaning."""
         while True:
             data = await self.queue.get()
             while data:
@@ -69,7 +69,7 @@ class Module:
             case [6, *name]:
                 self.name = bytes(name)
                 self.reply(0x46)
-            # anything else gets no answer
+            # no response to anything else
 
     async def sample(self, count):
         for i in range(count):

@@ -1,62 +1,62 @@
-"""A made-up radio band: N virtual controllers for this kernel (/dev/vhci) and made-up devices, all within one process.
+"""A virtual radio band: N virtual controllers for this kernel (/dev/vhci) and virtual devices, all in one process.
 
   radio [-n N] [--profile legacy|extended] [--dual-mode] [--no-address] [--ready FILE] [--control SOCKET] [--seed S] [--verbose] [DEVICE...]
 
-Each kernel controller shows up as hciK, with address 00:AA:01:00:00:01 and on.
-  --profile extended   (default) a 5.x chip, with which Linux uses the extended commands
-  --profile legacy     a 4.2 chip
-  --dual-mode          a chip that also does BR/EDR, as most dongles: Linux brings it up with LE off
-  --no-address         a chip without a public address: Linux does not power it on before it has a static one
+Each kernel controller appears as hciK, with addresses from 00:AA:01:00:00:01.
+  --profile extended   (default) a 5.x controller, with which Linux uses the extended commands
+  --profile legacy     a 4.2 controller
+  --dual-mode          a controller with BR/EDR, like most dongles: Linux starts it with LE disabled
+  --no-address         a controller without a public address: Linux does not power it on without a static one
 
 DEVICE is  KIND[:option=value,...]  with KIND one of
-  linble    a LINBLE (LINBLE-Z1) whose host controller answers the sample command protocol; split=1 cuts its replies at random
-            places; samples=N and period=SECONDS shape the sensor events
-  echo      (LINBLE-ECHO) what is written to 27ADC9CC is notified back on 27ADC9CB
-  big       a large database: services=N (20), chars=N (5) each, long values, descriptors
-  secure    like echo, but every value needs encryption.  pair=justworks|passkey|numeric|keyboard (justworks), sc=0|1 (1),
-            bond=0|1 (1), passkey= the six digits shown by the device (123456)
-  beacons   count=N (20) advertisers that take no link, of many payload kinds
-  refuser   drops every link as soon as it is up (reason=0x3e)
-  dropper   like echo, and ends the link after=SECONDS (1.0) (reason=0x13)
+  linble    a LINBLE (LINBLE-Z1) with a microcontroller that speaks the sample command protocol; split=1 splits its responses
+            at random; samples=N and period=SECONDS configure the sensor events
+  echo      (LINBLE-ECHO) notifies on 27ADC9CB what is written to 27ADC9CC
+  big       a large database: services=N (20) with chars=N (5) each, long values, descriptors
+  secure    like echo, but every value requires encryption.  pair=justworks|passkey|numeric|keyboard (justworks), sc=0|1 (1),
+            bond=0|1 (1), passkey= the six digits displayed by the device (123456)
+  beacons   count=N (20) non-connectable advertisers with various payloads
+  refuser   disconnects every link as soon as it is up (reason=0x3e)
+  dropper   like echo, and disconnects after=SECONDS (1.0) (reason=0x13)
   vanisher  like echo, and falls silent after=SECONDS (1.0); the link is lost timeout=SECONDS (2.0) later
-  mute      takes a link, then never answers anything
-  flood     like echo; once subscribed it notifies (or indicates) size=N (20) bytes every=SECONDS (0.001) count=N (1000)
-            times, numbered
+  mute      accepts a link, then never responds
+  flood     like echo; after a subscription it notifies (or indicates) size=N (20) numbered bytes every=SECONDS (0.001),
+            count=N (1000) times
   gatt      a server with one of everything: included and secondary services, equal UUIDs, 128-bit UUIDs, all standard
             descriptors, values of all critical lengths, every property, refusals, Service Changed;
-            hanging=1 adds a value that is never answered
-  extended  advertises by extended advertising alone and takes no link: its name and size=N (600) bytes in all, on set 3
+            hanging=1 adds a value whose reads are never answered
+  extended  uses only extended advertising, non-connectable: its name and size=N (600) bytes in total, on set 3
   central   driven through the control socket; pair=, sc=, passkey= as for secure
-Those with attributes take  hash=msb: the Database Hash most significant byte first;
+Devices with attributes accept  hash=msb: the Database Hash most significant byte first;
   wrong=zero|own|next|end: a value handle of 0, of its own declaration or in the next service; the last service ends too early
-Every kind takes  name=, address=, public=1 (a public address; otherwise static random), interval=MS (100), rssi=DBM (-50), mtu=N.
-Addresses not given are made from --seed, hence the same at every run.
+Every kind accepts  name=, address=, public=1 (a public address; otherwise static random), interval=MS (100), rssi=DBM (-50), mtu=N.
+Addresses are generated from --seed by default, and thus the same in every run.
 
 --ready FILE    written once everything is on the air: a line NAME ADDRESS public|random for each device
 --control PATH  a Unix stream socket; one line in, one line out ("ok ..." or "error ..."):
-  list                       what is on the air, as in the ready file
-  drop NAME [REASON]         end its links with an HCI reason (0x13 remote user, 0x08 supervision timeout, 0x3e not established)
+  list                       the devices on the air, as in the ready file
+  drop NAME [REASON]         ends its links with an HCI reason (0x13 remote user, 0x08 supervision timeout, 0x3e not established)
   vanish NAME [SECONDS]      it falls silent; its links are lost SECONDS (2) later with reason 0x08
   hide NAME | show NAME      it stops / resumes advertising; show also ends a silence
-  rssi NAME DBM              how strongly it is heard
-  notify NAME HEX [UUID]     a notification at will, of an echo's characteristic or of the first one with that UUID
-  indicate NAME HEX [UUID]   the same as an indication; answers when it was confirmed
-  database NAME              every attribute: HANDLE TYPE VALUE;...  in hexadecimal, - for a value made at the moment of reading
-  links NAME                 how many links it has
-  taken NAME                 how many links it has had
-  late NAME [OPCODE SECONDS] answers and confirmations with this opcode (hexadecimal) go out so much later; none does without
-  held NAME                  how many did since
-  ask NAME read|confirm UUID it begins to read, or asks for indications of, what whoever has made its link serves
-  calm                       ends all links at once and shows every device; answers when no controller has a link
-  unplug K | plug [ADDRESS]  hciK goes away / a new controller comes, which has the next address unless one is given
-  count NAME                 how many bytes were written to an echo
+  rssi NAME DBM              sets its RSSI
+  notify NAME HEX [UUID]     sends a notification, of an echo's characteristic or of the first one with that UUID
+  indicate NAME HEX [UUID]   the same as an indication; answers once it is confirmed
+  database NAME              every attribute: HANDLE TYPE VALUE;...  in hexadecimal, - for a dynamic value
+  links NAME                 the number of its links
+  taken NAME                 the number of links that it has had
+  late NAME [OPCODE SECONDS] delays its responses and confirmations with this opcode (hexadecimal); none without one
+  held NAME                  the number of those delayed since
+  ask NAME read|confirm UUID it starts to read the characteristic of its central, or requests its indications
+  calm                       ends all links immediately and shows every device; answers once no controller has a link
+  unplug K | plug [ADDRESS]  hciK disappears / a new controller appears, with the next address by default
+  count NAME                 the number of bytes written to an echo
   call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX
             | command UUID HEX | long UUID HEX | subscribe UUID | confirm UUID | unsubscribe UUID | got | close
-                             what a central does; a command is not answered, a long write comes in parts,
-                             confirm asks for indications
-  pairing NAME yes | no | never | enter NUMBER | shown | forget    what the user of a device that pairs answers from now on,
-                             enters, was shown; forget loses all keys
-  stat                       what each controller does: hci0:links=0,scan=0,adv=0 ...
+                             an action of a central; a command has no response, a long write uses prepared writes,
+                             confirm requests indications
+  pairing NAME yes | no | never | enter NUMBER | shown | forget    the answers of the device's user from now on, the number
+                             entered, the number displayed; forget deletes all keys
+  stat                       the state of each controller: hci0:links=0,scan=0,adv=0 ...
   quit
 """
 
@@ -73,13 +73,13 @@ from controller import Chip
 from devices import devices
 
 
-class Rig:
+class VirtualRadio:
     def __init__(self, args):
         self.args, self.band, self.rng = args, Band(), random.Random(args.seed)
         self.plugged, self.adapters, self.devices = 0, {}, []  # adapters: kernel index -> (chip, transport)
 
     async def plug(self, address=None):
-        """A new controller for the kernel, which answers with the number it gives it."""
+        """Adds a controller to the kernel, and returns its name."""
         self.plugged += 1
         address = address or ('00:00:00:00:00:00' if self.args.no_address else f'00:AA:01:00:00:{self.plugged:02X}')
         transport = await open_file_transport('/dev/vhci')
@@ -89,7 +89,7 @@ class Rig:
             try:
                 os.write(file, packet)
             except OSError as error:
-                # The kernel takes nothing from a controller that is down; one that goes on talking stays plugged in.
+                # The kernel accepts nothing from a controller that is down; it stays plugged in nevertheless.
                 if error.errno != errno.ENXIO:
                     raise
 
@@ -194,13 +194,13 @@ async def main():
     parser.add_argument('--ready')
     parser.add_argument('--control')
     parser.add_argument('--seed', type=int, default=1)
-    parser.add_argument('--seconds', type=float, default=10**9, help='end after so long')
+    parser.add_argument('--seconds', type=float, default=10**9, help='exit after this time')
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('device', nargs='*')
     args = parser.parse_args()
     logging.basicConfig(level=logging.DEBUG if args.verbose else logging.ERROR)
-    rig = Rig(args)
-    await rig.start()
+    radio = VirtualRadio(args)
+    await radio.start()
     await asyncio.sleep(args.seconds)
 
 

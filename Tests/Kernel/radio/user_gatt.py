@@ -1,8 +1,8 @@
 """A LINBLE on a Bumble host that owns hciN through the HCI user channel:  radio user_gatt.py N [NAME] [ADDRESS]
 
-For a pair of btvirt controllers, one of them left to the kernel. hciN must be down. Prints READY when on the air. On
-SIGTERM it disconnects and resets the controller first, because the kernel does not: a killed owner of the user channel
-leaves its links and advertising running in the chip."""
+For a pair of btvirt controllers, of which the kernel has the other. hciN must be down. Prints READY once it advertises. On
+SIGTERM it disconnects and resets the controller, because the kernel does not: when the owner of the user channel is killed,
+its links and advertising continue in the controller."""
 
 import asyncio
 import signal
@@ -22,8 +22,8 @@ async def main(number, name='LINBLE-Z1', address='F0:F1:F2:F3:F4:F5'):
         device.add_service(module.service)
         await device.power_on()
         data = bytes(AD([(AD.FLAGS, b'\x06'), (AD.COMPLETE_LOCAL_NAME, name.encode())]))
-        # A set, where the chip has extended advertising: Linux at the other end then scans with those commands, and
-        # btvirt does not hand legacy adverts to an extended scanner.
+        # An advertising set, if the controller has extended advertising: Linux at the other end then scans with extended
+        # commands, and btvirt does not deliver legacy advertisements to an extended scanner.
         await device.create_advertising_set(auto_restart=True, advertising_data=data)
         print('READY', flush=True)
         stop = asyncio.Event()

@@ -1,8 +1,8 @@
-"""What a device has, read, written and followed with `ble` against Bumble."""
+"""`ble explore`, `read`, `write`, `notify`, `rssi` and `params` against Bumble."""
 
 import json
 
-from harness import Program, Radio, random_file, run, tell, the_end, until
+from harness import Program, Radio, random_file, run, run_story, the_end, until
 
 NOTE, COMMANDS, BOTH, REFUSES = (f'CA0100{n}-1234-5678-9ABC-DEF012345678' for n in ('01', '02', '07', '0A'))
 
@@ -12,13 +12,13 @@ def device(radio, name='gatt'):
 
 
 def truth(radio, name='gatt'):
-    """The device's database by its own account: handle -> (type, value)."""
+    """The device's actual database: handle -> (type, value)."""
     words = (line.split(' ') for line in radio.ask(f'database {name}').split(';'))
     return {int(handle, 16): (kind, rest[0] if rest else '') for handle, kind, *rest in words}
 
 
 def quiet(radio):
-    until(lambda: radio.stat()['links'] == 0, 5, 'no link is left')
+    until(lambda: radio.stat()['links'] == 0, 5, 'no link remains')
 
 
 def explored(radio):
@@ -32,7 +32,7 @@ def explored(radio):
         found = [e for e in entries if e.get('handle') == handle and e['event'] != 'include']
         if kind == '2802':
             continue
-        program.check(len(found) == 1, f'{handle:04X} {kind} is there {len(found)} times')
+        program.check(len(found) == 1, f'{handle:04X} {kind} is listed {len(found)} times')
         event = declarations.get(kind)
         program.check(event is None or found[0]['event'] == event, f'{handle:04X} is a {found[0]["event"]}')
         program.check(event or found[0]['uuid'] == kind, f'{handle:04X} is {found[0].get("uuid")}, not {kind}')
@@ -43,12 +43,12 @@ def explored(radio):
         if 'hex' in entry and value != '-':
             program.check(entry['hex'].lower() == value, f'{entry} but {value}')
     program.check(any('0x80' in e.get('error', '') for e in entries), 'no refusal')
-    program.check(any('0x0F' in e.get('error', '') for e in entries), 'no value that needs encryption')
+    program.check(any('0x0F' in e.get('error', '') for e in entries), 'no value that requires encryption')
     quiet(radio)
 
 
 def contradicted(radio):
-    """One declaration of each device cannot be true; everything else is shown, and what is wrong."""
+    """One declaration of each device is invalid; everything else is listed, and the problem."""
     for name, (reason, event) in {'zero': ('invalidValueHandle', 'characteristic'), 'own': ('invalidValueHandle', 'characteristic'),
                                   'next': ('valueOutside', 'characteristic'), 'end': ('valueOutside', 'characteristic')}.items():
         program = run('ble', 'explore', *device(radio, name), '--json', '--no-values', within=120)
@@ -104,7 +104,7 @@ def notified(radio):
             radio.ask(line)
         program.finish(0)
         values = [(e['uuid'], e['hex']) for e in map(json.loads, program.out.splitlines())]
-        # Of two characteristics the one may be printed before the other; each keeps its order.
+        # The two characteristics may be interleaved; each keeps its order.
         program.check([value for uuid, value in values if uuid == BOTH] == ['0102', '03'], f'{values}')
         program.check(('2A19', '32') in values, f'{values}')
     quiet(radio)
@@ -138,7 +138,7 @@ def lost(radio):
 
 def measured(radio):
     program = run('ble', 'rssi', *device(radio))
-    program.check(-128 <= int(program.out.split()[0]) <= 20, 'no strength')
+    program.check(-128 <= int(program.out.split()[0]) <= 20, 'no RSSI')
     quiet(radio)
 
 
@@ -155,16 +155,16 @@ def changed(radio):
 
 for profile in ('extended', 'legacy'):
     with Radio('gatt', profile=profile) as radio:
-        tell(f'{profile}: explored, compared with what the device has', explored, radio)
-        tell(f'{profile}: found by its name', found_by_name, radio)
-        tell(f'{profile}: read', read, radio)
-        tell(f'{profile}: written', written, radio)
-        tell(f'{profile}: notified', notified, radio)
-        tell(f'{profile}: indicated', indicated, radio)
-        tell(f'{profile}: interrupted', interrupted, radio)
-        tell(f'{profile}: the peer ends the link', lost, radio)
-        tell(f'{profile}: signal strength', measured, radio)
-        tell(f'{profile}: connection parameters', changed, radio)
+        run_story(f'{profile}: explored, compared with the device\'s database', explored, radio)
+        run_story(f'{profile}: found by its name', found_by_name, radio)
+        run_story(f'{profile}: read', read, radio)
+        run_story(f'{profile}: written', written, radio)
+        run_story(f'{profile}: notified', notified, radio)
+        run_story(f'{profile}: indicated', indicated, radio)
+        run_story(f'{profile}: interrupted', interrupted, radio)
+        run_story(f'{profile}: the peer ends the link', lost, radio)
+        run_story(f'{profile}: signal strength', measured, radio)
+        run_story(f'{profile}: connection parameters', changed, radio)
 with Radio(*(f'big:name={wrong},wrong={wrong},services=2,chars=2' for wrong in ('zero', 'own', 'next', 'end'))) as radio:
-    tell('explored, though a declaration cannot be true', contradicted, radio)
+    run_story('explored despite an invalid declaration', contradicted, radio)
 the_end()

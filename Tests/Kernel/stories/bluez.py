@@ -1,15 +1,15 @@
-"""BlueZ's daemon on one controller, told by bluetoothctl what to do, as a central of what `ble serve` serves on another."""
+"""BlueZ's daemon on one controller, controlled with bluetoothctl, as the central of `ble serve` on another."""
 
 import json
 import os
 import subprocess
 
 import kernel
-from harness import FOLDER, Dialogue, Program, Radio, check, run, tell, the_end, until
+from harness import FOLDER, Dialogue, Program, Radio, check, run, run_story, the_end, until
 
 OURS, THEIRS = '00:AA:01:00:00:01', '00:AA:01:00:00:02'
 BLUETOOTHD = '/usr/libexec/bluetooth/bluetoothd'
-# It would power every adapter on; a small ATT_MTU makes its writes long ones.
+# By default it powers every adapter on; a small ATT_MTU makes its writes long ones.
 CONFIGURATION = '[Policy]\nAutoEnable=false\n[GATT]\nExchangeMTU=64\nCache={cache}\n'
 DEVICE = {'name': 'note', 'services': [{'uuid': 'FFF0', 'characteristics': [
     {'uuid': 'FFF1', 'properties': ['read', 'write', 'notify'], 'value': '0102'},
@@ -22,7 +22,7 @@ def power(index):
 
 
 class Daemon:
-    """A bus and bluetoothd on it, for as long as a story takes."""
+    """A D-Bus daemon and bluetoothd, for the duration of a story."""
 
     def __init__(self, cache='no'): self.cache = cache
 
@@ -38,7 +38,7 @@ class Daemon:
         with open(configuration, 'w') as file:
             file.write(CONFIGURATION.format(cache=self.cache))
         self.processes.append(self.start(BLUETOOTHD, '--nodetach', '--debug', f'--configfile={configuration}'))
-        # A bluetoothctl that begins while adapters come may crash.
+        # A bluetoothctl that starts while adapters are added may crash.
         until(lambda: 'hci1' in subprocess.run(
             ['busctl', 'tree', '--list', 'org.bluez'], capture_output=True, text=True).stdout, 30, 'its adapters on the bus')
         return self
@@ -62,7 +62,7 @@ def digits(data):
 
 
 def shown(data):
-    """A line of bytes as bluetoothctl shows it."""
+    """A line of bytes in bluetoothctl's notation."""
     return ' '.join(f'{byte:02x}' for byte in data)
 
 
@@ -71,8 +71,8 @@ def bluetoothctl_uses_it(radio):
     with open(path, 'w') as file:
         json.dump(DEVICE, file)
     with Daemon(), Program('ble', 'serve', '--json', '-i', OURS, path) as program, Dialogue('bluetoothctl') as ctl:
-        program.until(lambda: '"serving"' in program.out, 30, 'it is on the air')
-        check(not kernel.read_info(1)[1] & {'powered'}, 'bluetoothd leaves adapters alone that are off')
+        program.until(lambda: '"serving"' in program.out, 30, 'it advertises')
+        check(not kernel.read_info(1)[1] & {'powered'}, 'bluetoothd leaves the adapter off')
         ctl.do('list', OURS)
         ctl.do(f'select {THEIRS}', THEIRS)
         ctl.do('power on', 'Changing power on succeeded')
@@ -80,48 +80,48 @@ def bluetoothctl_uses_it(radio):
         for round in (1, 2):
             ctl.do(f'connect {OURS}', 'Connection successful', 60)
             program.until(lambda: len(events(program, 'connected')) == round, 10, 'it is connected')
-            check(events(program, 'connected')[-1]['peer'] == THEIRS, 'who has connected')
+            check(events(program, 'connected')[-1]['peer'] == THEIRS, 'the peer')
             until(lambda: f'{OURS} ServicesResolved: yes' in ctl.text or 'service0010/char' in ctl.text, 30, 'services')
             ctl.do('menu gatt', 'Menu gatt')
             ctl.do(f'list-attributes {OURS}', '0000fff2-0000-1000-8000-00805f9b34fb')
             use_values(program, ctl, round)
             ctl.do('back', 'Menu main')
             ctl.do(f'disconnect {OURS}', 'Successful disconnected')
-            program.until(lambda: len(events(program, 'disconnected')) == round, 20, 'the end is told')
-            check(events(program, 'disconnected')[-1]['reason'] == 'remote', 'why it ended')
+            program.until(lambda: len(events(program, 'disconnected')) == round, 20, 'the end is printed')
+            check(events(program, 'disconnected')[-1]['reason'] == 'remote', 'the reason')
         program.interrupt()
         program.finish(130, within=10)
-    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
+    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing advertises')
 
 
-def told(words):
-    """How often bluetoothd has said so."""
+def logged(words):
+    """The number of these words in bluetoothd's log."""
     with open(os.path.join(FOLDER, 'bluetoothd.log'), errors='replace') as file:
         return file.read().count(words)
 
 
 def bluetoothctl_knows_it(radio):
-    """The second time bluetoothd reads our Database Hash and finds nothing new."""
+    """On the second connection bluetoothd reads our Database Hash and skips discovery."""
     path = os.path.join(FOLDER, 'note.json')
     with open(path, 'w') as file:
         json.dump(DEVICE, file)
     with Daemon(cache='always'), Program('ble', 'serve', '--json', '-i', OURS, path) as program, \
             Dialogue('bluetoothctl') as ctl:
-        program.until(lambda: '"serving"' in program.out, 30, 'it is on the air')
+        program.until(lambda: '"serving"' in program.out, 30, 'it advertises')
         ctl.do(f'select {THEIRS}', THEIRS)
         ctl.do('power on', 'Changing power on succeeded')
         ctl.do('scan le', f'Device {OURS} ')
         for round in (1, 2):
             ctl.do(f'connect {OURS}', 'Connection successful', 60)
-            until(lambda: told('GATT client ready') == round, 30, 'bluetoothd knows what we have')
-            check(told('DB Hash match: skipping discovery') == round - 1, f'connection {round}: the hash')
+            until(lambda: logged('GATT client ready') == round, 30, 'bluetoothd knows our database')
+            check(logged('DB Hash match: skipping discovery') == round - 1, f'connection {round}: the hash')
             ctl.do('menu gatt', 'Menu gatt')
             ctl.do(f'list-attributes {OURS}', '0000fff2-0000-1000-8000-00805f9b34fb')
             ctl.do('select-attribute 0000fff1-0000-1000-8000-00805f9b34fb', 'char')
             ctl.do('read', shown(b'\x01\x02'))
             ctl.do('back', 'Menu main')
             ctl.do(f'disconnect {OURS}', 'Successful disconnected')
-            program.until(lambda: len(events(program, 'disconnected')) == round, 20, 'the end is told')
+            program.until(lambda: len(events(program, 'disconnected')) == round, 20, 'the end is printed')
         program.interrupt()
         program.finish(130, within=10)
 
@@ -139,11 +139,11 @@ def use_values(program, ctl, round):
     ctl.do(f'select-attribute {first}', 'char')
     ctl.do('read', shown(b'\x01\x02') if round == 1 else shown(bytes(range(16))))
     ctl.do('write "0x03 0x04"', 'Attempting to write')
-    program.until(lambda: any(each['hex'] == '0304' for each in events(program, 'write')), 10, 'what was written')
+    program.until(lambda: any(each['hex'] == '0304' for each in events(program, 'write')), 10, 'the written value')
     ctl.do('read', shown(b'\x03\x04'))
     ctl.do('notify on', 'Notify started')
-    program.until(lambda: subscriptions(program, 'FFF1') == round, 10, 'the subscription is told')
-    # What is written comes back as a notification.
+    program.until(lambda: subscriptions(program, 'FFF1') == round, 10, 'the subscription is printed')
+    # The written value is notified.
     ctl.do('write "0x05 0x06"', shown(b'\x05\x06'))
     ctl.do('notify off', 'Notify stopped')
     # Longer than the ATT_MTU.
@@ -153,19 +153,19 @@ def use_values(program, ctl, round):
     ctl.do('read', shown(long[:16]))
     ctl.do(f'select-attribute {second}', 'char')
     ctl.do('notify on', 'Notify started')
-    program.until(lambda: subscriptions(program, 'FFF2') == round, 10, 'the subscription is told')
-    # And as an indication.
+    program.until(lambda: subscriptions(program, 'FFF2') == round, 10, 'the subscription is printed')
+    # And indicated.
     ctl.do(f'write "0x0b 0x0{round}"', shown(bytes([0x0b, round])))
     ctl.do('notify off', 'Notify stopped')
 
 
 def subscriptions(program, uuid):
-    """How many there were; bluetoothd has one of its own, to Service Changed."""
+    """The number of subscriptions to a characteristic; bluetoothd itself also subscribes to Service Changed."""
     return sum(each.get('uuid') == uuid for each in events(program, 'subscribed'))
 
 
 with Radio('central', 'secure:name=secure', n=2) as radio:
-    tell('bluetoothctl uses what is served', bluetoothctl_uses_it, radio)
-    tell('bluetoothctl knows what is served by its hash', bluetoothctl_knows_it, radio)
-    tell('pairing is the daemon\'s', pairing_is_the_daemons, radio)
+    run_story('bluetoothctl uses the services', bluetoothctl_uses_it, radio)
+    run_story('bluetoothd recognises the services by their hash', bluetoothctl_knows_it, radio)
+    run_story('the daemon owns pairing', pairing_is_the_daemons, radio)
 the_end()

@@ -1,15 +1,15 @@
-"""--trace: what tshark and btmon make of the file, with the privilege to see everything and without."""
+"""--trace: tshark and btmon read the file, recorded with and without privileges."""
 
 import os
 import subprocess
 import threading
 
 import kernel
-from harness import FOLDER, NOBODY, Radio, check, executable, open_to_all, run, tell, the_end, until
+from harness import FOLDER, NOBODY, Radio, check, executable, open_to_all, run, run_story, the_end, until
 
 
 def tshark(path, wanted, *fields):
-    """The packets that a display filter lets through, each as a list of fields."""
+    """The packets that match a display filter, each as a list of fields."""
     names = [word for field in fields for word in ('-e', field)]
     done = subprocess.run(['tshark', '-r', path, '-Y', wanted, '-T', 'fields', *names], capture_output=True, text=True)
     check(done.returncode == 0, f'tshark: {done.stderr}')
@@ -17,7 +17,7 @@ def tshark(path, wanted, *fields):
 
 
 def has_the_exchange(path, peer):
-    """A discovery and a UART over it: requests to the peer, answers and notifications from it."""
+    """Checks for a discovery and UART data: requests to the peer, responses and notifications from it."""
     addresses = ('bthci_acl.src.bd_addr', 'bthci_acl.dst.bd_addr')
     packets = tshark(path, 'btatt', 'btatt.opcode', 'btatt.value', *addresses)
     for opcode, value, column in (('0x02', '', 3), ('0x03', '', 2), ('0x52', '0100', 3), ('0x1b', '0140', 2)):
@@ -37,12 +37,12 @@ def everything(radio):
     peer = radio.address['LINBLE-Z1']
     exchange(path, '-n', 'LINBLE-Z1').says('recording the packets of all adapters')
     has_the_exchange(path, peer.lower())
-    # What only the monitor has: the kernel's own commands.
+    # Only the monitor has the kernel's commands.
     check(tshark(path, 'bthci_cmd.opcode == 0x2043 || bthci_cmd.opcode == 0x200d', 'frame.number'), 'no connect')
 
 
 def own_packets(radio):
-    """Somebody without privilege can neither power on nor scan, but connects by address."""
+    """Without privileges the program can neither power on nor scan, but can connect by address."""
     kernel.up(0)
     path = os.path.join(FOLDER, 'nobody', 'own.btsnoop')
     peer = radio.address['LINBLE-Z1']
@@ -52,24 +52,24 @@ def own_packets(radio):
     open_to_all(os.path.realpath(executable('linble')))
     exchange(path, '-a', peer, '--address-type', 'random', wrapper=NOBODY).says("this program's packets")
     has_the_exchange(path, peer.lower())
-    check(not tshark(path, 'bthci_cmd.opcode == 0x2043', 'frame.number'), 'a command that nobody could see')
+    check(not tshark(path, 'bthci_cmd.opcode == 0x2043', 'frame.number'), 'a command that the program could not see')
 
 
 def btmon_reads(path):
-    """As far as btmon 5.66 gets: it crashes on requests for characteristic declarations."""
+    """Checks the beginning: btmon 5.66 crashes on requests for characteristic declarations."""
     out = subprocess.run(['stdbuf', '-oL', 'btmon', '-r', path], capture_output=True, text=True).stdout
     for text in ('New Index', 'LE Enhanced Connection Complete', 'ATT: Exchange MTU Request'):
         check(text in out, f'btmon shows no "{text}" of {path}:\n{out[-600:]}')
 
 
-def a_folder_that_is_not_there():
+def a_missing_folder():
     program = exchange('/nowhere/file.btsnoop', '-n', 'LINBLE-Z1', exits=73)
-    program.check(program.err.count('/nowhere/file.btsnoop cannot be written') == 1, 'not said once')
-    program.check(not program.out and not any(kernel.adapters().values()), 'something was done before')
+    program.check(program.err.count('/nowhere/file.btsnoop cannot be written') == 1, 'not printed once')
+    program.check(not program.out and not any(kernel.adapters().values()), 'the program did something first')
 
 
 def a_file_that_exists():
-    """Not even by root, in a folder of everybody's, through a link of somebody else's."""
+    """It is not replaced, not even by root, or through another user's link in a world-writable folder."""
     victim, link = os.path.join(FOLDER, 'victim'), os.path.join(FOLDER, 'link')
     with open(victim, 'w') as file:
         file.write('old')
@@ -78,17 +78,17 @@ def a_file_that_exists():
         exchange(path, '-n', 'LINBLE-Z1', exits=73).says('exists already')
     exchange(link, '-n', 'LINBLE-Z1', '--force')
     check(open(victim).read() == 'old' and not os.path.islink(link), 'the file behind the link was written')
-    check(os.stat(link).st_mode & 0o777 == 0o600, 'others may read it')
+    check(os.stat(link).st_mode & 0o777 == 0o600, 'others can read it')
 
 
 def a_full_disk():
     program = exchange('/dev/full', '-n', 'LINBLE-Z1', exits=74).says('/dev/full cannot be written')
-    program.check(program.err.count('cannot be written') == 1, 'told more than once')
-    program.check('Rx | 0140' in program.out, 'no answer')
+    program.check(program.err.count('cannot be written') == 1, 'printed more than once')
+    program.check('Rx | 0140' in program.out, 'no response')
 
 
-def read_while_it_goes_on(radio):
-    """A scan without an end, whose packets tshark prints as they come."""
+def read_while_recording(radio):
+    """tshark prints the packets of an endless scan as they arrive."""
     with subprocess.Popen([executable('ble'), 'scan', '-i', 'hci0', '--watch', '--json', '--trace', '-'],
                           stdout=subprocess.PIPE, stderr=subprocess.PIPE) as scan, \
          subprocess.Popen(['tshark', '-X', 'read_format:Symbian OS btsnoop', '-l', '-r', '-',
@@ -102,23 +102,23 @@ def read_while_it_goes_on(radio):
             thread = threading.Thread(target=lambda: seen.extend(iter(reader.stdout.readline, b'')), daemon=True)
             thread.start()
             until(lambda: len(seen) > 40, 60, 'packets from tshark')
-            # The reader leaves: the scan ends, quietly.
+            # When the reader ends, the scan ends quietly.
             reader.kill()
             until(lambda: scan.poll() is not None, 20, 'the end of the scan')
             check(scan.returncode == 141, f'exit {scan.returncode}')
-            until(lambda: radio.stat()['scan'] == 0, 5, 'the chip no longer scans')
+            until(lambda: radio.stat()['scan'] == 0, 5, 'the controller no longer scans')
         finally:
             reader.kill()
             scan.kill()
 
 
 with Radio('linble') as radio:
-    tell('with privilege everything is recorded', everything, radio)
-    tell('btmon reads it', btmon_reads, os.path.join(FOLDER, 'monitor.btsnoop'))
-    tell('without, our own packets are', own_packets, radio)
-    tell('btmon reads that', btmon_reads, os.path.join(FOLDER, 'nobody', 'own.btsnoop'))
-    tell('a file that cannot be made fails before anything else', a_folder_that_is_not_there)
-    tell('a file that exists is replaced on request only', a_file_that_exists)
-    tell('a full disk stops nothing, and is a failure', a_full_disk)
-    tell('packets are read while the program runs', read_while_it_goes_on, radio)
+    run_story('with privileges everything is recorded', everything, radio)
+    run_story('btmon reads it', btmon_reads, os.path.join(FOLDER, 'monitor.btsnoop'))
+    run_story('without privileges our own packets are recorded', own_packets, radio)
+    run_story('btmon reads that', btmon_reads, os.path.join(FOLDER, 'nobody', 'own.btsnoop'))
+    run_story('a file that cannot be created ends the program first', a_missing_folder)
+    run_story('an existing file is replaced only on request', a_file_that_exists)
+    run_story('a full disk stops nothing, but is a failure', a_full_disk)
+    run_story('packets are read while the program runs', read_while_recording, radio)
 the_end()

@@ -1,9 +1,9 @@
-"""The two Core Bluetooth examples, whose Bluetooth code is that of an app, talk to each other over two controllers."""
+"""The two Core Bluetooth examples, with the Bluetooth code of an app, exchange data over two controllers."""
 
 import signal
 
 import kernel
-from harness import Program, Radio, check, tell, the_end, until
+from harness import Program, Radio, check, run_story, the_end, until
 
 
 def power(index):
@@ -16,7 +16,7 @@ def start(name, adapter):
 
 
 def sees(program, *lines):
-    """These lines in this order, others between them."""
+    """Waits for these lines in this order, with others in between."""
     def seen():
         rest = iter(program.out.splitlines())
         return all(line in rest for line in lines)
@@ -27,7 +27,7 @@ def beats(program):
     return program.out.count('beats per minute')
 
 
-WAY = ('looking for a heart rate sensor', 'found Pulse', 'connected')
+STEPS = ('scanning for a heart rate sensor', 'found Pulse', 'connected')
 
 
 def they_talk():
@@ -37,16 +37,16 @@ def they_talk():
         sees(sensor, 'advertising')
         for round in (1, 2):
             with start('CoreBluetoothCentral', 'hci1') as monitor:
-                sees(monitor, *WAY, 'worn on the wrist')
+                sees(monitor, *STEPS, 'worn on the wrist')
                 monitor.until(lambda: beats(monitor) >= 3, 30, 'three beats')
-                sees(sensor, *('a central listens', 'a central listens no more') * (round - 1), 'a central listens')
+                sees(sensor, *('a central subscribed', 'a central unsubscribed') * (round - 1), 'a central subscribed')
                 monitor.process.send_signal(signal.SIGTERM)
                 monitor.finish(-signal.SIGTERM)
-            sees(sensor, *('a central listens', 'a central listens no more') * round)
-        check(sensor.out.count('advertising') == 1, 'it advertises all the time')
+            sees(sensor, *('a central subscribed', 'a central unsubscribed') * round)
+        check(sensor.out.count('advertising') == 1, 'it advertises continuously')
 
 
-def they_outlive_powering_off():
+def they_survive_powering_off():
     for index in (0, 1):
         power(index)
     with start('CoreBluetoothPeripheral', 'hci0') as sensor:
@@ -54,16 +54,16 @@ def they_outlive_powering_off():
         with start('CoreBluetoothCentral', 'hci1') as monitor:
             monitor.until(lambda: beats(monitor) >= 2, 60, 'two beats')
             kernel.mgmt(0x0005, 1, b'\x00')
-            sees(monitor, *WAY, 'Bluetooth is off')
-            sees(sensor, 'a central listens', 'a central listens no more')
+            sees(monitor, *STEPS, 'Bluetooth is off')
+            sees(sensor, 'a central subscribed', 'a central unsubscribed')
             before = beats(monitor)
             power(1)
-            sees(monitor, *WAY, 'Bluetooth is off', *WAY)
+            sees(monitor, *STEPS, 'Bluetooth is off', *STEPS)
             monitor.until(lambda: beats(monitor) >= before + 2, 30, 'two beats more')
 
 
 for profile in ('extended', 'legacy'):
     with Radio('central', n=2, profile=profile):
-        tell(f'{profile}: the examples talk to each other', they_talk)
-        tell(f'{profile}: they outlive powering off', they_outlive_powering_off)
+        run_story(f'{profile}: the examples exchange data', they_talk)
+        run_story(f'{profile}: they survive powering off', they_survive_powering_off)
 the_end()

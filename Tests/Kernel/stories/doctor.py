@@ -1,10 +1,10 @@
-"""The doctor says whether Bluetooth can be used here."""
+"""`ble doctor` reports whether Bluetooth LE is usable."""
 
-from harness import Radio, run, tell, the_end
+from harness import Radio, run, run_story, the_end
 
-tell('without an adapter', lambda: run('ble', 'doctor', exits=69))
+run_story('without an adapter', lambda: run('ble', 'doctor', exits=69))
 with Radio():
-    tell('with an adapter', lambda: run('ble', 'doctor'))
+    run_story('with an adapter', lambda: run('ble', 'doctor'))
 with Radio(dual_mode=True):
-    tell('with a dual-mode adapter', lambda: run('ble', 'doctor'))
+    run_story('with a dual-mode adapter', lambda: run('ble', 'doctor'))
 the_end()

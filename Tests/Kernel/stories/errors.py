@@ -1,8 +1,8 @@
-"""What cannot work says why, with the exit code for it."""
+"""Errors name their cause and have their exit status."""
 
 import os
 
-from harness import NOBODY, Radio, executable, open_to_all, run, tell, the_end
+from harness import NOBODY, Radio, executable, open_to_all, run, run_story, the_end
 
 
 def exchange(name, code, seconds=3):
@@ -25,15 +25,15 @@ def the_first_program_without_permission():
     path = os.path.realpath(executable('FirstProgram'))
     open_to_all(path)
     program = run('FirstProgram', exits=77, wrapper=NOBODY)
-    program.check('setcap' in program.out, 'it does not say how to get the permission')
+    program.check('setcap' in program.out, 'no command that grants the permission')
 
 
-tell('no adapter, scan', no_adapter, 'ble', 'scan', '-t', '3', '--json')
-tell('no adapter, exchange', no_adapter, 'linble', '-n', 'LINBLE-Z1', '-t', '3', 'exchange', '0100')
+run_story('no adapter, scan', no_adapter, 'ble', 'scan', '-t', '3', '--json')
+run_story('no adapter, exchange', no_adapter, 'linble', '-n', 'LINBLE-Z1', '-t', '3', 'exchange', '0100')
 with Radio('linble', 'mute:name=MUTE', 'big:name=BIG,services=3'):
-    tell('a device that is not there', exchange, 'NOBODY', 68)
-    tell('a device that never answers', exchange, 'MUTE', 75)
-    tell('a device without the service', exchange, 'BIG', (76, 68), 20)
-    tell('a user without permission', without_permission)
-    tell('a user without permission, with the program of the README', the_first_program_without_permission)
+    run_story('a device that is not in range', exchange, 'NOBODY', 68)
+    run_story('a device that never responds', exchange, 'MUTE', 75)
+    run_story('a device without the service', exchange, 'BIG', (76, 68), 20)
+    run_story('a user without permission', without_permission)
+    run_story('a user without permission, with the program of the README', the_first_program_without_permission)
 the_end()

@@ -1,10 +1,10 @@
-"""The README's first command: a LINBLE answers one packet of the sample protocol."""
+"""`linble exchange`: a LINBLE responds to one packet of the sample protocol."""
 
 import subprocess
 import time
 
 import kernel
-from harness import Radio, check, executable, run, tell, the_end
+from harness import Radio, check, executable, run, run_story, the_end
 
 
 def exchange():
@@ -13,19 +13,19 @@ def exchange():
         program.check(line in map(str.strip, program.out.splitlines()), f'no line "{line}" on stdout')
 
 
-def a_device_that_goes_on():
-    """The answer is a stream of samples: what came in time is shown, and that it was not all."""
+def an_incomplete_response():
+    """The response is a stream of samples: those received in time are printed, and an error."""
     limit = 15
     began = time.monotonic()
     program = run('linble', '-i', 'hci0', '-n', 'LINBLE-Z1', '-t', str(limit), 'exchange', '--gap', '5', '02043C',
                   exits=75, within=100)
     sent, received = program.out.splitlines()
-    program.check(sent == 'Tx | 02043C' and received.startswith('Rx | 0144') and len(received) > 50, 'not the samples that came')
-    program.check(time.monotonic() - began >= limit, 'it ended early')
+    program.check(sent == 'Tx | 02043C' and received.startswith('Rx | 0144') and len(received) > 50, 'not the received samples')
+    program.check(time.monotonic() - began >= limit, 'it ended too early')
     program.says('still sending')
 
 
-def one_packet_meant():
+def missing_quotes():
     program = run('linble', '-i', 'hci0', '-n', 'LINBLE-Z1', '-t', '10', 'exchange', '01', '00', exits=75, within=100)
     program.check(program.out.splitlines() == ['Tx | 01'], 'more than the first packet was sent')
     program.says("exchange '01 00'")
@@ -36,11 +36,11 @@ def a_full_disk():
         done = subprocess.run([executable('linble'), '-i', 'hci0', '-n', 'LINBLE-Z1', 'exchange', '0100'],
                               stdout=full, stderr=subprocess.PIPE, text=True)
     check(done.returncode == 74, f'exit {done.returncode} instead of 74: {done.stderr}')
-    check(done.stderr.count('Cannot write the results: No space left on device') == 1, f'not said once: {done.stderr}')
+    check(done.stderr.count('Cannot write the results: No space left on device') == 1, f'not printed once: {done.stderr}')
 
 
 def comes_up_with_le_off():
-    """What makes a dual-mode chip different, seen from the kernel's side; the next story is the same with our program."""
+    """The kernel's view of a dual-mode controller; the next story uses it with our program."""
     kernel.up(0)
     supported, current = kernel.read_info(0)
     check({'br/edr', 'le'} <= supported, f'not dual mode: it supports {supported}')
@@ -49,14 +49,14 @@ def comes_up_with_le_off():
 
 for profile in ('extended', 'legacy'):
     with Radio('linble:split=1', 'beacons:count=3', profile=profile):
-        tell(f'with a chip of the {profile} kind', exchange)
+        run_story(f'with a controller of the {profile} kind', exchange)
 with Radio('linble:samples=100000,period=0.2'):
-    tell('several arguments are several packets', one_packet_meant)
-    tell('a device that goes on sending is cut off at --timeout', a_device_that_goes_on)
-    tell('results that cannot be written are a failure', a_full_disk)
+    run_story('several arguments are several packets', missing_quotes)
+    run_story('--timeout ends an incomplete response', an_incomplete_response)
+    run_story('a failed write of results is a failure', a_full_disk)
 with Radio('linble', dual_mode=True):
-    tell('a dual-mode chip comes up with LE off', comes_up_with_le_off)
-    tell('with a dual-mode chip', exchange)
+    run_story('a dual-mode controller starts with LE off', comes_up_with_le_off)
+    run_story('with a dual-mode controller', exchange)
 with Radio('linble', has_address=False):
-    tell('with a chip that has no address', exchange)
+    run_story('with a controller without an address', exchange)
 the_end()

@@ -1,7 +1,7 @@
-"""What the stories are told with: a band, our programs, and conditions with deadlines. Runs in the guest, as root.
+"""The harness of the stories: a band, our programs, and conditions with deadlines. Runs in the guest, as root.
 
-A story is a function that returns when all went well and raises otherwise; tell() runs it and prints a line, the_end()
-prints the closing line and exits. The programs under test are in the folder BIN."""
+A story is a function that returns if it passes and raises otherwise; run_story() runs it and prints a line, the_end() prints
+the counts and exits. The programs under test are in the folder BIN."""
 
 import os
 import re
@@ -21,14 +21,14 @@ HERE = os.path.dirname(os.path.abspath(__file__))
 RADIO = os.path.join(HERE, '..', 'radio', 'radio')
 GROUP = os.path.splitext(os.path.basename(sys.argv[0]))[0]
 FOLDER = tempfile.mkdtemp(dir='/run')
-# All deadlines are stretched by this; the guest is about ten times slower than a machine, and not alone on it.
+# The factor for all deadlines: the guest is about ten times slower than the machine, which it shares.
 PATIENCE = float(os.environ.get('PATIENCE', '1'))
 
 passed = failed = 0
 
 
 class Failure(Exception):
-    """What did not go as the story says."""
+    """The failure of a story."""
 
 
 def say(line):
@@ -41,7 +41,7 @@ def check(condition, reason):
 
 
 def until(condition, seconds, what):
-    """Waits for a condition, returns what it returned; a failure after so many seconds."""
+    """Waits until the condition returns a true value, and returns that; fails after `seconds`."""
     seconds *= PATIENCE
     deadline = time.monotonic() + seconds
     while not (value := condition()):
@@ -51,8 +51,8 @@ def until(condition, seconds, what):
     return value
 
 
-def tell(name, story, *arguments):
-    """One story. With words on the command line, only those whose name has one of them."""
+def run_story(name, story, *arguments):
+    """Runs one story. Words on the command line select the stories with one of them in their name."""
     global passed, failed
     name = f'{GROUP}: {name}'
     if sys.argv[1:] and not any(word in name for word in sys.argv[1:]):
@@ -80,7 +80,7 @@ def the_end():
 
 
 class Band:
-    """Something that puts controllers into the kernel, and takes them away again."""
+    """A process that adds controllers to the kernel, and removes them at its end."""
 
     def __init__(self, command, count):
         check(not kernel.adapters(), f'there are controllers already: {kernel.adapters()}')
@@ -99,7 +99,7 @@ class Band:
         return True
 
     def settle(self):
-        """The kernel holds a new controller up for 2 s to set it up; the stories begin with it down."""
+        """Waits until the controllers are down: the kernel keeps a new one up for 2 s to set it up."""
         def is_settled():
             adapters = kernel.adapters()
             return self.alive() and not any(adapters.values()) and kernel.managed() == set(adapters)
@@ -116,7 +116,7 @@ class Band:
 
 
 class Radio(Band):
-    """radio/, on the air, its controllers down. `address` has where each device is, `ask` talks to the control socket."""
+    """The band of radio/, with its controllers down. `address` has the devices' addresses; `ask` sends a command."""
 
     def __init__(self, *devices, n=1, profile='extended', dual_mode=False, has_address=True):
         ready, control = os.path.join(FOLDER, 'ready'), os.path.join(FOLDER, 'control')
@@ -141,7 +141,7 @@ class Radio(Band):
         return answer
 
     def stat(self, adapter='hci0'):
-        """What that chip does: {'links': 0, 'scan': 0, 'adv': 0}; None when it is not plugged in."""
+        """The state of that controller: {'links': 0, 'scan': 0, 'adv': 0}; None if it is not plugged in."""
         for entry in self.ask('stat').split():
             name, _, pairs = entry.partition(':')
             if name == adapter:
@@ -150,7 +150,7 @@ class Radio(Band):
 
 
 class Btvirt(Band):
-    """BlueZ's own emulator with n LE-only controllers."""
+    """BlueZ's emulator with n LE-only controllers."""
 
     def __init__(self, n=2):
         super().__init__(['/usr/bin/btvirt', f'-l{n}', '-L'], n)
@@ -164,12 +164,12 @@ def executable(name):
     return path
 
 
-# In front of a command: without any privilege.
+# A prefix that runs a command without privileges.
 NOBODY = ('setpriv', '--reuid=65534', '--regid=65534', '--clear-groups', '--inh-caps=-all', '--ambient-caps=-all')
 
 
 def open_to_all(path):
-    """Wherever the programs were built and their libraries lie (in somebody's home), user nobody must get there."""
+    """Lets the user nobody read a program and its libraries, which may be in a home directory."""
     libraries = subprocess.run(['ldd', path], capture_output=True, text=True).stdout.split()
     for file in [path, *(word for word in libraries if word.startswith('/'))]:
         folder = os.path.dirname(os.path.realpath(file))
@@ -179,11 +179,11 @@ def open_to_all(path):
 
 
 class Program:
-    """A running program of ours; its output is collected as it comes."""
+    """One of our programs, running; its output is collected continuously."""
 
     def __init__(self, name, *arguments, wrapper=()):
         self.arguments = [executable(name), *map(str, arguments)]
-        self.said = ' '.join([name, *self.arguments[1:]])
+        self.line = ' '.join([name, *self.arguments[1:]])
         self.output = {'stdout': b'', 'stderr': b''}
         self.began = time.monotonic()
         self.process = subprocess.Popen(
@@ -208,9 +208,9 @@ class Program:
         return self.process.poll() is not None
 
     def until(self, condition, seconds, what):
-        """Waits for a condition while the program must be running."""
+        """Waits for a condition; fails if the program ends first."""
         def both():
-            self.check(not self.ended(), f'ended with {self.process.returncode} before: {what}')
+            self.check(not self.ended(), f'exited with {self.process.returncode} before: {what}')
             return condition()
         return until(both, seconds, what)
 
@@ -218,13 +218,13 @@ class Program:
         self.process.send_signal(signal.SIGINT)
 
     def terminate(self):
-        """As a service manager does."""
+        """Stops it like a service manager."""
         self.process.send_signal(signal.SIGTERM)
 
     def finish(self, *codes, within=30):
-        """Waits for the end, which must come in time and with one of these exit codes."""
+        """Waits for the program to exit in time with one of these codes."""
         try:
-            until(self.ended, within, 'the end of ' + self.said)
+            until(self.ended, within, 'the end of ' + self.line)
         except Failure as error:
             self.process.kill()
             self.join()
@@ -240,19 +240,19 @@ class Program:
             reader.join(5)
 
     def says(self, pattern):
-        """What it says on stderr must match."""
+        """Checks that its stderr matches a pattern."""
         self.check(re.search(pattern, self.err, re.IGNORECASE), f'nothing like /{pattern}/ on stderr')
         return self
 
     def check(self, condition, reason):
-        """A failure shows what the program did."""
+        """As check(); a failure shows the program's output."""
         if not condition:
             if self.ended():
                 self.join()
-            shown = [f'{reason}', f'$ {self.said}   ({time.monotonic() - self.began:.1f} s)']
+            shown = [f'{reason}', f'$ {self.line}   ({time.monotonic() - self.began:.1f} s)']
             for stream, text in (('stdout', self.out), ('stderr', self.err)):
                 lines = text.splitlines()
-                shown += [f'{stream}: {line[:300]}' for line in lines[-12:]] or [f'{stream}: nothing']
+                shown += [f'{stream}: {line[:300]}' for line in lines[-12:]] or [f'{stream}: empty']
             raise Failure('\n'.join(shown))
 
     def __enter__(self):
@@ -265,7 +265,7 @@ class Program:
 
 
 class Dialogue:
-    """A program that is told what to do line by line; `do` gives it one and waits for what it must say then."""
+    """An interactive program; `do` sends it a line and waits for the expected output."""
 
     def __init__(self, *command):
         self.name = command[0]
@@ -276,11 +276,11 @@ class Dialogue:
 
     def read(self):
         while data := os.read(self.process.stdout.fileno(), 65536):
-            # Without colours, and without what its line editor redraws.
+            # Without escape sequences and the control characters of its line editor.
             self.text += re.sub(r'\x1b\[[0-9;]*[A-Za-z]|[\r\x01\x02]', '', data.decode(errors='replace'))
 
     def rest(self):
-        """Waits until it has said nothing for half a second: a line that comes while it prints can be lost."""
+        """Waits until it has printed nothing for half a second: input that arrives while it prints can be lost."""
         while True:
             before = len(self.text)
             time.sleep(0.5)
@@ -307,14 +307,14 @@ class Dialogue:
 
 
 def run(name, *arguments, exits=(0,), within=30, wrapper=()):
-    """Runs a program of ours to its end."""
+    """Runs one of our programs to its end."""
     codes = exits if isinstance(exits, tuple) else (exits,)
     with Program(name, *arguments, wrapper=wrapper) as program:
         return program.finish(*codes, within=within)
 
 
 def block(is_blocked):
-    """Every Bluetooth radio switch of the machine, as `rfkill block bluetooth` has it."""
+    """Blocks or unblocks all Bluetooth radios of the machine, like `rfkill block bluetooth`."""
     with open('/dev/rfkill', 'wb') as switch:
         switch.write(struct.pack('<IBBBB', 0, 2, 3, is_blocked, 0))
 

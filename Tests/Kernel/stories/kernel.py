@@ -1,4 +1,4 @@
-"""The kernel's own view of its controllers, by hand: nothing here goes through the programs under test."""
+"""The kernel's view of its controllers, queried directly: nothing here uses the programs under test."""
 
 import ctypes
 import errno
@@ -21,7 +21,7 @@ def ioctl(request, argument):
 
 
 def adapters():
-    """{index: whether it is up}. For some 2 s after it came the kernel itself holds a controller up, to set it up."""
+    """{index: whether it is up}. For about 2 s the kernel keeps a new controller up to set it up."""
     room = 16
     answer = ioctl(HCIGETDEVLIST, struct.pack('<HH', room, 0) + bytes(8 * room))
     count = struct.unpack_from('<H', answer)[0]
@@ -30,7 +30,7 @@ def adapters():
 
 
 def up(index):
-    """HCIDEVUP, as hciconfig does it: without turning on LE."""
+    """HCIDEVUP, like hciconfig: without enabling LE."""
     ioctl(HCIDEVUP, index)
 
 
@@ -39,9 +39,9 @@ def down(index):
 
 
 def mgmt(opcode, index, payload=b'', seconds=5):
-    """One management command -> status, return parameters."""
+    """Sends one management command; returns its status and return parameters."""
     with socket.socket(AF_BLUETOOTH, socket.SOCK_RAW, BTPROTO_HCI) as s:
-        # Python's own bind() does not know the channel
+        # Python's bind() does not support the channel.
         libc = ctypes.CDLL(None, use_errno=True)
         if libc.bind(s.fileno(), struct.pack('<HHH', AF_BLUETOOTH, HCI_DEV_NONE, CHANNEL_CONTROL), 6) < 0:
             raise OSError(ctypes.get_errno(), 'bind to the management channel')
@@ -52,17 +52,17 @@ def mgmt(opcode, index, payload=b'', seconds=5):
             event, where = struct.unpack_from('<HH', packet)
             if event in (1, 2) and where == index and packet[6:8] == struct.pack('<H', opcode):
                 return packet[8], packet[9:]  # Command Complete, Command Status
-    raise TimeoutError(f'no answer to management command 0x{opcode:04x}')
+    raise TimeoutError(f'no response to management command 0x{opcode:04x}')
 
 
 def managed():
-    """The indexes on the management interface, which has a controller only once the kernel has set it up."""
+    """The indices on the management interface, which lists a controller once the kernel has set it up."""
     _, answer = mgmt(0x0003, HCI_DEV_NONE)
     return set(struct.unpack_from(f'<{struct.unpack_from("<H", answer)[0]}H', answer, 2))
 
 
 def read_info(index):
-    """-> the names of the supported and of the current settings"""
+    """The names of the supported and of the current settings."""
     status, answer = mgmt(0x0004, index)
     if status:
         raise OSError(f'Read Info: status {status}')
@@ -71,16 +71,16 @@ def read_info(index):
 
 
 def rest(index):
-    """Off, with LE as the kernel has it on a chip that just came: whatever a program left behind is gone."""
+    """Resets a controller to its initial state: off, with the kernel's default for LE, and without advertising."""
     mgmt(0x0005, index, b'\x00')  # Set Powered
     if 'br/edr' in read_info(index)[0]:
         mgmt(0x000D, index, b'\x00')  # Set LE
     try:
-        mgmt(0x003F, index, b'\x00')  # Remove Advertising, all of it
+        mgmt(0x003F, index, b'\x00')  # Remove Advertising, all instances
     except OSError as error:
         if error.errno != errno.ENETDOWN:
             raise
-        # What a chip of the older generation was told to advertise can only be taken back while it is on.
+        # A legacy controller's instances can only be removed while it is on.
         mgmt(0x0005, index, b'\x01')
         mgmt(0x003F, index, b'\x00')
         mgmt(0x0005, index, b'\x00')

@@ -1,9 +1,9 @@
-"""`ble pair` and `ble bonds` against Bumble: a bond in files serves the next process, and is removed."""
+"""`ble pair` and `ble bonds` against Bumble: the next process uses a stored bond, and the bond is removed."""
 
 import json
 import os
 
-from harness import FOLDER, Radio, check, run, tell, the_end, until
+from harness import FOLDER, Radio, check, run, run_story, the_end, until
 
 RECEIVING = '27ADC9CC-35EB-465A-9154-B8FF9076F3E8'
 BONDS, OTHER = os.path.join(FOLDER, 'bonds'), os.path.join(FOLDER, 'other-bonds')
@@ -14,7 +14,7 @@ def device(radio):
 
 
 def write(radio, bonds, exits=0):
-    """Writes what takes an authenticated link, and nobody is there to enter a number; tells whether it arrived."""
+    """Writes a value that requires an authenticated link, without a user to enter a passkey; returns the bytes received."""
     before = int(radio.ask('count shown'))
     program = run('ble', 'write', *device(radio), '--bonds', bonds, '--security', 'authenticated', RECEIVING, '010203',
                   exits=exits)
@@ -26,21 +26,21 @@ def bonds(folder):
     return [json.loads(line) for line in run('ble', 'bonds', 'list', '--json', '--bonds', folder).out.splitlines()]
 
 
-def a_bond_serves_the_next_process(radio):
+def the_next_process_uses_the_bond(radio):
     address = radio.address['shown']
     program = run('ble', 'pair', *device(radio), '--bonds', BONDS, '--security', 'authenticated', '--passkey', '042042',
                   '--json')
     paired = json.loads(program.out.splitlines()[-1])
     program.check(paired['event'] == 'paired' and paired['bonded'], 'bonded')
     until(lambda: radio.stat()['links'] == 0, 10, 'no link is left')
-    kept = bonds(BONDS)
-    check([each['addr'] for each in kept] == [address] and kept[0]['authenticated'], f'the bond: {kept}')
-    check(kept[0]['name'] == 'shown', f'its name: {kept}')
+    stored = bonds(BONDS)
+    check([each['addr'] for each in stored] == [address] and stored[0]['authenticated'], f'the bond: {stored}')
+    check(stored[0]['name'] == 'shown', f'its name: {stored}')
     files = [os.path.join(folder, name) for folder, _, names in os.walk(BONDS) for name in names]
-    check(files and all(os.stat(file).st_mode & 0o777 == 0o600 for file in files), 'the files are their user\'s alone')
+    check(files and all(os.stat(file).st_mode & 0o777 == 0o600 for file in files), 'only the owner can read the files')
     program, count = write(radio, BONDS)
     program.check(count == 3, f'{count} bytes arrived')
-    # Elsewhere there is no such bond, and the kernel is given what is there.
+    # Another store has no such bond, and the kernel receives that store's keys.
     program, count = write(radio, OTHER, exits=76)
     program.says('protected').check(count == 0, 'nothing arrived')
 
@@ -48,14 +48,14 @@ def a_bond_serves_the_next_process(radio):
 def a_bond_is_removed(radio):
     address = radio.address['shown']
     program = run('ble', 'bonds', 'remove', '--bonds', BONDS, address)
-    program.check(program.out == f'removed {address}\n', 'what it says')
-    check(bonds(BONDS) == [], 'it is gone')
+    program.check(program.out == f'removed {address}\n', 'the output')
+    check(bonds(BONDS) == [], 'no bond is stored')
     run('ble', 'bonds', 'remove', '--bonds', BONDS, address, exits=68).says('ble bonds list')
     program, count = write(radio, BONDS, exits=76)
-    program.check(count == 0, 'nothing arrives any more')
+    program.check(count == 0, 'nothing arrives')
 
 
 with Radio('secure:name=shown,pair=passkey,passkey=042042') as radio:
-    tell('a bond serves the next process', a_bond_serves_the_next_process, radio)
-    tell('a bond is removed', a_bond_is_removed, radio)
+    run_story('the next process uses the bond', the_next_process_uses_the_bond, radio)
+    run_story('a bond is removed', a_bond_is_removed, radio)
 the_end()

@@ -1,11 +1,11 @@
-"""`ble advertise` and `ble serve` on one controller; gatttool on another and Bumble's central use what they offer."""
+"""`ble advertise` and `ble serve` on one controller, used by gatttool on another and by Bumble's central."""
 
 import json
 import re
 import subprocess
 
 import kernel
-from harness import FOLDER, Dialogue, Program, Radio, block, check, run, tell, the_end, until
+from harness import FOLDER, Dialogue, Program, Radio, block, check, run, run_story, the_end, until
 
 ADDRESS = '00:AA:01:00:00:01'
 
@@ -16,7 +16,7 @@ def power(index):
 
 
 def gatttool(*words):
-    """What gatttool says, from the other controller; it connects for each question."""
+    """Runs gatttool on the other controller, which connects each time, and returns its output."""
     command = ['gatttool', '-i', 'hci1', '-b', ADDRESS, '-t', 'public', *words]
     ended = subprocess.run(command, stdin=subprocess.DEVNULL, capture_output=True, text=True, timeout=120)
     check(ended.returncode == 0 and 'rror' not in ended.stderr, f'{" ".join(command)}: {ended.stdout}{ended.stderr}')
@@ -24,9 +24,9 @@ def gatttool(*words):
 
 
 def served(radio, *profile):
-    """A device that is served and on the air."""
+    """Starts a served device, and waits until it advertises."""
     program = Program('ble', 'serve', '--json', '-i', ADDRESS, *profile)
-    program.until(lambda: '"serving"' in program.out, 30, 'the device is on the air')
+    program.until(lambda: '"serving"' in program.out, 30, 'the device advertises')
     return program
 
 
@@ -48,16 +48,16 @@ def gatttool_uses_it(radio):
         check('01 02' in gatttool('--char-read', '-a', value), 'its value is not read')
         long = bytes(range(18)).hex()
         check('written successfully' in gatttool('--char-write-req', '-a', value, '-n', long), 'it is not written')
-        check(bytes(range(18)).hex(' ') in gatttool('--char-read', '-a', value), 'what was written is not read')
-        # The kernel keeps a link for two seconds, so that one gatttool takes over the last one's.
+        check(bytes(range(18)).hex(' ') in gatttool('--char-read', '-a', value), 'the written value is not read')
+        # The kernel keeps a link for two seconds, so that a gatttool inherits the previous one's.
         program.until(lambda: program.out.count('"disconnected"') == program.out.count('"connected"'), 20, 'the end')
-        told = [each['event'] for each in events(program)]
-        check('connected' in told and told.count('read') == 2 and told.count('write') == 1, f'told: {told}')
+        printed = [each['event'] for each in events(program)]
+        check('connected' in printed and printed.count('read') == 2 and printed.count('write') == 1, f'printed: {printed}')
         program.interrupt()
         program.finish(130, within=10)
 
 
-def gatttool_listens(radio):
+def gatttool_subscribes(radio):
     power(1)
     with served(radio, 'battery') as program:
         handles = re.findall(r'handle = (0x[0-9a-f]+), uuid = 00002902', gatttool('--char-desc'))
@@ -67,21 +67,21 @@ def gatttool_listens(radio):
         with open(f'{FOLDER}/listen', 'w+') as output:
             listener = subprocess.Popen(command, stdin=subprocess.DEVNULL, stdout=output, stderr=subprocess.STDOUT)
 
-            def heard():
+            def count():
                 output.seek(0)
                 return output.read().count('Notification handle')
 
             try:
-                program.until(lambda: heard() >= 3, 60, 'three notifications')
+                program.until(lambda: count() >= 3, 60, 'three notifications')
             finally:
                 listener.kill()
                 listener.wait()
-        program.until(lambda: '"subscribed"' in program.out, 5, 'the subscription is told')
+        program.until(lambda: '"subscribed"' in program.out, 5, 'the subscription is printed')
         program.interrupt()
         program.finish(130, within=10)
 
 
-def gatttool_writes_what_is_long_and_confirms(radio):
+def gatttool_writes_a_long_value_and_confirms(radio):
     power(1)
     with open(f'{FOLDER}/long.json', 'w') as file:
         json.dump({'name': 'long', 'services': [{'uuid': 'FFF0', 'characteristics': [
@@ -94,11 +94,12 @@ def gatttool_writes_what_is_long_and_confirms(radio):
                 value = tool.do('characteristics', r'char value handle: (0x[0-9a-f]+), uuid: 0000fff1')[1]
                 configuration = f'0x{int(value, 16) + 1:04x}'
                 tool.do(f'char-write-req {configuration} 0200', 'written successfully')
-                # Longer than the ATT_MTU, and what is written is indicated.
+                # Longer than the ATT_MTU; the written value is indicated.
                 tool.do(f'char-write-req {value} {long.hex()}', f'Indication +handle = {value} value: {long[:20].hex(" ")}')
                 tool.do(f'char-read-hnd {value}', long.hex(' '))
-            told = events(program)
-            check([each['hex'] for each in told if each['event'] == 'write'] == [long.hex().upper()] * number, f'told: {told}')
+            printed = events(program)
+            check([each['hex'] for each in printed if each['event'] == 'write'] == [long.hex().upper()] * number,
+                  f'printed: {printed}')
             program.until(lambda: program.out.count('"disconnected"') == number, 20, 'the end')
         program.interrupt()
         program.finish(130, within=10)
@@ -110,31 +111,31 @@ def both_are_served(radio):
         radio.ask(f'call central connect {ADDRESS} public')
         radio.ask('call central find')
         check(len(radio.ask('call central read 2A19')) == 2, 'the level is not read')
-        check('0000180f' in gatttool('--primary'), 'the second is not served beside the first')
+        check('0000180f' in gatttool('--primary'), 'the second client is not served beside the first')
         radio.ask('call central subscribe 2A19')
         until(lambda: radio.ask('call central got'), 20, 'a notification')
         peers = {each['peer'] for each in events(program) if each['event'] == 'connected'}
-        check(peers == {radio.address['central'], '00:AA:01:00:00:02'}, f'told apart: {peers}')
+        check(peers == {radio.address['central'], '00:AA:01:00:00:02'}, f'the peers: {peers}')
         radio.ask('call central close')
         program.interrupt()
         program.finish(130, within=10)
 
 
-def it_is_heard(radio):
+def it_is_received(radio):
     power(1)
     with Program('ble', 'advertise', '-i', ADDRESS, '-n', 'hello', '--service', '180D') as program:
-        program.until(lambda: 'advertises' in program.out, 30, 'it is on the air')
+        program.until(lambda: 'advertises' in program.out, 30, 'it advertises')
         found = run('ble', 'scan', '-i', 'hci1', '-n', 'hello', '-t', '5', '--json').out
-        check('180D' in found, f'heard: {found}')
+        check('180D' in found, f'received: {found}')
         program.interrupt()
         program.finish(130, within=10)
-    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
+    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing advertises')
 
 
-def one_that_was_killed_leaves_something(radio):
+def a_killed_program_leaves_its_advertising(radio):
     power(1)
     with Program('ble', 'advertise', '-i', ADDRESS, '-n', 'left') as program:
-        program.until(lambda: 'advertises' in program.out, 30, 'it is on the air')
+        program.until(lambda: 'advertises' in program.out, 30, 'it advertises')
         program.process.kill()
         program.join()
     check(radio.stat()['adv'] == 1, 'the kernel keeps it')
@@ -143,32 +144,32 @@ def one_that_was_killed_leaves_something(radio):
         program.until(lambda: '"instance":2' in program.out, 30, 'the second instance')
         program.terminate()
         program.finish(0, within=10)
-    # What is left of the first is removed by a command.
-    check(radio.stat()['adv'] == 1, 'the first is on the air still')
+    # A command removes the first one's instance.
+    check(radio.stat()['adv'] == 1, 'the first still advertises')
     program = run('ble', 'advertise', '--clear', '-i', ADDRESS)
-    program.check(program.out == 'hci0: 1 advertisement removed\n', 'what it says')
-    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing is left on the air')
+    program.check(program.out == 'hci0: 1 advertisement removed\n', 'the output')
+    until(lambda: radio.stat()['adv'] == 0, 10, 'nothing advertises')
 
 
-def it_outlives_the_switch(radio):
+def it_survives_rfkill(radio):
     power(1)
     with Program('ble', 'advertise', '-v', '-i', ADDRESS, '-n', 'resumed', '--service', '180D') as program:
-        program.until(lambda: 'advertises' in program.out, 30, 'it is on the air')
-        # A chip of the older generation that is blocked is not told to stop; here nothing cuts its radio off, either.
+        program.until(lambda: 'advertises' in program.out, 30, 'it advertises')
+        # The kernel does not disable the advertising of a blocked legacy controller; nor does the virtual radio.
         block(True)
-        # One that is released before it is seen looks like somebody's powering off, which has the last word.
+        # A switch released before it is noticed would look like powering off by another program, which is final.
         program.until(lambda: 'blocked by rfkill' in program.err, 10, 'blocked')
         block(False)
         program.until(lambda: kernel.adapters()[0], 30, 'on again')
         found = run('ble', 'scan', '-i', 'hci1', '-n', 'resumed', '-t', '5', '--json').out
-        check('180D' in found, f'heard: {found}')
+        check('180D' in found, f'received: {found}')
         program.interrupt()
         program.finish(130, within=10)
 
 
 for profile in ('extended', 'legacy'):
     with Radio('central', n=2, profile=profile) as radio:
-        for story in (it_is_heard, gatttool_uses_it, gatttool_listens, gatttool_writes_what_is_long_and_confirms,
-                      both_are_served, one_that_was_killed_leaves_something, it_outlives_the_switch):
-            tell(f'{profile}: {story.__name__.replace("_", " ")}', story, radio)
+        for story in (it_is_received, gatttool_uses_it, gatttool_subscribes, gatttool_writes_a_long_value_and_confirms,
+                      both_are_served, a_killed_program_leaves_its_advertising, it_survives_rfkill):
+            run_story(f'{profile}: {story.__name__.replace("_", " ")}', story, radio)
 the_end()

@@ -1,4 +1,4 @@
-"""A scan sees everything on the air, once it is over the chip is quiet again."""
+"""A scan reports every device on the air, and stops the controller at its end."""
 
 import fcntl
 import json
@@ -8,11 +8,11 @@ import signal
 import struct
 import termios
 
-from harness import Program, Radio, check, executable, run, tell, the_end, until
+from harness import Program, Radio, check, executable, run, run_story, the_end, until
 
 
 def values(thing):
-    """Every string anywhere in a JSON value."""
+    """All strings in a JSON value."""
     if isinstance(thing, dict):
         thing = list(thing.values())
     if isinstance(thing, list):
@@ -21,7 +21,7 @@ def values(thing):
 
 
 def quiet(radio):
-    until(lambda: radio.stat()['scan'] == 0, 2, 'the chip no longer scans')
+    until(lambda: radio.stat()['scan'] == 0, 2, 'the controller no longer scans')
 
 
 def sees_everything(radio):
@@ -49,7 +49,7 @@ def interrupted(radio):
 
 
 def on_a_terminal(radio):
-    """40 columns and 10 rows: the name is there, and how many devices are not; after Ctrl-C all of them."""
+    """40 columns and 10 rows: shows the names, and the number of omitted devices; after Ctrl-C all devices."""
     child, master = pty.fork()
     if child == 0:
         os.execv(executable('ble'), ['ble', 'scan', '-i', 'hci0', '--watch'])
@@ -62,7 +62,7 @@ def on_a_terminal(radio):
         return word in text
 
     try:
-        until(lambda: shows('LINBLE-Z1') and f'… {len(radio.address) - 7} more' in text, 60, 'a table that is too high')
+        until(lambda: shows('LINBLE-Z1') and f'… {len(radio.address) - 7} more' in text, 60, 'a table higher than the terminal')
         os.write(master, b'\x03')
         text = ''
         until(lambda: shows('ble scan: interrupted'), 20, 'the end')
@@ -72,15 +72,15 @@ def on_a_terminal(radio):
         os.close(master)
     text = text[text.rindex('ADDRESS'):]
     unseen = [address for address in radio.address.values() if address not in text]
-    check(not unseen, f'not printed in the end: {unseen}\n{text}')
-    check('more' not in text and text.count('\x1b[?25h') == 1, f'what is drawn in the end:\n{text}')
+    check(not unseen, f'not in the final table: {unseen}\n{text}')
+    check('more' not in text and text.count('\x1b[?25h') == 1, f'the final table:\n{text}')
     check(os.waitstatus_to_exitcode(status) in (130, -signal.SIGKILL), f'status {status}')
     quiet(radio)
 
 
 for profile in ('extended', 'legacy'):
     with Radio('beacons:count=14', 'linble', profile=profile) as radio:
-        tell(f'sees everything with a chip of the {profile} kind', sees_everything, radio)
-        tell(f'interrupted, with a chip of the {profile} kind', interrupted, radio)
-        tell(f'on a narrow terminal, with a chip of the {profile} kind', on_a_terminal, radio)
+        run_story(f'reports everything, with a controller of the {profile} kind', sees_everything, radio)
+        run_story(f'interrupted, with a controller of the {profile} kind', interrupted, radio)
+        run_story(f'on a narrow terminal, with a controller of the {profile} kind', on_a_terminal, radio)
 the_end()

@@ -1,10 +1,10 @@
-"""What stands around Bluetooth: power left alone, radio switches, BlueZ's daemon. And scanning without asking."""
+"""Power, rfkill, BlueZ's daemon, and passive scanning."""
 
 import os
 import subprocess
 
 import kernel
-from harness import Radio, block, check, run, tell, the_end, until
+from harness import Radio, block, check, run, run_story, the_end, until
 
 
 def exchange(*options, exits=0):
@@ -13,7 +13,7 @@ def exchange(*options, exits=0):
 
 def power_is_left_alone():
     exchange('--no-power-on', exits=69).says('hci0 is off')
-    check(not kernel.adapters()[0], 'the adapter was powered on all the same')
+    check(not kernel.adapters()[0], 'the adapter was powered on')
 
 
 def a_radio_switch_blocks():
@@ -28,7 +28,7 @@ def power_is_switched():
     def power(word, state, exits=0):
         program = run('ble', 'power', word, '-i', 'hci0', exits=exits)
         program.check(program.out.endswith(f'is {state}\n'), f'not {state}')
-        check(kernel.adapters()[0] == (state == 'on'), f'the kernel does not have it {state}')
+        check(kernel.adapters()[0] == (state == 'on'), f'the kernel does not report it as {state}')
 
     for word in ('on', 'on', 'off', 'off'):
         power(word, word)
@@ -42,7 +42,7 @@ def power_is_switched():
 def powering_on_brings_le():
     kernel.up(0)
     check('le' not in kernel.read_info(0)[1], 'LE is on already')
-    check('LE off' in run('ble', 'adapters').out, 'that LE is off is not shown')
+    check('LE off' in run('ble', 'adapters').out, 'LE off is not printed')
     check('sudo ble power on' in run('ble', 'doctor').out, 'the doctor names no remedy')
     run('ble', 'power', 'on')
     check({'powered', 'le'} <= kernel.read_info(0)[1], f'settings: {kernel.read_info(0)[1]}')
@@ -50,8 +50,8 @@ def powering_on_brings_le():
 
 def a_passive_scan_hears_no_names_from_scan_responses():
     program = run('ble', 'scan', '--passive', '-i', 'hci0', '-t', '2', '--json')
-    check('"addr"' in program.out, 'nothing was heard')
-    check('6C696E626C65' not in program.out, 'something was heard that is only in a scan response')
+    check('"addr"' in program.out, 'no device was reported')
+    check('6C696E626C65' not in program.out, 'data of a scan response was reported')
 
 
 def beside_the_daemon():
@@ -69,11 +69,11 @@ def beside_the_daemon():
 
 
 with Radio('linble'):
-    tell('power is left alone when it has to be', power_is_left_alone)
-    tell('power is switched by a command', power_is_switched)
-    tell('a radio switch blocks, and is named', a_radio_switch_blocks)
-    tell('a passive scan', a_passive_scan_hears_no_names_from_scan_responses)
-    tell('beside BlueZ\'s daemon', beside_the_daemon)
+    run_story('--no-power-on leaves the adapter off', power_is_left_alone)
+    run_story('a command switches the power', power_is_switched)
+    run_story('rfkill blocks, and the error names it', a_radio_switch_blocks)
+    run_story('a passive scan', a_passive_scan_hears_no_names_from_scan_responses)
+    run_story('beside BlueZ\'s daemon', beside_the_daemon)
 with Radio(dual_mode=True):
-    tell('powering on brings LE', powering_on_brings_le)
+    run_story('powering on enables LE', powering_on_brings_le)
 the_end()

@@ -1,8 +1,8 @@
-"""A hundred KiB to a LINBLE and back, nothing lost, nothing moved."""
+"""100 KiB to a LINBLE and back, without loss or reordering."""
 
 import os
 
-from harness import FOLDER, Radio, check, random_file, run, tell, the_end
+from harness import FOLDER, Radio, check, random_file, run, run_story, the_end
 
 
 def there_and_back():
@@ -10,9 +10,9 @@ def there_and_back():
     run('linble', '-i', 'hci0', '-n', 'LINBLE-ECHO', 'send', sent, '--echo', received, within=180)
     sent, received = open(sent, 'rb').read(), open(received, 'rb').read()
     same = len(os.path.commonprefix([sent, received]))
-    check(sent == received, f'{len(received)} of {len(sent)} bytes came back, and they differ at {same}')
+    check(sent == received, f'{len(received)} of {len(sent)} bytes were echoed, and they differ at {same}')
 
 
 with Radio('echo') as radio:
-    tell('100 KiB there and back', there_and_back)
+    run_story('100 KiB there and back', there_and_back)
 the_end()
