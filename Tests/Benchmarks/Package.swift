@@ -2,8 +2,8 @@
 
 import PackageDescription
 
-// A package of its own, so that programs that use the library do not resolve or build it.
-// Run it from the repository's root: swift run -c release --package-path Tests/Benchmarks
+// A separate package, so that programs that depend on the library do not resolve or build it.
+// Run from the root of the repository: swift run -c release --package-path Tests/Benchmarks
 let package = Package(
     name: "Benchmarks",
     dependencies: [

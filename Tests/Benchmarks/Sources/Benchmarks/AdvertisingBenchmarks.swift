@@ -6,7 +6,7 @@ import BluetoothHCI
 
 /// LE Advertising Report events of a LINBLE: flags, one 128-bit service and a name fill the payload's 31 bytes.
 private struct ReportEvents {
-    /// Several, each from another address, so that no compiler can know the bytes of the next.
+    /// Several with different addresses, which the compiler cannot predict.
     static let count = 16
     static let service = BluetoothUUID(high: 0x2752_3010_1234_5678, low: 0x1234_5678_9ABC_DEF0)
     let bytes: [UInt8]
@@ -32,7 +32,7 @@ private struct ReportEvents {
     }
 }
 
-/// What a program keeps of a report.
+/// The data that a program stores of a report.
 private struct Owned {
     var address: BluetoothAddress?
     var rssi: Int8?
@@ -43,7 +43,7 @@ func advertisingBenchmarks(_ harness: Harness) throws -> Report.Section {
     let events = try ReportEvents()
     let (length, service) = (events.length, ReportEvents.service)
 
-    /// Calls `body` with one event after the other and hands a number made of its results to nobody.
+    /// Calls `body` with each event in turn, and consumes a number made of its results.
     @inline(__always)
     func cycle(_ count: Int, _ body: (RawSpan) throws -> Int) rethrows {
         var sum = 0
@@ -128,7 +128,7 @@ func advertisingBenchmarks(_ harness: Harness) throws -> Report.Section {
         measurements: [scan, event, borrowed, matched, kept, owned] + (try fieldBenchmarks(harness, events)))
 }
 
-/// What each of the fields costs when it is read.
+/// The cost of reading each field.
 private func fieldBenchmarks(_ harness: Harness, _ events: ReportEvents) throws -> [Measurement] {
     let length = events.length
     let all = (0..<ReportEvents.count).map { index in
@@ -151,7 +151,7 @@ private func fieldBenchmarks(_ harness: Harness, _ events: ReportEvents) throws 
     ]
 }
 
-/// What C would do: lengths and types of the structures, trusting them.
+/// The equivalent C: walks the structures' lengths and types without checks.
 @inline(never)
 private func scanByHand(_ packet: UnsafeRawBufferPointer) -> Int {
     let data = 14

@@ -10,7 +10,7 @@ enum Benchmarks {
           --json        print JSON instead of tables
           --summary     print the table of Docs/Performance.md instead
           --runs N      measure everything N times (1); the medians count
-          --check       end with status 1 when a goal is missed, of a time three times in a row
+          --check       exit with 1 if a goal is missed (a time: three times in a row)
           --quick       measure for a third of the time
           --core N      the core to run on (0)
           --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection,
@@ -63,7 +63,7 @@ enum Benchmarks {
         }
     }
 
-    /// Everything that is asked for. Not on the main actor, where every await would cost two thread switches.
+    /// Runs the selected benchmarks. Not on the main actor, where every await would cost two thread switches.
     @concurrent
     private static func run(_ harness: Harness) async throws -> Report {
         var report = Report()

@@ -11,7 +11,7 @@ struct ChannelBenchmarks {
         kernel = try LinuxKernel()
     }
 
-    /// Bytes one way, as fast as they go: one task writes, another reads.
+    /// Bytes in one direction, as fast as possible: one task writes, another reads.
     func throughput() async throws -> Report.Section {
         let pair = try await ChannelPair.make(on: kernel, mtu: 2048)
         let (writer, reader) = (pair.writer, pair.reader)

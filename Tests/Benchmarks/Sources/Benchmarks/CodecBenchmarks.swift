@@ -2,7 +2,7 @@ import BluetoothATT
 import BluetoothPrimitives
 import CBenchmarkSupport
 
-/// PDUs of one kind, several with different bytes, so that no compiler can know those of the next.
+/// Several PDUs of one kind with different bytes, which the compiler cannot predict.
 private struct Samples: Sendable {
     static let count = 16
     let name: String
@@ -10,7 +10,7 @@ private struct Samples: Sendable {
     let bytes: [UInt8]
     let length: Int
 
-    /// PDUs that begin with `head`, go on with bytes of which each PDU has others, and end with `tail`.
+    /// PDUs of `head`, bytes that differ between the PDUs, and `tail`.
     init(_ name: String, _ direction: ATTDirection, _ head: [UInt8], varying: Int, _ tail: [UInt8] = []) {
         self.name = name
         isSentByClient = direction == .clientToServer
@@ -24,7 +24,7 @@ private struct Samples: Sendable {
         length = all.count / Self.count
     }
 
-    /// Those that a connection in use sends and receives most.
+    /// The most frequent PDUs of a connection.
     static let common = [
         Samples("Read Request", .clientToServer, [0x0A], varying: 2),
         Samples("Read Response, 20 bytes", .serverToClient, [0x0B], varying: 20),
@@ -49,7 +49,7 @@ private struct Samples: Sendable {
         Samples("Prepare Write Request, 242 bytes", .clientToServer, [0x16], varying: 246),
     ]
 
-    /// Calls `body` with one after the other and hands a number made of its results to nobody.
+    /// Calls `body` with each in turn, and consumes a number made of its results.
     @inline(__always)
     func cycle(_ count: Int, _ body: (RawSpan) throws -> Int) rethrows {
         var sum = 0
@@ -77,7 +77,7 @@ func decodingBenchmarks(_ harness: Harness) throws -> Report.Section {
     return Report.Section(title: "Attribute Protocol: decode a PDU", measurements: measurements + [try walk(harness)])
 }
 
-/// Decoding a list takes its entries one by one.
+/// Decoding of lists includes each entry.
 private func walk(_ harness: Harness) throws -> Measurement {
     guard let samples = Samples.common.first(where: { $0.name.contains("11 characteristics") }) else {
         throw CallFailed(call: "no samples", number: 0)
@@ -120,7 +120,7 @@ func encodingBenchmarks(_ harness: Harness) throws -> Report.Section {
         title: "Attribute Protocol: encode a PDU into a buffer that is used again", measurements: measurements)
 }
 
-/// A number that takes every field of a PDU to make.
+/// A number computed from every field of a PDU.
 @inline(__always)
 private func fields(of pdu: borrowing ATTClientPDU) -> Int {
     switch pdu {

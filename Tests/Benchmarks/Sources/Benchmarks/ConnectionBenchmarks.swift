@@ -2,7 +2,7 @@ import BluetoothLE
 import CBenchmarkSupport
 import BluetoothLinux
 
-/// Where the caller's task runs.
+/// The executor of the caller's task.
 enum Caller: CaseIterable {
     case actorOnLoop, taskOnLoop, pool
 
@@ -14,7 +14,7 @@ enum Caller: CaseIterable {
         }
     }
 
-    /// Measures `body` with the caller where it shall be.
+    /// Measures `body` with the caller on this executor.
     func measure(
         _ harness: Harness, _ name: String, goal: Double? = nil, allocationGoal: Double? = nil, floor: Floor,
         on loop: EventLoop,
@@ -58,7 +58,7 @@ struct ConnectionBenchmarks {
         kernel = try LinuxKernel()
     }
 
-    /// A characteristic of a remote device as the benchmarks use them.
+    /// The characteristic of a remote device for the benchmarks.
     private func characteristic(of client: Connection) async throws -> RemoteCharacteristic {
         guard let found = try await client.discover().first?.characteristics.first else {
             throw CallFailed(call: "discover", number: 0)
@@ -66,7 +66,7 @@ struct ConnectionBenchmarks {
         return found
     }
 
-    /// Requests that are answered, one after the other.
+    /// Requests with responses, one at a time.
     func reads() async throws -> Report.Section {
         let link = try await Link.make(on: kernel, try .benchmark)
         let client = link.client
@@ -94,7 +94,7 @@ struct ConnectionBenchmarks {
             title: "Connection: requests, both ends awaited, ATT_MTU 247", measurements: measurements)
     }
 
-    /// Values that nothing answers, as fast as they go.
+    /// Values without a response, as fast as possible.
     func streams() async throws -> Report.Section {
         var measurements: [Measurement] = []
 
@@ -127,7 +127,7 @@ struct ConnectionBenchmarks {
                         allocationGoal: caller == .pool ? 5.1 : 3, floor: .oneWay, on: kernel.loop
                     ) { count, _ in
                         for _ in 0..<count { try await link.client.writeCommand(value, to: characteristic) }
-                        // Answered after all commands have been taken.
+                        // The response follows all commands.
                         consume(try await link.client.read(characteristic).count)
                     })
             }
@@ -137,7 +137,7 @@ struct ConnectionBenchmarks {
             title: "Connection: values without an answer, both ends, ATT_MTU 247", measurements: measurements)
     }
 
-    /// The whole database of a peer.
+    /// The discovery of a peer's database.
     func discovery() async throws -> Report.Section {
         let (server, client) = try await NotifyingServer.make(on: kernel)
         let before = await server.packetCount

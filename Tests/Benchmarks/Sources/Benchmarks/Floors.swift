@@ -1,7 +1,7 @@
 import CBenchmarkSupport
 import Glibc
 
-/// A system call of the benchmarks' own failed.
+/// The failure of a system call of the benchmarks.
 struct CallFailed: Error, CustomStringConvertible {
     var call: String
     var number = errno
@@ -9,7 +9,7 @@ struct CallFailed: Error, CustomStringConvertible {
     var description: String { "\(call): \(String(cString: strerror(number)))" }
 }
 
-/// A pair of connected sockets that keep packet boundaries, as L2CAP's do.
+/// A pair of connected sockets with packet boundaries, like L2CAP's.
 private final class RawPair {
     let first: CInt
     let second: CInt
@@ -27,12 +27,12 @@ private final class RawPair {
     }
 }
 
-// The floors: what the kernel takes for the same work, with nothing of ours above its calls.
+// The floors: the kernel's cost of the same work, without our code above its calls.
 extension Floor {
     /// The shortest ATT_MTU; a value of 20 bytes fills it.
     static let packetLength = 23
 
-    /// What is compared with it calls the kernel not at all: a measure of the processor.
+    /// The floor of work without system calls: a measure of the processor.
     static let allocation = Floor(name: "malloc + free of 64 bytes") {
         { count in
             for _ in 0..<count {
@@ -43,10 +43,10 @@ extension Floor {
         }
     }
 
-    /// A packet that is sent, waited for and received.
+    /// One packet: sent, awaited and received.
     static let oneWay = oneWay()
 
-    /// So many packets of this length, each sent, waited for and received.
+    /// `count` packets of this length, each sent, awaited and received.
     static func oneWay(times count: Int = 1, packetsOf length: Int = packetLength) -> Floor {
         let calls = "send + epoll_wait + recv" + (length == packetLength ? "" : " of \(length) bytes")
         return Floor(name: count == 1 ? calls : "\(count) × \(calls)", factor: Double(count)) {
@@ -64,7 +64,7 @@ extension Floor {
         }
     }
 
-    /// A request and its answer.
+    /// A request and its response.
     static let roundTrip = Floor(name: "round trip, both ends in one epoll loop") {
         let pair = try RawPair()
         let epoll = try Epoll([pair.first, pair.second])
@@ -83,7 +83,7 @@ extension Floor {
     }
 }
 
-/// The floors by themselves, and what else calls between threads cost.
+/// The floors themselves, and the cost of calls between threads.
 func floorBenchmarks(_ harness: Harness) throws -> Report.Section {
     func measure(_ floor: Floor) throws -> Measurement {
         let body = try floor.prepare()
@@ -109,7 +109,7 @@ private func sendReceive(_ harness: Harness) throws -> Measurement {
     }
 }
 
-/// Two threads that wait for each other: what a call costs that leaves its thread and comes back.
+/// Two threads that wait for each other: the cost of a call to another thread and back.
 private func threadRoundTrip(_ harness: Harness) throws -> Measurement {
     let there = eventfd(0, 0)
     let back = eventfd(0, 0)
@@ -184,7 +184,7 @@ private final class Epoll {
     }
 }
 
-/// A thread of the benchmarks' own.
+/// A thread.
 private struct Thread {
     private let thread: pthread_t
 

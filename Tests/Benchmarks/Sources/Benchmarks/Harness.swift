@@ -1,50 +1,50 @@
 import CBenchmarkSupport
 import Glibc
 
-/// Work below whose cost no program can get, repeated next to each repetition of what is compared with it.
+/// The minimum work of an operation, measured next to each repetition of the workload.
 struct Floor: Sendable {
     let name: String
-    /// How many of its operations one operation of the workload is compared with.
+    /// The number of its operations per operation of the workload.
     var factor = 1.0
-    /// Prepares for one repetition and returns what does the operation as many times as it is given.
+    /// Prepares one repetition; returns a function that performs the operation a given number of times.
     ///
-    /// Called for each repetition anew: where the kernel places a socket in memory changes what its calls cost by a
+    /// Called for each repetition: a socket's place in the kernel's memory changes the cost of its calls by a
     /// fifth.
     let prepare: @Sendable () throws -> (Int) -> Void
 }
 
-/// What one workload cost, per operation.
+/// The cost of one workload, per operation.
 struct Measurement {
-    /// What was done.
+    /// The operation.
     var name: String
     /// Processor time of all threads, the median of the repetitions, in nanoseconds.
     var cpu: Double
-    /// Time that passed, the median of the repetitions, in nanoseconds.
+    /// Elapsed time, the median of the repetitions, in nanoseconds.
     var wall: Double
-    /// Allocations, counted in a pass of its own.
+    /// Allocations, counted in a separate pass.
     var allocations: Double
-    /// The most times its floor it ought to cost.
+    /// The upper limit of the ratio to the floor.
     var goal: Double?
-    /// The most allocations it ought to make.
+    /// The upper limit of the allocations.
     var allocationGoal: Double?
-    /// What it is compared with.
+    /// The floor.
     var floor: FloorCost?
 
-    /// What a floor cost next to a workload.
+    /// The cost of a floor next to a workload.
     struct FloorCost {
         var name: String
         /// Processor time, the median of the repetitions, in nanoseconds.
         var cpu: Double
         /// The median of the ratios of neighbouring repetitions.
         var ratio: Double
-        /// From the lowest to the highest ratio, where there were several runs.
+        /// From the lowest to the highest ratio of several runs.
         var range: ClosedRange<Double>?
     }
 
-    /// How many times the floor's cost this is.
+    /// The ratio to the floor's cost.
     var ratio: Double? { floor?.ratio }
 
-    /// A workload that was not asked for.
+    /// A workload that was not selected.
     static func left(out name: String) -> Measurement {
         Measurement(name: name, cpu: .nan, wall: .nan, allocations: .nan)
     }
@@ -52,32 +52,32 @@ struct Measurement {
     /// Whether it has been measured.
     var isMeasured: Bool { !cpu.isNaN }
 
-    /// Whether it keeps its goals.
+    /// Whether it meets its goals.
     var meetsGoals: Bool {
         guard isMeasured else { return true }
-        // What a queue or a buffer allocates once when it grows is not the workload's.
+        // Excludes one-time allocations of growing queues and buffers.
         let isSparing = allocations <= (allocationGoal ?? .infinity) + 0.05
         return floor?.ratio ?? 0 <= goal ?? .infinity && isSparing
     }
 }
 
-/// How long to measure, and what.
+/// The extent of the measurement.
 struct Options {
-    /// Milliseconds that a repetition lasts.
+    /// The duration of a repetition in milliseconds.
     var repetitionMilliseconds = 8.0
-    /// How many repetitions a workload has; the median counts.
+    /// The number of repetitions of a workload; the median counts.
     var repetitions = 21
-    /// How many times everything is measured; the median counts.
+    /// The number of runs; the median counts.
     var runs = 1
-    /// The core everything runs on.
+    /// The processor core to run on.
     var core = 0
-    /// Seconds for which an idle connection is watched.
+    /// The seconds for which idle connections are observed.
     var idleSeconds = 3.0
-    /// What is printed.
+    /// The output format.
     var output = Output.tables
-    /// End with an error when a goal is missed.
+    /// Exit with an error if a goal is missed.
     var checksGoals = false
-    /// Only workloads whose group contains one of these; all when empty.
+    /// Only workloads whose group contains one of these; all if empty.
     var groups: [String] = []
     /// Only workloads whose name contains this.
     var only = ""
@@ -85,11 +85,11 @@ struct Options {
     enum Output { case tables, json, summary }
 }
 
-/// Measures workloads one after the other.
+/// Measures workloads in turn.
 struct Harness {
     let options: Options
 
-    /// Measures `body`, which does the operation as many times as it is given.
+    /// Measures `body`, which performs the operation a given number of times.
     func measure(
         _ name: String, goal: Double? = nil, allocationGoal: Double? = nil, floor: Floor? = nil,
         _ body: (Int) throws -> Void
@@ -106,7 +106,7 @@ struct Harness {
         return series.measurement(name, allocationGoal: allocationGoal, benchmark_stop_counting())
     }
 
-    /// Measures `body`, which does the operation as many times as it is given and waits meanwhile.
+    /// Measures an asynchronous `body`, which performs the operation a given number of times.
     func measure(
         _ name: String, goal: Double? = nil, allocationGoal: Double? = nil, floor: Floor? = nil,
         isolation: isolated (any Actor)? = #isolation, _ body: (Int) async throws -> Void
@@ -128,8 +128,8 @@ struct Harness {
     }
 }
 
-/// The repetitions of one workload: first as many operations are sought as last long enough, then repetitions of the
-/// workload and of its floor take turns, so that whatever slows the machine down slows down both.
+/// The repetitions of one workload: determines how many operations last long enough, then alternates repetitions of the
+/// workload and of its floor, so that a slower machine affects both.
 private struct Series {
     private let options: Options
     private let floor: Floor?
@@ -148,12 +148,12 @@ private struct Series {
         self.goal = goal
     }
 
-    /// How many operations the next repetition has; nil when there have been enough.
+    /// The number of operations of the next repetition; nil after the last.
     mutating func next() throws -> Int? {
         guard isCalibrated else { return count }
         if samples.count == options.repetitions {
             try addFloor()
-            // A check is about the program and not about what else the machine had to do in a quarter of a second.
+            // A check tests the program, not the load of the machine during a quarter of a second.
             guard options.checksGoals, attempts < 3, ratio > goal ?? .infinity else { return nil }
             attempts += 1
             samples = []
@@ -163,7 +163,7 @@ private struct Series {
         return count
     }
 
-    /// Records how long the repetition took.
+    /// Records the duration of the repetition.
     mutating func add(_ times: Times) {
         if isCalibrated {
             samples.append(times)
@@ -177,7 +177,7 @@ private struct Series {
     private mutating func addFloor() throws {
         guard let floor else { return }
         let body = try floor.prepare()
-        // The first calls on a new socket allocate what the kernel keeps for it.
+        // The first calls on a new socket allocate the kernel's state for it.
         body(1)
         while true {
             let start = Times.now
@@ -190,7 +190,7 @@ private struct Series {
         }
     }
 
-    /// A count that lasts as long as a repetition shall; nil when `count` did.
+    /// A count that lasts as long as a repetition should; nil if `count` did.
     private func nextCount(after count: Int, _ times: Times) -> Int? {
         let wanted = options.repetitionMilliseconds * 1e6
         let passed = Double(times.cpu)
@@ -198,7 +198,7 @@ private struct Series {
         return max(count + 1, Int(min(10, wanted / max(passed, 1)) * Double(count)))
     }
 
-    /// The median of what each repetition cost, compared with the floor right before and after it.
+    /// The median of the repetitions, compared with the floor right before and after each.
     private var ratio: Double {
         guard floor != nil else { return .nan }
         return median(
@@ -207,7 +207,7 @@ private struct Series {
             })
     }
 
-    /// With how many operations allocations are counted.
+    /// The number of operations for counting allocations.
     var countedOperations: Int { min(count, 5000) }
 
     func measurement(
@@ -227,7 +227,7 @@ func median(_ values: [Double]) -> Double {
     return sorted.isEmpty ? .nan : sorted[sorted.count / 2]
 }
 
-/// The clocks at one moment, or what has passed on them, in nanoseconds.
+/// A reading of the clocks, or the difference of two, in nanoseconds.
 struct Times {
     var cpu: UInt64
     var wall: UInt64
@@ -236,7 +236,7 @@ struct Times {
         Times(cpu: nanoseconds(CLOCK_PROCESS_CPUTIME_ID), wall: nanoseconds(CLOCK_MONOTONIC))
     }
 
-    /// What has passed since then.
+    /// The time since an earlier reading.
     var elapsed: Times {
         let now = Times.now
         return Times(cpu: now.cpu - cpu, wall: now.wall - wall)
@@ -249,7 +249,7 @@ struct Times {
     }
 }
 
-/// Uses `value`, as far as the compiler can tell.
+/// Consumes `value` from the compiler's point of view.
 @inline(__always)
 func consume(_ value: some BinaryInteger) {
     benchmark_consume(UInt64(truncatingIfNeeded: value))

@@ -4,7 +4,7 @@ import BluetoothLinux
 import CBenchmarkSupport
 import Glibc
 
-/// What connections cost on which nothing happens.
+/// The cost of idle connections.
 func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let kernel = try LinuxKernel()
     let database = try AttributeDatabase.benchmark
@@ -17,7 +17,7 @@ func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
     for _ in 0..<count { links.append(try await Link.make(on: kernel, database)) }
     let made = benchmark_stop_counting()
 
-    // The loop is asked once more, and has then gone to sleep for good; on a busy machine that can take a while.
+    // One more call, after which the loop sleeps; on a busy machine that can take a while.
     await kernel.loop.run {}
     var start = benchmark_usage_of_threads("bluetooth-loop")
     for _ in 0..<50 {
@@ -47,7 +47,7 @@ func idleBenchmarks(_ harness: Harness) async throws -> Report.Section {
         ])
 }
 
-/// Raises this process's own limit of open files, as far as it may.
+/// Raises this process's limit of open files as far as permitted.
 private func allowDescriptors(_ count: Int) {
     var limit = rlimit()
     getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit)

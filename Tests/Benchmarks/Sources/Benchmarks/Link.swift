@@ -6,9 +6,9 @@ import BluetoothPrimitives
 import BluetoothSockets
 import Synchronization
 
-/// A handler that is known only after its socket was made.
+/// A handler that is set after its socket was created.
 final class HandlerPlace: Sendable {
-    // In a structure, since a bare function in a mutex is wrapped once more at every access.
+    // In a structure, since a bare function in a mutex is wrapped again at every access.
     private struct Content {
         var handler: LoopBound<SocketHandler>?
     }
@@ -37,7 +37,7 @@ extension EventLoop {
     }
 }
 
-/// Runs code of ours on the loop, as an actor does that lives there.
+/// Runs code on the loop, like an actor that lives there.
 actor LoopRunner: LoopActor {
     nonisolated let loop: EventLoop
 
@@ -84,7 +84,7 @@ struct ChannelPair {
     let writer: ConnectionOrientedChannel
     let reader: ConnectionOrientedChannel
 
-    /// Ends that take SDUs of up to `mtu` bytes.
+    /// Ends that accept SDUs of up to `mtu` bytes.
     static func make(on kernel: LinuxKernel, mtu: UInt16) async throws -> ChannelPair {
         let (here, there) = (HandlerPlace(on: kernel.loop), HandlerPlace(on: kernel.loop))
         let sockets = try await kernel.loop.run {
@@ -125,14 +125,14 @@ extension AttributeDatabase {
     }
 }
 
-/// The server's end of a link, which counts its PDUs and sends notifications as fast as the socket takes them.
+/// The server's end of a link, which counts its PDUs and sends notifications as fast as the socket accepts them.
 actor NotifyingServer: LoopActor {
     nonisolated let loop: EventLoop
     private let socket: any L2CAPSocket
     private var server = GATTServer(limits: GATTServer.Limits(receiveMTU: 247))
     private var database: AttributeDatabase
     private var writer = ByteWriter(capacity: 517)
-    /// How many PDUs have been received and sent.
+    /// The number of PDUs received and sent.
     private(set) var packetCount = 0
     private var remaining = 0
     private var value: [UInt8] = []
@@ -177,7 +177,7 @@ actor NotifyingServer: LoopActor {
         }
     }
 
-    /// Sends `count` notifications and returns when the first of them are on their way.
+    /// Sends `count` notifications; returns once the first are sent.
     func notify(_ characteristic: AttributeHandle, _ value: [UInt8], count: Int) {
         remaining = count
         self.characteristic = characteristic

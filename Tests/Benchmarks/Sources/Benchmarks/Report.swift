@@ -1,19 +1,19 @@
-/// All that was measured in one run.
+/// The measurements of one run.
 struct Report {
-    /// Measurements that belong together.
+    /// A group of measurements.
     struct Section {
         var title: String
         var measurements: [Measurement]
-        /// Facts that are no times, each with its name and unit.
+        /// Numbers other than times, each with its name and unit.
         var facts: [Fact] = []
     }
 
-    /// A number that is no time.
+    /// A number other than a time.
     struct Fact {
         var name: String
         var value: Double
         var unit: String
-        /// The most it ought to be.
+        /// Its upper limit.
         var goal: Double?
 
         var meetsGoal: Bool { value <= goal ?? .infinity }
@@ -37,7 +37,7 @@ struct Report {
 
     init() {}
 
-    /// The names of what misses its goals.
+    /// The names of the measurements that miss their goals.
     var missed: [String] {
         sections.flatMap { section in
             section.measurements.filter { !$0.meetsGoals }.map(\.name)
@@ -107,7 +107,7 @@ extension Report {
     private func plain(_ value: Double) -> String { "\((value * 1000).rounded() / 1000)" }
 }
 
-/// A number as a reader wants it: with decimals below a hundred only, thousands apart.
+/// A number for readers: with decimals only below a hundred, and thousands separators.
 func number(_ value: Double) -> String {
     guard value.isFinite else { return "–" }
     let digits = value.magnitude >= 100 ? 0 : value.magnitude >= 10 ? 1 : 2
@@ -126,7 +126,7 @@ func number(_ value: Double) -> String {
 }
 
 extension Measurement {
-    /// The medians of what several runs of a workload cost.
+    /// The medians of several runs of a workload.
     init(mediansOf runs: [Measurement]) {
         self = runs[0]
         cpu = median(runs.map(\.cpu))
@@ -140,7 +140,7 @@ extension Measurement {
             range: (ratios.min() ?? floor.ratio)...(ratios.max() ?? floor.ratio))
     }
 
-    /// Its line in the table.
+    /// The row of the table.
     fileprivate var row: String {
         let cells = [
             name, number(cpu), number(allocations), goals + (meetsGoals ? "" : " **missed**"),
@@ -149,7 +149,7 @@ extension Measurement {
         return "| " + cells.joined(separator: " | ") + " |"
     }
 
-    /// Its goals, for readers.
+    /// The goals, for readers.
     var goals: String {
         let goals = [
             goal.map { "≤ \(number($0)) ×" },

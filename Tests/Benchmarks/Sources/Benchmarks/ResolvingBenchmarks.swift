@@ -3,8 +3,8 @@ import BluetoothLE
 import BluetoothHCI
 import BluetoothSimulation
 
-/// What it costs to look private addresses up among the keys of 100 bonds: reports from the socket to a scan for the last
-/// of the devices, each with an address that was not heard before, or not for so long that it is forgotten.
+/// The cost of resolving private addresses with the keys of 100 bonds: from the socket to a scan for the last of the devices,
+/// each report with an address that is new or has been evicted from the cache.
 func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let addressCount = 4096
     var generator = SystemRandomNumberGenerator()
@@ -18,7 +18,7 @@ func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let last = bonds[99]
     var packets: [UInt8] = []
     for index in 0..<addressCount {
-        // Every other device is the one whose key is tried last; the others are nobody's.
+        // Every other report is from the device whose key is tried last; the others match no key.
         let key = index % 2 == 0 ? stranger : last.identityResolvingKey ?? stranger
         guard let address = resolver.address(with: key, using: &generator) else { continue }
         var event = AdvertisingReportEvent(layout: .extended)
@@ -41,7 +41,7 @@ func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
         let scan = try await adapter.scan(
             ScanOptions(filter: .address(last.identity), duplicates: .all, deviceLimit: addressCount))
         let measurement = try await runner.measure { _ in
-            // Each repetition goes on where the last ended: its addresses have been forgotten when they come again.
+            // Each repetition continues after the previous one: addresses are evicted before they recur.
             var number = 0
             return try harness.measure(name, goal: goal, allocationGoal: 1, floor: .allocation) { count in
                 for _ in 0..<count {

@@ -7,7 +7,7 @@ import BluetoothSockets
 import CBenchmarkSupport
 import Synchronization
 
-/// A simulated kernel whose HCI socket also receives what is put into it.
+/// A simulated kernel with packets injected into its HCI socket.
 final class InjectingKernel: BluetoothKernel {
     final class Socket: HCISocket {
         private let base: any HCISocket
@@ -20,7 +20,7 @@ final class InjectingKernel: BluetoothKernel {
             (self.base, self.handler, self.packets, self.length) = (base, handler, packets, length)
         }
 
-        /// Has the packet with this number received.
+        /// Injects the packet with this number.
         func inject(_ number: Int) {
             next.store(number, ordering: .relaxed)
             handler.value(.readable)
@@ -87,7 +87,7 @@ final class InjectingKernel: BluetoothKernel {
     }
 }
 
-/// What a report costs from the socket to the stream, with ten thousand devices on the air, each heard in turn.
+/// The cost of a report from the socket to the stream, with ten thousand devices that advertise in turn.
 func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let deviceCount = 10_000
     let service: BluetoothUUID = 0x180D

@@ -5,7 +5,7 @@ import CBenchmarkSupport
 import BluetoothGATT
 import BluetoothLinux
 
-/// What a request costs the server, in memory: bytes in, bytes out, without a socket.
+/// The cost of a request in the server, in memory: bytes in, bytes out, without a socket.
 func serverBenchmarks(_ harness: Harness) throws -> Report.Section {
     var measurements: [Measurement] = []
     for serviceCount in [10, 909] {
@@ -14,7 +14,7 @@ func serverBenchmarks(_ harness: Harness) throws -> Report.Section {
         let handles = database.attributes.filter { $0.type == valueType }.map(\.handle.rawValue)
         let reads = requests(to: handles) { [0x0A, $0, $1] }
         let writes = requests(to: handles) { [0x12, $0, $1] + [UInt8](repeating: 0xAA, count: 20) }
-        // A discovery's last step: what has the type is at the end.
+        // The last step of a discovery: the attribute of this type is at the end.
         let last = handles.last ?? 1
         let search = requests(to: [last]) { [0x08, $0, $1, 0xFF, 0xFF, 0x55, 0x55] }
         var server = GATTServer(limits: GATTServer.Limits(receiveMTU: 247))
@@ -42,7 +42,7 @@ func serverBenchmarks(_ harness: Harness) throws -> Report.Section {
     return Report.Section(title: "Server: one request answered in memory, ATT_MTU 247", measurements: measurements)
 }
 
-/// What a value costs that all clients have subscribed to, from the program to each consumer.
+/// The cost of a value for all subscribed clients, from the program to each consumer.
 func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let kernel = try LinuxKernel()
     let value = [UInt8](repeating: 0x55, count: 20)
@@ -78,7 +78,7 @@ func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
 private let sampleCount = 16
 private let valueType: BluetoothUUID = 0x5555
 
-/// One request after the other, to handles spread over the whole database.
+/// One request at a time, to handles across the whole database.
 private func requests(to handles: [UInt16], _ body: (UInt8, UInt8) -> [UInt8]) -> [UInt8] {
     (0..<sampleCount).flatMap { index -> [UInt8] in
         let handle = handles[index * (handles.count - 1) / (sampleCount - 1)]
@@ -87,7 +87,7 @@ private func requests(to handles: [UInt16], _ body: (UInt8, UInt8) -> [UInt8]) -
 }
 
 extension AttributeDatabase {
-    /// Services of seven characteristics with a configuration each: 22 attributes a service.
+    /// Services of seven characteristics with a CCCD each: 22 attributes per service.
     fileprivate static func server(serviceCount: Int) throws -> AttributeDatabase {
         try AttributeDatabase(
             (0..<serviceCount).map { index in

@@ -1,7 +1,7 @@
-/// The rows of the table in Docs/Performance.md, in its words.
+/// The rows of the table in Docs/Performance.md.
 private struct SummaryRow {
     let label: String
-    /// The workloads it sums up: a part of their section's title, and the parts one of which their names begin with.
+    /// The summarised workloads: a part of their section's title, and the prefixes of their names.
     let section: String
     let names: [String]
 
@@ -59,7 +59,7 @@ extension Report {
         lines.append("| --- | ---: | ---: | ---: | --- |")
         for row in SummaryRow.all {
             let entries = sections.filter { $0.title.contains(row.section) }.flatMap(\.measurements).filter { entry in
-                // A step of a workload is not one of its own.
+                // Not the steps of a workload.
                 row.names.contains { entry.name.hasPrefix($0) } && !entry.name.hasPrefix("…")
             }
             if !entries.isEmpty { lines.append(line(row.label, entries)) }
@@ -94,7 +94,7 @@ extension Report {
         (values.min() ?? .nan)...(values.max() ?? .nan)
     }
 
-    /// Two numbers, or one when they read the same.
+    /// Two numbers, or one if both have the same text.
     private func text(_ range: ClosedRange<Double>) -> String {
         let (low, high) = (short(range.lowerBound), short(range.upperBound))
         return low == high ? low : "\(low)–\(high)"
@@ -107,7 +107,7 @@ extension Report {
     }
 }
 
-/// A number with two digits that say something, or with all of its whole digits.
+/// A number with two significant digits, or with all digits of its integer part.
 private func short(_ value: Double) -> String {
     guard value.isFinite, value > 0, value < 9.95 else { return number(value.rounded()) }
     let tenths = Int((value * 10).rounded())

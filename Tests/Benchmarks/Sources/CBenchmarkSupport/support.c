@@ -10,7 +10,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-// The program's own malloc comes before glibc's for every library in the process; glibc's stays reachable by these.
+// The program's malloc replaces glibc's for every library in the process; glibc's is available by these names.
 extern void *__libc_malloc(size_t size);
 extern void *__libc_calloc(size_t count, size_t size);
 extern void *__libc_realloc(void *block, size_t size);
@@ -111,7 +111,7 @@ void benchmark_consume(uint64_t value)
     __asm__ volatile("" : : "r"(value) : "memory");
 }
 
-// The first line of a file of a thread in /proc that begins with `prefix`, without it and the line's end.
+// The rest of the first line with `prefix` in a file of a thread in /proc.
 static bool read_line(const char *thread, const char *file, const char *prefix, char *line, int size)
 {
     char path[64];

@@ -1,5 +1,5 @@
-// What the benchmarks need of C: an allocator that counts, one core to run on, and calls that Swift's Glibc module does
-// not show.
+// C functions of the benchmarks: a counting allocator, pinning to one core, and calls that Swift's Glibc module
+// lacks.
 #pragma once
 
 #include <stdbool.h>
@@ -7,29 +7,29 @@
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 
-// Calls of malloc, calloc, realloc and their relatives while counting, by all threads.
+// The calls of malloc, calloc, realloc and their relatives by all threads while counting.
 typedef struct {
     uint64_t count;
-    // Usable bytes handed out less those given back.
+    // Usable bytes allocated less those freed.
     int64_t bytes;
 } benchmark_allocations;
 
-// Begins to count from zero. While nobody counts, an allocation costs one predicted branch more than without.
+// Starts counting from zero. Otherwise an allocation costs one more predicted branch.
 void benchmark_start_counting(void);
-// Ends counting.
+// Stops counting.
 benchmark_allocations benchmark_stop_counting(void);
 
-// Keeps this thread, and those it makes from now on, on one core. Returns 0 or errno.
+// Pins this thread, and the threads it creates from now on, to one core. Returns 0 or errno.
 int benchmark_pin(int core);
 
 typedef struct {
     int64_t nanoseconds;
-    // How often it went to sleep by itself.
+    // The number of voluntary context switches.
     int64_t voluntary_switches;
 } benchmark_usage;
 
-// What the threads of this process named `name` have used so far, without waking them up.
+// The usage of this process's threads named `name`, without waking them.
 benchmark_usage benchmark_usage_of_threads(const char *name);
 
-// Takes a value the compiler must not find out about.
+// Consumes a value opaquely for the compiler.
 void benchmark_consume(uint64_t value);
