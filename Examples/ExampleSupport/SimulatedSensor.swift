@@ -110,7 +110,7 @@ public enum SimulatedSensor {
             GATTDescriptor(.characteristicUserDescription, value: .stored(Array(text.utf8)))
         }
         return GATTService(
-            own(0x5E01_0000), includedServices: [own(0x5E02_0000)],
+            own(0x5E01_0000), includedServices: [.uuid(own(0x5E02_0000))],
             characteristics: [
                 GATTCharacteristic(
                     own(0xCA01_0001), properties: [.read, .write], value: .stored(Array("note".utf8)),

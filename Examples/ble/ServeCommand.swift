@@ -36,61 +36,44 @@ struct ServeCommand: AsyncParsableCommand {
             if let name = common.name { device.name = name }
             let served = device
             try await common.withAdapter(console, visitedBy: { try await visit($0, served, console) }) { adapter in
-                let server = try await DeviceServer(served, on: adapter, console)
+                let server = DeviceServer(served, on: adapter, console)
                 _ = try await withTimeLimit(common.timeout.map { .seconds($0) }) { try await server.run(once: once) }
             }
         }
     }
 }
 
-/// The served device; it prints what centrals do.
+/// Serves one device, and prints the operations of the peers.
 private struct DeviceServer {
     let device: ServedDevice
     let adapter: Adapter
     let console: Console
     let values: ServedValues
-    let published: PublishedServices
-    /// The characteristics that were written, for notifying their subscribers; the oldest are dropped.
-    let written: AsyncStream<BluetoothUUID>
 
-    init(_ device: ServedDevice, on adapter: Adapter, _ console: Console) async throws {
-        let values = ServedValues(device.values)
+    init(_ device: ServedDevice, on adapter: Adapter, _ console: Console) {
         self.device = device
         self.adapter = adapter
         self.console = console
-        self.values = values
-        let (written, news) = AsyncStream.makeStream(of: BluetoothUUID.self, bufferingPolicy: .bufferingNewest(64))
-        self.written = written
-        published = try await adapter.publish(
-            device.services,
-            handlers: AttributeHandlers(
-                read: { request in
-                    let value = values[request.type]
-                    console.tell("read", by: request.peer, request.type, value)
-                    return value
-                },
-                write: { request, bytes in
-                    values.write(bytes, at: request.offset, to: request.type)
-                    console.tell("write", by: request.peer, request.type, bytes)
-                    news.yield(request.type)
-                }))
+        values = ServedValues(of: device.services)
     }
 
     func run(once: Bool) async throws {
-        let incoming = try await adapter.incomingConnections()
         let content = AdvertisementContent(
             localName: device.name, services: device.services.map(\.uuid), appearance: device.appearance)
         let options = AdvertisingOptions(whenAdapterLeaves: .resume)
-        try await adapter.withAdvertising(content, options: options) { set in
+        // Written values are sent to subscribers: the newest of them.
+        let (written, writes) = AsyncStream.makeStream(of: DefinitionID.self, bufferingPolicy: .bufferingNewest(64))
+        try await adapter.serve(content, options: options) {
+            services(reporting: writes)
+        } while: { published, incoming in
             console.started(device, on: adapter.information)
             try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await serve(incoming, once: once) }
-                group.addTask { throw await set.ended() }
+                group.addTask { try await serve(incoming, published, once: once) }
                 group.addTask {
-                    for await uuid in written { try await send(uuid) }
+                    for await target in written { try await send(target, published) }
                 }
                 if let changing = device.changing {
-                    group.addTask { try await change(changing) }
+                    group.addTask { try await change(changing, published) }
                 }
                 defer { group.cancelAll() }
                 try await group.next()
@@ -98,21 +81,50 @@ private struct DeviceServer {
         }
     }
 
-    private func serve(_ incoming: IncomingConnections, once: Bool) async throws {
+    /// The device's services with handlers that print and keep the values.
+    private func services(reporting writes: AsyncStream<DefinitionID>.Continuation) -> [LocalService] {
+        device.services.map { service in
+            var service = service
+            service.characteristics = service.characteristics.map { characteristic in
+                var handled = characteristic
+                handled.value = nil
+                if characteristic.permissions.contains(.read) {
+                    handled = handled.onRead { request in
+                        let value = values[request.target]
+                        console.tell("read", by: request.peer, request.uuid, value)
+                        return value
+                    }
+                }
+                if characteristic.permissions.contains(.write) {
+                    handled = handled.onWrite { request in
+                        values.store(request)
+                        console.tell("write", by: request.peer, request.uuid, request.value)
+                        writes.yield(request.target)
+                    }
+                }
+                return handled
+            }
+            return service
+        }
+    }
+
+    private func serve(
+        _ incoming: IncomingConnections, _ published: PublishedServices, once: Bool
+    ) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for try await connection in incoming {
-                guard !once else { return try await follow(connection) }
-                group.addTask { try await follow(connection) }
+                guard !once else { return try await follow(connection, published) }
+                group.addTask { try await follow(connection, published) }
             }
         }
     }
 
-    /// Prints a central's subscriptions until it disconnects.
-    private func follow(_ connection: Connection) async throws {
+    /// Prints a device's subscriptions until it disconnects.
+    private func follow(_ connection: Connection, _ published: PublishedServices) async throws {
         console.tell("connected", by: connection.peer)
         do throws(BluetoothError) {
             for try await subscription in await connection.peerSubscriptions() {
-                let uuid = uuid(of: subscription.characteristic)
+                let uuid = uuid(of: subscription, published)
                 let isOn = !subscription.configuration.isEmpty
                 console.tell(isOn ? "subscribed" : "unsubscribed", by: connection.peer, uuid)
             }
@@ -122,27 +134,31 @@ private struct DeviceServer {
         }
     }
 
-    private func uuid(of handle: AttributeHandle) -> BluetoothUUID? {
-        device.services.flatMap(\.characteristics).map(\.uuid).first { published.handle(of: $0) == handle }
+    private var characteristics: [LocalCharacteristic] { device.services.flatMap(\.characteristics) }
+
+    private func uuid(of subscription: PeerSubscription, _ published: PublishedServices) -> BluetoothUUID? {
+        characteristics.first { published[$0].handle == subscription.characteristic }?.uuid
     }
 
-    /// Changes a value every second and sends it to its subscribers.
-    private func change(_ uuid: BluetoothUUID) async throws {
+    /// Changes a value each second and sends it to the subscribers.
+    private func change(_ characteristic: LocalCharacteristic, _ published: PublishedServices) async throws {
         for number in 0... {
             try await Task.sleep(for: .seconds(1))
-            values[uuid] = device.change(number)
-            try await send(uuid)
+            values[characteristic.id] = device.change(number)
+            try await send(characteristic.id, published)
         }
     }
 
-    /// Sends a value to its subscribers.
-    private func send(_ uuid: BluetoothUUID) async throws {
-        guard let handle = published.handle(of: uuid) else { return }
-        let (value, properties) = (values[uuid], device.properties(of: uuid))
+    /// Sends a value to the subscribers.
+    private func send(_ target: DefinitionID, _ published: PublishedServices) async throws {
+        guard let characteristic = characteristics.first(where: { $0.id == target }) else { return }
+        let value = values[target]
         var deliveries: [ValueDelivery] = []
-        if properties.contains(.notify) { deliveries += try await published.notify(value, of: handle) }
-        if properties.contains(.indicate) {
-            deliveries += try await published.indicate(value, of: handle, timeout: .seconds(5))
+        if characteristic.properties.contains(.notify) {
+            deliveries += try await published[characteristic].notify(value)
+        }
+        if characteristic.properties.contains(.indicate) {
+            deliveries += try await published[characteristic].indicate(value, timeout: .seconds(5))
         }
         for delivery in deliveries {
             guard case .failure(let error) = delivery.result else { continue }
@@ -203,7 +219,7 @@ private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Consol
     for characteristic in all where characteristic.properties.contains(.write) {
         try await connection.write([1], to: characteristic)
     }
-    for characteristic in all.filter({ $0.uuid == device.changing }).prefix(1) {
+    for characteristic in all.filter({ $0.uuid == device.changing?.uuid }).prefix(1) {
         var count = 0
         for try await value in try await connection.subscribe(to: characteristic) {
             console.message(

@@ -6,33 +6,26 @@ import Synchronization
 struct ServedDevice: Sendable {
     var name: String
     var appearance: Appearance?
-    var services: [GATTService]
-    /// The initial values, by characteristic.
-    var values: [BluetoothUUID: [UInt8]] = [:]
-    /// The characteristic whose value changes every second.
-    var changing: BluetoothUUID?
+    var services: [LocalService]
+    /// The characteristic that changes automatically each second, and its values, one after the other.
+    var changing: LocalCharacteristic?
     var change: @Sendable (Int) -> [UInt8] = { _ in [] }
 
-    /// A battery that discharges by one per cent a second and then starts over.
+    /// A battery that discharges by a per cent a second and is then full again.
     static let battery = ServedDevice(
-        name: "Battery",
-        services: [GATTService("180F", characteristics: [GATTCharacteristic("2A19", properties: [.read, .notify])])],
-        values: ["2A19": [97]], changing: "2A19", change: { [UInt8(96 - $0 % 97)] })
+        name: "Battery", service: "180F", [],
+        changing: LocalCharacteristic("2A19", properties: [.read, .notify], value: [97])
+    ) { [UInt8(96 - $0 % 97)] }
 
-    /// A heart rate sensor with a rate of 60 to 90 beats per minute.
+    /// A heart that beats between 60 and 90 times a minute; the sensor is worn at the chest.
     static let heartRate = ServedDevice(
-        name: "Heart Rate", appearance: Appearance(rawValue: 0x0341),
-        services: [
-            GATTService(
-                "180D",
-                characteristics: [
-                    GATTCharacteristic("2A37", properties: .notify),
-                    GATTCharacteristic("2A38", properties: .read),
-                    GATTCharacteristic("2A39", properties: .write, valueLengths: 1...1),
-                ])
+        name: "Heart Rate", appearance: Appearance(rawValue: 0x0341), service: "180D",
+        [
+            LocalCharacteristic("2A38", properties: .read, value: [1]),
+            LocalCharacteristic("2A39", properties: .write, valueLengths: 1...1),
         ],
-        // Body Sensor Location: chest.
-        values: ["2A38": [1]], changing: "2A37", change: { [0x06, UInt8(60 + abs(30 - $0 % 60))] })
+        changing: LocalCharacteristic("2A37", properties: .notify)
+    ) { [0x06, UInt8(60 + abs(30 - $0 % 60))] }
 
     /// The battery, the heart rate sensor, or the device described by a file.
     init(_ profile: String) throws {
@@ -44,22 +37,14 @@ struct ServedDevice: Sendable {
     }
 
     private init(
-        name: String, appearance: Appearance? = nil, services: [GATTService], values: [BluetoothUUID: [UInt8]],
-        changing: BluetoothUUID?, change: @escaping @Sendable (Int) -> [UInt8]
+        name: String, appearance: Appearance? = nil, service: BluetoothUUID, _ others: [LocalCharacteristic],
+        changing: LocalCharacteristic, change: @escaping @Sendable (Int) -> [UInt8]
     ) {
         self.name = name
         self.appearance = appearance
-        self.services = services
-        self.values = values
+        services = [LocalService(service, characteristics: [changing] + others)]
         self.changing = changing
         self.change = change
-    }
-}
-
-extension ServedDevice {
-    /// The properties of a characteristic.
-    func properties(of uuid: BluetoothUUID) -> CharacteristicProperties {
-        services.lazy.flatMap(\.characteristics).first { $0.uuid == uuid }?.properties ?? []
     }
 }
 
@@ -72,19 +57,18 @@ extension ServedDevice {
         name = description["name"]?.text ?? "served"
         services = []
         for service in described {
-            var characteristics: [GATTCharacteristic] = []
+            var characteristics: [LocalCharacteristic] = []
             for characteristic in service["characteristics"]?.elements ?? [] {
                 let uuid = try Self.uuid(characteristic)
-                values[uuid] = try Self.value(characteristic, of: uuid)
-                let label = characteristic["description"]?.text
                 characteristics.append(
-                    GATTCharacteristic(
+                    LocalCharacteristic(
                         uuid, properties: try Self.properties(characteristic, of: uuid),
-                        descriptors: label.map {
-                            [GATTDescriptor(.characteristicUserDescription, value: .stored(Array($0.utf8)))]
-                        } ?? []))
+                        value: try Self.value(characteristic, of: uuid)
+                    ) {
+                        if let label = characteristic["description"]?.text { LocalDescriptor.userDescription(label) }
+                    })
             }
-            services.append(GATTService(try Self.uuid(service), characteristics: characteristics))
+            services.append(LocalService(try Self.uuid(service), characteristics: characteristics))
         }
     }
 
@@ -130,24 +114,26 @@ extension ServedDevice {
     }
 }
 
-/// The served values, which centrals read and write.
+/// The current values of the characteristics, which devices read and write.
 final class ServedValues: Sendable {
-    private let values: Mutex<[BluetoothUUID: [UInt8]]>
+    private let values: Mutex<[DefinitionID: [UInt8]]>
 
-    init(_ values: [BluetoothUUID: [UInt8]]) {
-        self.values = Mutex(values)
+    init(of services: [LocalService]) {
+        let characteristics = services.flatMap(\.characteristics)
+        values = Mutex(
+            Dictionary(characteristics.map { ($0.id, $0.value ?? []) }, uniquingKeysWith: { first, _ in first }))
     }
 
-    subscript(uuid: BluetoothUUID) -> [UInt8] {
-        get { values.withLock { $0[uuid] ?? [] } }
-        set { values.withLock { $0[uuid] = newValue } }
+    subscript(characteristic: DefinitionID) -> [UInt8] {
+        get { values.withLock { $0[characteristic] ?? [] } }
+        set { values.withLock { $0[characteristic] = newValue } }
     }
 
-    /// Applies a write: replaces the value from `offset` on.
-    func write(_ bytes: [UInt8], at offset: Int, to uuid: BluetoothUUID) {
+    /// Stores a written value; a part replaces the value from its offset on.
+    func store(_ write: WriteRequest) {
         values.withLock { values in
-            let before = offset == 0 ? [] : Array((values[uuid] ?? []).prefix(offset))
-            values[uuid] = before + bytes
+            let before = write.offset == 0 ? [] : Array((values[write.target] ?? []).prefix(write.offset))
+            values[write.target] = before + write.value
         }
     }
 }

@@ -1,3 +1,4 @@
+import BluetoothGATT
 import BluetoothLE
 
 /// A central that uses this machine's UART: a byte stream in both directions; see ``UARTServer``.

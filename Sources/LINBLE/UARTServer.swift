@@ -1,3 +1,4 @@
+import BluetoothGATT
 import BluetoothLE
 import BluetoothLoop
 import Synchronization

@@ -13,7 +13,7 @@ import BluetoothLE
     private static func makeServer() throws -> SimulatedGATTServer {
         try SimulatedGATTServer([
             GATTService(
-                0x1812, includedServices: [0x180F, long],
+                0x1812, includedServices: [0x180F, .uuid(long)],
                 characteristics: [
                     GATTCharacteristic(0x2A4D, properties: [.read, .notify], value: .stored([1])),
                     GATTCharacteristic(0x2A4D, properties: [.read, .notify], value: .stored([2])),

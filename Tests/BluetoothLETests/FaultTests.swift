@@ -60,7 +60,7 @@ enum Work: String, CaseIterable, Sendable {
         try SimulatedGATTServer(
             [
                 GATTService(
-                    service, includedServices: [secondService],
+                    service, includedServices: [.uuid(secondService)],
                     characteristics: [
                         GATTCharacteristic(0xFFF1, properties: [.read, .write], value: .stored(long)),
                         GATTCharacteristic(0xFFF2, properties: [.writeWithoutResponse], value: .dynamic),

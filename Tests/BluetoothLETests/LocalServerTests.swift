@@ -136,7 +136,7 @@ final class PeerClient: SimulatedLinkHandler {
             #expect(await client.ask("0A1200") == "010A120001")
             #expect(await client.ask("080100FFFF2A2B") == hash)
             await published.withdraw()
-            #expect(await failure { try await fixture.adapter.publish([]) }?.code == .invalidArgument)
+            #expect(await failure { try await fixture.adapter.publish([LocalService]()) }?.code == .invalidArgument)
         }
     }
 

@@ -72,7 +72,7 @@ private final class Counter: Sendable {
                 ends.add(server?.isPublishing == false ? 1 : 0)
             }
             let handlers = AttributeHandlers(read: { _ in withExtendedLifetime(belonging) { [] } })
-            return try server.append([GATTService(0x180F)], handlers).publication
+            return try #require(try server.append([GATTService(0x180F)]) { _ in handlers }).number
         }
         let publication = try publish()
         #expect(server.remove(publication))

@@ -36,7 +36,7 @@ private final class Client: SimulatedLinkHandler {
     /// Handle 0x0012: behind the Generic Access and the Generic Attribute service.
     @Test func publishing() async throws {
         try await Self.run { fixture, adapter, _, peripheral, client in
-            try await LocalServerPage.whatADeviceFindsHere(adapter)
+            try await LocalServerPage.servingAttributesAsACentral(adapter)
             #expect(fixture.lines == ["at \(AttributeHandleRange(start: 0x10, end: 0x13))"])
             peripheral.links.first?.send(hex("0A 1200"))
             try await fixture.settle { !client.inbound.isEmpty }
@@ -60,10 +60,11 @@ private final class Client: SimulatedLinkHandler {
 
     @Test func nobodyIsSentWhatNobodyAskedFor() async throws {
         try await Self.run { _, adapter, connection, _, _ in
-            let sample = GATTCharacteristic(0xFFF1, properties: [.notify, .indicate], value: .stored([0]))
-            try await adapter.publish([GATTService(0xFFF0, characteristics: [sample])])
-            #expect(await failureCode { try await connection.notify([1], of: 0x12) } == .notSubscribed)
-            #expect(await failureCode { try await connection.indicate([1], of: 0x12) } == .notSubscribed)
+            let sample = LocalCharacteristic(0xFFF1, properties: [.notify, .indicate], value: [0])
+            let published = try await adapter.publish { LocalService(0xFFF0) { sample } }
+            let value = published[sample]
+            #expect(await failureCode { try await value.notify([1], to: connection) } == .notSubscribed)
+            #expect(await failureCode { try await value.indicate([1], to: connection) } == .notSubscribed)
         }
     }
 }

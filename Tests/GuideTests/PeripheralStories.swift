@@ -33,7 +33,7 @@ import Testing
         try await Self.visited(advertising: false, PeripheralPage.thePeripheralRole) { fixture, connection, running in
             try await running.value
             #expect(fixture.lines.count == 1)
-            #expect(fixture.lines.first?.hasSuffix("is here") == true)
+            #expect(fixture.lines.first?.hasSuffix("connected") == true)
             #expect(await connection.isConnected)
         }
     }
@@ -179,8 +179,33 @@ import Testing
 
     // MARK: Publishing
 
-    @Test func valuesThatAreKept() async throws {
-        #expect(try await Self.lines(of: PublishingPage.valuesThatAreKept) == ["Optional([96])"])
+    @Test func inOneCall() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let visitor = try await Self.visitor(fixture)
+            let running = fixture.begin { try await PublishingPage.inOneCall(adapter) }
+            let connection = try await visitor.connect(to: adapter.information.address)
+            let level = try #require(try await connection.discover().characteristic("2A19", in: "180F"))
+            #expect(try await connection.read(level) == [97])
+            running.cancel()
+            #expect(await running.ended() == .cancelled)
+            #expect(await failureCode { _ = try await connection.read(level) } == .attributesChanged)
+            await connection.disconnect()
+            await visitor.close()
+        }
+    }
+
+    @Test func inOneCallWithWork() async throws {
+        try await Self.visited(advertising: false, PublishingPage.inOneCall2) { fixture, connection, running in
+            let rate = try #require(try await connection.discover().characteristic("2A37", in: "180D"))
+            var values = try await connection.subscribe(to: rate).makeAsyncIterator()
+            #expect(try await values.next() == [0x06, 72])
+            try await running.value
+            #expect(fixture.lines.first?.hasSuffix("connected") == true)
+        }
+    }
+
+    @Test func storedValues() async throws {
+        #expect(try await Self.lines(of: PublishingPage.storedValues) == ["Optional([96])"])
     }
 
     /// A characteristic of FFF0, on a link of another machine.
@@ -188,9 +213,9 @@ import Testing
         try #require(try await connection.discover().characteristic(uuid, in: "FFF0"))
     }
 
-    @Test func valuesThatAreAskedFor() async throws {
+    @Test func handlers() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            try await PublishingPage.valuesThatAreAskedFor(adapter)
+            try await PublishingPage.handlers(adapter)
             let incoming = try await adapter.incomingConnections()
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
             let visitor = try await Self.visitor(fixture)
@@ -198,7 +223,7 @@ import Testing
             let value = try await Self.found("FFF1", on: connection)
             #expect(try await connection.read(value) == Array("hello \(visitor.information.address)".utf8))
             try await connection.write([1, 2], to: value)
-            #expect(fixture.lines.last == "\(visitor.information.address) writes [1, 2] at 0")
+            #expect(fixture.lines.last == "\(visitor.information.address) writes [1, 2]")
             #expect(
                 await failureCode { try await connection.write([UInt8](repeating: 0, count: 21), to: value) }
                     == .attributeProtocol)
@@ -220,9 +245,9 @@ import Testing
         }
     }
 
-    @Test func whoMayDoWhat() async throws {
+    @Test func permissions() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            try await PublishingPage.whoMayDoWhat(adapter)
+            try await PublishingPage.permissions(adapter)
             let incoming = try await adapter.incomingConnections()
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
             let visitor = try await Self.visitor(fixture)
@@ -239,8 +264,29 @@ import Testing
         }
     }
 
-    @Test func asATree() async throws {
-        #expect(try await Self.lines(of: PublishingPage.asATree) == ["published at 0x0010-0x0016"])
+    @Test func requestsAsAStream() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let running = fixture.begin { try await PublishingPage.requestsAsAStream(adapter) }
+            let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
+            let visitor = try await Self.visitor(fixture)
+            let connection = try await visitor.connect(to: adapter.information.address)
+            let door = try await Self.found("FFF3", on: connection)
+            #expect(try await connection.read(door) == [0])
+            try await connection.write([1], to: door)
+            #expect(try await connection.read(door) == [1])
+            #expect(await failureCode { try await connection.write([2], to: door) } == .attributeProtocol)
+            running.cancel()
+            #expect(await running.ended() == .cancelled)
+            #expect(await failureCode { _ = try await connection.read(door) } == .attributeProtocol)
+            await connection.disconnect()
+            await set.stop()
+            await visitor.close()
+        }
+    }
+
+    @Test func descriptorsAndIncludedServices() async throws {
+        let lines = try await Self.lines(of: PublishingPage.descriptorsAndIncludedServices)
+        #expect(lines == ["published at 0x0010-0x0017"])
     }
 
     @Test func authorisingDevices() async throws {

@@ -502,25 +502,23 @@ enum ConnectingPage {
 
 /// Docs/Guide/Central/LocalServer.md
 enum LocalServerPage {
-    /// What a device finds here
-    static func whatADeviceFindsHere(_ adapter: Adapter) async throws {
-        let currentTime = GATTCharacteristic(0x2A2B, properties: [.read, .notify])
-        let handlers = AttributeHandlers(read: { request in
-            print(request.peer, "reads", request.type)
+    /// Serving attributes as a central
+    static func servingAttributesAsACentral(_ adapter: Adapter) async throws {
+        let currentTime = LocalCharacteristic("2A2B", properties: [.read, .notify]).onRead { request in
+            print(request.peer, "reads", request.uuid)
             return [0xE8, 0x07, 1, 1, 12, 0, 0, 1, 0, 0]
-        })
-        let published = try await adapter.publish([GATTService(0x1805, characteristics: [currentTime])], handlers: handlers)
+        }
+        let published = try await adapter.publish { LocalService("1805") { currentTime } }
         print("at", published.handles)
     }
 
     /// Sending values
     static func sendingValues(_ adapter: Adapter, _ connection: Connection) async throws {
-        let sample = GATTCharacteristic(0xFFF1, properties: .notify, value: .stored([0]))
-        let published = try await adapter.publish([GATTService(0xFFF0, characteristics: [sample])])
-        guard let value = published.handle(of: 0xFFF1) else { return }
+        let sample = LocalCharacteristic("FFF1", properties: .notify, value: [0])
+        let published = try await adapter.publish { LocalService("FFF0") { sample } }
         for try await subscription in await connection.peerSubscriptions()
-        where subscription.characteristic == value && subscription.configuration.contains(.notification) {
-            try await connection.notify([1, 2, 3], of: value)
+        where subscription.characteristic == published[sample].handle && subscription.configuration.contains(.notification) {
+            try await published[sample].notify([1, 2, 3], to: connection)
         }
     }
 }
@@ -604,17 +602,16 @@ enum ScanningPage {
 enum PeripheralPage {
     /// The peripheral role
     static func thePeripheralRole(_ adapter: Adapter) async throws {
-        let published = try await adapter.publish([
-            GATTService("180F", characteristics: [GATTCharacteristic("2A19", properties: [.read, .notify], value: .stored([97]))])
-        ])
-        let incoming = try await adapter.incomingConnections()
-        try await adapter.withAdvertising(AdvertisementContent(localName: "Battery", services: ["180F"])) { _ in
-            for try await connection in incoming {
-                print(connection.peer, "is here")
+        try await adapter.serve(AdvertisementContent(localName: "Battery", services: ["180F"])) {
+            LocalService("180F") {
+                LocalCharacteristic("2A19", properties: [.read, .notify], value: [97])
+            }
+        } while: { _, connections in
+            for try await connection in connections {
+                print(connection.peer, "connected")
                 break
             }
         }
-        await published.withdraw()
     }
 }
 
@@ -753,58 +750,99 @@ enum AdvertisingPage {
 
 /// Docs/Guide/Peripheral/Publishing.md
 enum PublishingPage {
-    /// Values that are kept
-    static func valuesThatAreKept(_ adapter: Adapter) async throws {
-        let published = try await adapter.publish([
-            GATTService(
-                "180F",
-                characteristics: [
-                    GATTCharacteristic("2A19", properties: [.read, .notify], value: .stored([97]), valueLengths: 1...1)
-                ])
-        ])
-        guard let level = published.handle(of: "2A19") else { return }
-        try published.setValue([96], of: level)
-        print(published.value(of: level) as Any)
+    /// In one call
+    static func inOneCall(_ adapter: Adapter) async throws {
+        try await adapter.serve(AdvertisementContent(localName: "Battery", services: ["180F"])) {
+            LocalService("180F") {
+                LocalCharacteristic("2A19", properties: .read, value: [97])
+            }
+        }
+    }
+
+    /// In one call
+    static func inOneCall2(_ adapter: Adapter) async throws {
+        let rate = LocalCharacteristic("2A37", properties: .notify)
+        try await adapter.serve(AdvertisementContent(localName: "Heart", services: ["180D"])) {
+            LocalService("180D") { rate }
+        } while: { published, connections in
+            for try await connection in connections {
+                print(connection.peer, "connected")
+                for try await subscription in await connection.peerSubscriptions() where !subscription.configuration.isEmpty {
+                    try await published[rate].notify([0x06, 72])
+                    break
+                }
+                break
+            }
+        }
+    }
+
+    /// Stored values
+    static func storedValues(_ adapter: Adapter) async throws {
+        let level = LocalCharacteristic("2A19", properties: [.read, .notify], value: [97], valueLengths: 1...1)
+        let published = try await adapter.publish {
+            LocalService("180F") { level }
+        }
+        try published[level].setValue([96])
+        print(published[level].value as Any)
         await published.withdraw()
     }
 
-    /// Values that are asked for
-    static func valuesThatAreAskedFor(_ adapter: Adapter) async throws {
-        let published = try await adapter.publish(
-            [GATTService("FFF0", characteristics: [GATTCharacteristic("FFF1", properties: [.read, .write])])],
-            handlers: AttributeHandlers(
-                read: { request in Array("hello \(request.peer)".utf8) },
-                write: { request, bytes in
-                    guard bytes.count <= 20 else { throw ATTErrorCode.valueNotAllowed }
-                    print(request.peer, "writes", bytes, "at", request.offset)
-                }))
+    /// Handlers
+    static func handlers(_ adapter: Adapter) async throws {
+        let greeting = LocalCharacteristic("FFF1", properties: [.read, .write])
+            .onRead { request in Array("hello \(request.peer)".utf8) }
+            .onWrite { request in
+                guard request.value.count <= 20 else { throw ATTErrorCode.valueNotAllowed }
+                print(request.peer, "writes", request.value)
+            }
+        let published = try await adapter.publish {
+            LocalService("FFF0") { greeting }
+        }
         print("published at", published.handles)
     }
 
-    /// As a tree
-    static func asATree(_ adapter: Adapter) async throws {
-        let published = try await adapter.publish(handlers: AttributeHandlers(read: { _ in [5] })) {
-            GATTService("FFF0") {
-                GATTCharacteristic("FFF1", properties: .read) {
-                    GATTDescriptor.userDescription("Speed")
+    /// Requests as a stream
+    static func requestsAsAStream(_ adapter: Adapter) async throws {
+        let door = LocalCharacteristic("FFF3", properties: [.read, .write])
+        let published = try await adapter.publish { LocalService("FFF0") { door } }
+        var isOpen = false
+        for try await request in try published.requests() {
+            switch request {
+            case .read(let read):
+                read.respond(with: [isOpen ? 1 : 0])
+            case .write(let write):
+                guard let value = write.requests.last?.value.first, value <= 1 else {
+                    write.refuse(.valueNotAllowed)
+                    continue
                 }
-            }
-            GATTService("180F") {
-                GATTCharacteristic("2A19", properties: .read, value: .stored([97]))
+                isOpen = value == 1
+                write.respond()
             }
         }
+    }
+
+    /// Descriptors and included services
+    static func descriptorsAndIncludedServices(_ adapter: Adapter) async throws {
+        let battery = LocalService("180F", isPrimary: false) {
+            LocalCharacteristic("2A19", properties: .read, value: [97])
+        }
+        let speed = LocalService("FFF0") {
+            LocalCharacteristic("FFF1", properties: .read, value: [5]) {
+                LocalDescriptor.userDescription("Speed")
+            }
+        }
+        let published = try await adapter.publish([speed.including(battery), battery])
         print("published at", published.handles)
     }
 
     /// Sending values
     static func sendingValues(_ adapter: Adapter) async throws {
-        let published = try await adapter.publish([
-            GATTService("180D", characteristics: [GATTCharacteristic("2A37", properties: .notify)])
-        ])
-        guard let rate = published.handle(of: "2A37") else { return }
+        let rate = LocalCharacteristic("2A37", properties: .notify)
+        let published = try await adapter.publish { LocalService("180D") { rate } }
         for try await connection in try await adapter.incomingConnections() {
-            for try await subscription in await connection.peerSubscriptions() where subscription.characteristic == rate {
-                for delivery in try await published.notify([0x06, 72], of: rate) {
+            for try await subscription in await connection.peerSubscriptions()
+            where subscription.characteristic == published[rate].handle {
+                for delivery in try await published[rate].notify([0x06, 72]) {
                     switch delivery.result {
                     case .success: print(delivery.connection.peer, "has it")
                     case .failure(let error): print(delivery.connection.peer, "has not:", error.code)
@@ -816,24 +854,23 @@ enum PublishingPage {
         }
     }
 
-    /// Who may do what
-    static func whoMayDoWhat(_ adapter: Adapter) async throws {
-        let secret = GATTCharacteristic(
-            "FFF2", properties: [.read, .write],
-            permissions: [.read, .readEncrypted, .write, .writeAuthenticated], value: .stored([1, 2, 3]))
-        try await adapter.publish([GATTService("FFF0", characteristics: [secret])])
+    /// Permissions
+    static func permissions(_ adapter: Adapter) async throws {
+        let secret = LocalCharacteristic(
+            "FFF2", properties: [.read, .write], value: [1, 2, 3],
+            permissions: [.read, .readEncrypted, .write, .writeAuthenticated])
+        try await adapter.publish { LocalService("FFF0") { secret } }
     }
 
     /// Authorising devices
     static func authorisingDevices(_ adapter: Adapter) async throws {
-        let door = GATTCharacteristic(
-            "FFF3", properties: [.read, .write], permissions: [.read, .write, .writeAuthorized], value: .stored([0]))
-        try await adapter.publish(
-            [GATTService("FFF0", characteristics: [door])],
-            handlers: AttributeHandlers(authorize: { request in
-                print("may", request.peer, request.access, "\(request.type)?")
-                return .whileConnected
-            }))
+        let door = LocalCharacteristic(
+            "FFF3", properties: [.read, .write], value: [0], permissions: [.read, .write, .writeAuthorized])
+        let authorizing: Authorizer = { request in
+            print("may", request.peer, request.access, "\(request.uuid)?")
+            return .whileConnected
+        }
+        try await adapter.publish([LocalService("FFF0", characteristics: [door])], authorizing: authorizing)
     }
 }
 

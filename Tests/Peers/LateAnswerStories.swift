@@ -1,4 +1,5 @@
 import BluetoothATT
+import BluetoothGATT
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import BluetoothGATT
 import BluetoothLE
 import Synchronization
 import Testing

@@ -171,7 +171,7 @@ public enum AttributeDatabaseError: Error, Hashable, Sendable {
     /// The length of a value is invalid; the maximum is 512 bytes.
     case invalidValueLength(AttributeHandle, count: Int)
     /// The included service is not in the database, or is the including service.
-    case includedServiceNotFound(BluetoothUUID)
+    case includedServiceNotFound(IncludedService)
     /// The characteristic has several descriptors of a type of which it can have one.
     case repeatedDescriptor(BluetoothUUID, AttributeHandle)
     /// The database has no stored value at this handle.
@@ -190,7 +190,7 @@ extension AttributeDatabaseError: CustomStringConvertible {
             """
         case .outOfHandles: "no handles are left"
         case .invalidValueLength(let handle, let count): "the value at \(handle) cannot have \(count) bytes"
-        case .includedServiceNotFound(let uuid): "the included service \(uuid) is not in the database"
+        case .includedServiceNotFound(let service): "the included service \(service) is not in the database"
         case .repeatedDescriptor(let uuid, let handle): "a second descriptor \(uuid) at \(handle)"
         case .noStoredValue(let handle): "no value is stored at \(handle)"
         }

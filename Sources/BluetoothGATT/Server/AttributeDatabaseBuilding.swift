@@ -14,22 +14,21 @@ extension AttributeDatabase {
         try append(services)
     }
 
-    /// Adds services, whose handles ascend in their order; returns the handles of the addition, or nil when `services`
-    /// is empty.
+    /// Adds services, whose handles ascend in their order; returns their handles, or nil when `services` is empty.
     ///
     /// The addition begins at the handle that its first service requests, otherwise after all handles ever used, so
     /// that no handle changes its meaning; if there is no room, in the first gap that removed services left. Existing
     /// attributes keep their handles. Notify the clients with ``GATTServer/databaseChanged(_:)``.
     /// - Throws: ``AttributeDatabaseError`` as ``init(_:)`` does; the database is then unchanged.
     @discardableResult
-    public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+    public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> DatabaseLayout? {
         if let handle = services.first?.handle { return try append(services, from: Int(handle.rawValue)) }
         do {
             return try append(services, from: nextHandle)
         } catch {
             guard error == .outOfHandles else { throw error }
             for start in freeHandles where start < nextHandle {
-                if let range = try? append(services, from: start) { return range }
+                if let layout = try? append(services, from: start) { return layout }
             }
             throw error
         }
@@ -53,10 +52,10 @@ extension AttributeDatabase {
 
     private mutating func append(
         _ services: [GATTService], from start: Int
-    ) throws(AttributeDatabaseError) -> AttributeHandleRange? {
+    ) throws(AttributeDatabaseError) -> DatabaseLayout? {
         var builder = AttributeDatabaseBuilder(extending: self, from: start)
         for service in services { try builder.append(service) }
-        let added = try builder.finish()
+        let (added, layouts) = try builder.finish()
         guard let first = added.first?.handle else { return nil }
         let range = AttributeHandleRange(
             start: first, end: AttributeHandle(UInt16(truncatingIfNeeded: builder.next - 1)))
@@ -71,7 +70,7 @@ extension AttributeDatabase {
         attributes.insert(contentsOf: added, at: position)
         nextHandle = max(nextHandle, builder.next)
         index()
-        return range
+        return DatabaseLayout(handles: range, services: layouts)
     }
 
     /// Rebuilds the indices and updates the value of the Database Hash.
@@ -109,7 +108,7 @@ private struct AttributeDatabaseBuilder {
     private struct Include {
         /// The position of the declaration in ``attributes``.
         var position: Int
-        var uuid: BluetoothUUID
+        var service: IncludedService
         /// The handle of the including service.
         var owner: AttributeHandle
     }
@@ -119,6 +118,9 @@ private struct AttributeDatabaseBuilder {
     /// All services, the existing ones first.
     private var services: [Service]
     private var includes: [Include] = []
+    /// The number of existing services.
+    private let earlierCount: Int
+    private var layouts: [DatabaseLayout.Service] = []
     /// The required descriptors that the descriptions leave out, since the last requested handle.
     private var automatic: [(descriptor: BluetoothUUID, characteristic: BluetoothUUID, handle: AttributeHandle)] = []
     private var isAnyHandleNamed = false
@@ -132,6 +134,7 @@ private struct AttributeDatabaseBuilder {
                 Service(uuid: $0, handles: AttributeHandleRange(start: declaration.handle, end: declaration.groupEnd))
             }
         }
+        earlierCount = services.count
         self.next = next
     }
 
@@ -140,12 +143,13 @@ private struct AttributeDatabaseBuilder {
             at: service.handle, type: service.isPrimary ? .primaryService : .secondaryService,
             content: .stored(encoded(service.uuid)))
         let handle = attributes[declaration].handle
-        for uuid in service.includedServices {
+        for included in service.includedServices {
             // The value is known once all services have handles.
             let position = try place(type: .include, content: .stored([]))
-            includes.append(Include(position: position, uuid: uuid, owner: handle))
+            includes.append(Include(position: position, service: included, owner: handle))
         }
-        for characteristic in service.characteristics { try append(characteristic) }
+        var characteristics: [DatabaseLayout.Characteristic] = []
+        for characteristic in service.characteristics { characteristics.append(try append(characteristic)) }
         if let end = service.endHandle {
             guard Int(end.rawValue) >= next - 1 else {
                 throw obstacle(at: end, asLast: true)
@@ -155,10 +159,14 @@ private struct AttributeDatabaseBuilder {
         }
         let end = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
         attributes[declaration].groupEnd = end
-        services.append(Service(uuid: service.uuid, handles: AttributeHandleRange(start: handle, end: end)))
+        let handles = AttributeHandleRange(start: handle, end: end)
+        services.append(Service(uuid: service.uuid, handles: handles))
+        layouts.append(DatabaseLayout.Service(handles: handles, characteristics: characteristics))
     }
 
-    private mutating func append(_ characteristic: GATTCharacteristic) throws(AttributeDatabaseError) {
+    private mutating func append(
+        _ characteristic: GATTCharacteristic
+    ) throws(AttributeDatabaseError) -> DatabaseLayout.Characteristic {
         var properties = characteristic.properties
         if !extendedProperties(of: characteristic).isEmpty { properties.insert(.extendedProperties) }
         let declaration = try place(at: characteristic.handle, type: .characteristic, content: .stored([]))
@@ -177,18 +185,20 @@ private struct AttributeDatabaseBuilder {
                 throw .noHandle(for: descriptor.uuid, of: characteristic.uuid, at: nil)
             }
             automatic.append((descriptor.uuid, characteristic.uuid, place))
-            try append(descriptor, properties: properties, after: value, valueHandle: handle)
+            _ = try append(descriptor, properties: properties, after: value, valueHandle: handle)
         }
+        var descriptors: [AttributeHandle] = []
         for descriptor in characteristic.descriptors {
-            try append(descriptor, properties: properties, after: value, valueHandle: handle)
+            descriptors.append(try append(descriptor, properties: properties, after: value, valueHandle: handle))
         }
         attributes[declaration].groupEnd = AttributeHandle(UInt16(truncatingIfNeeded: next - 1))
+        return DatabaseLayout.Characteristic(value: handle, descriptors: descriptors)
     }
 
     private mutating func append(
         _ descriptor: GATTDescriptor, properties: CharacteristicProperties, after value: Int,
         valueHandle: AttributeHandle
-    ) throws(AttributeDatabaseError) {
+    ) throws(AttributeDatabaseError) -> AttributeHandle {
         let position: Int
         if descriptor.uuid == .clientCharacteristicConfiguration {
             var supported: ClientCharacteristicConfiguration = []
@@ -202,10 +212,12 @@ private struct AttributeDatabaseBuilder {
                 at: descriptor.handle, type: descriptor.uuid, permissions: descriptor.permissions,
                 content: content(of: descriptor.value), lengths: descriptor.valueLengths)
         }
-        guard isSingle(descriptor.uuid) else { return }
+        let handle = attributes[position].handle
+        guard isSingle(descriptor.uuid) else { return handle }
         for earlier in attributes[(value + 1)..<position] where earlier.type == descriptor.uuid {
-            throw .repeatedDescriptor(descriptor.uuid, attributes[position].handle)
+            throw .repeatedDescriptor(descriptor.uuid, handle)
         }
+        return handle
     }
 
     /// The descriptors that `properties` require and the description leaves out (Core Vol 3 Part G §3.3.3).
@@ -292,17 +304,28 @@ private struct AttributeDatabaseBuilder {
         return attributes.count - 1
     }
 
-    /// Fills in the include declarations and returns the attributes of the addition.
-    mutating func finish() throws(AttributeDatabaseError) -> [AttributeDatabase.Attribute] {
+    /// The service that an include declaration refers to; nil where it is missing or includes itself.
+    private func service(for include: Include) -> Service? {
+        switch include.service {
+        case .uuid(let uuid): services.first { $0.uuid == uuid && $0.handles.start != include.owner }
+        case .declared(let handle): services.first { $0.handles.start == handle && handle != include.owner }
+        case .position(let position):
+            services.dropFirst(earlierCount).dropFirst(max(0, position)).first.flatMap {
+                position < 0 || $0.handles.start == include.owner ? nil : $0
+            }
+        }
+    }
+
+    /// Completes the include declarations; returns the added attributes and their layout.
+    mutating func finish() throws(AttributeDatabaseError) -> ([AttributeDatabase.Attribute], [DatabaseLayout.Service]) {
         for include in includes {
-            let included = services.first { $0.uuid == include.uuid && $0.handles.start != include.owner }
-            guard let included else { throw .includedServiceNotFound(include.uuid) }
+            guard let included = service(for: include) else { throw .includedServiceNotFound(include.service) }
             // Only a 16-bit UUID fits into the declaration (Core Vol 3 Part G §3.2).
             let uuid = included.uuid.uint16.map { encoded($0) } ?? []
             attributes[include.position].content = .stored(
                 encoded(included.handles.start) + encoded(included.handles.end) + uuid)
         }
-        return attributes
+        return (attributes, layouts)
     }
 }
 

@@ -34,19 +34,8 @@ public enum GATTBuilder<Element> {
 public enum GATTServicePart: Hashable, Sendable {
     /// A characteristic of the service.
     case characteristic(GATTCharacteristic)
-    /// The UUID of an included service.
-    case includedService(BluetoothUUID)
-}
-
-/// A service that another includes (Core Vol 3 Part G §3.2).
-public struct IncludedService: Hashable, Sendable {
-    /// The service UUID.
-    public var uuid: BluetoothUUID
-
-    /// The first service with this UUID.
-    public init(_ uuid: BluetoothUUID) {
-        self.uuid = uuid
-    }
+    /// An included service.
+    case includedService(IncludedService)
 }
 
 extension GATTBuilder where Element == GATTServicePart {
@@ -62,7 +51,7 @@ extension GATTBuilder where Element == GATTServicePart {
 
     /// An included service.
     public static func buildExpression(_ included: IncludedService) -> [GATTServicePart] {
-        [.includedService(included.uuid)]
+        [.includedService(included)]
     }
 }
 
@@ -88,7 +77,7 @@ extension GATTService {
         for part in parts() {
             switch part {
             case .characteristic(let characteristic): characteristics.append(characteristic)
-            case .includedService(let uuid): includedServices.append(uuid)
+            case .includedService(let included): includedServices.append(included)
             }
         }
     }

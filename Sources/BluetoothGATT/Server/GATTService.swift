@@ -17,8 +17,8 @@ public struct GATTService: Hashable, Sendable {
     public var uuid: BluetoothUUID
     /// Whether clients discover the service directly (primary) or only where another includes it (secondary).
     public var isPrimary: Bool
-    /// The UUIDs of the included services; if several services have the UUID, the first is included.
-    public var includedServices: [BluetoothUUID]
+    /// The included services, in the order of their declarations.
+    public var includedServices: [IncludedService]
     /// The characteristics, in the order of their handles.
     public var characteristics: [GATTCharacteristic]
     /// The handle of the service declaration; nil for the next free one. Services added together have ascending handles
@@ -29,7 +29,7 @@ public struct GATTService: Hashable, Sendable {
 
     /// A service with characteristics.
     public init(
-        _ uuid: BluetoothUUID, isPrimary: Bool = true, includedServices: [BluetoothUUID] = [],
+        _ uuid: BluetoothUUID, isPrimary: Bool = true, includedServices: [IncludedService] = [],
         characteristics: [GATTCharacteristic] = [], handle: AttributeHandle? = nil, endHandle: AttributeHandle? = nil
     ) {
         self.uuid = uuid

@@ -6,31 +6,49 @@ import BluetoothGATT
 
 extension Adapter {
     /// Publishes services to all devices that are connected through this adapter, now and later, besides the Generic
-    /// Access and Generic Attribute services they always find.
+    /// Access and Generic Attribute services, which are always there.
     ///
-    /// They are served on every link, including incoming connections that the program does not accept; see
-    /// ``incomingConnections(_:)``. Some peripherals look for services on the central that connects to them. Services
-    /// published before keep their handles; subscribed devices receive a Service Changed indication, and requests of
-    /// devices with robust caching that rely on the old database are refused (Core Vol 3 Part G §2.5.2.1, §7.1).
+    /// Every link is served, including incoming connections that the program does not accept; see
+    /// ``incomingConnections(_:)``. Services published before keep their handles. Devices that have subscribed to Service
+    /// Changed receive an indication, and requests of devices with robust caching that rely on the old database are
+    /// refused (Core Vol 3 Part G §2.5.2.1, §7.1).
     /// - Parameters:
-    ///   - services: what to publish. Services that were published before can be included.
-    ///   - handlers: what to do with dynamic values; stored ones are read and written without.
-    /// - Throws: `.invalidArgument` when the services cannot be laid out or one of them is there always, `.unsupported` for a
-    ///   characteristic with the property `authenticatedSignedWrites`, as Signed Write Commands are not taken; nothing has
-    ///   changed then.
+    ///   - services: the services, in the order of their handles. They can include services published before.
+    ///   - authorizing: the handler for attributes with ``AttributePermissions/readAuthorized`` or
+    ///     ``AttributePermissions/writeAuthorized``. It runs before the link's security is checked. Without it, when it
+    ///     throws, and when it does not answer within 25 s, the client receives Insufficient Authorization.
+    /// - Throws: `.invalidArgument` when the services cannot be laid out, a definition occurs twice, an included service is
+    ///   missing, a handler can never run, or a service is one of the generic ones; `.unsupported` for a characteristic with
+    ///   the property `authenticatedSignedWrites`, as Signed Write Commands are not accepted. Nothing has changed then.
     @discardableResult
     public nonisolated(nonsending) func publish(
-        _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
+        _ services: [LocalService], authorizing: Authorizer? = nil
     ) async throws(BluetoothError) -> PublishedServices {
-        let (range, number) = try await session.publish(services, handlers: handlers)
-        return PublishedServices(range, number, session.localServer, session)
+        PublishedServices(
+            try await session.publish(services, authorizing: authorizing), session.localServer, session)
     }
 
-    /// Publishes services that are written down as a tree; as ``publish(_:handlers:)``.
-    ///
-    /// `if` and `for` may be used in it.
+    /// Publishes services that are written as a list, in which `if` and `for` may be used; see
+    /// ``publish(_:authorizing:)``.
     @discardableResult
     public nonisolated(nonsending) func publish(
+        authorizing: Authorizer? = nil, @GATTBuilder<LocalService> services: () -> [LocalService]
+    ) async throws(BluetoothError) -> PublishedServices {
+        try await publish(services(), authorizing: authorizing)
+    }
+
+    /// Publishes services in the attribute server's terms, with one set of handlers.
+    @discardableResult
+    package nonisolated(nonsending) func publish(
+        _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
+    ) async throws(BluetoothError) -> PublishedServices {
+        PublishedServices(
+            try await session.publish(services) { _ in handlers }, session.localServer, session)
+    }
+
+    /// Publishes a tree of services in the attribute server's terms.
+    @discardableResult
+    package nonisolated(nonsending) func publish(
         handlers: AttributeHandlers = AttributeHandlers(), @GATTBuilder<GATTService> services: () -> [GATTService]
     ) async throws(BluetoothError) -> PublishedServices {
         try await publish(services(), handlers: handlers)
@@ -93,7 +111,7 @@ extension Adapter {
     /// up until their peers end them or the adapter is closed; further ones are closed at once.
     ///
     /// Each is a ``Connection`` like an outgoing one, in the peripheral role: the peer finds what
-    /// ``publish(_:handlers:)`` publishes, and the peer's own attributes can be discovered, read and subscribed to.
+    /// ``publish(_:authorizing:)`` publishes, and the peer's own attributes can be discovered, read and subscribed to.
     /// Centrals can connect only while the adapter advertises: ``advertise(_:options:)``. Needs no privilege.
     ///
     /// Any number of programs can listen; the kernel gives each link to the one that began last. A second program that

@@ -2,50 +2,67 @@ import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// Services of this program that connected devices find; see ``Adapter/publish(_:handlers:)``.
+/// Services that this machine offers to connected devices; see ``Adapter/publish(_:authorizing:)``.
 ///
-/// They stay until they are withdrawn, whether or not this object is kept.
+/// They stay until they are withdrawn or the adapter is closed, whether or not this object is kept. Their values are
+/// addressed by the definitions that were published: `published[rate].notify(bytes)`.
 public final class PublishedServices: Sendable {
-    /// Where they are.
+    /// The handles, from the first declaration to the last attribute.
     public let handles: AttributeHandleRange
-    /// What tells them from services that are published at the same handles later.
+    /// The number of the publication, which tells it from later ones at the same handles.
     let number: UInt64
     private let server: LocalServer
+    /// The definitions; nil when the services came with handlers of their own.
+    let definitions: PublishedDefinitions?
     let session: AdapterSession
 
-    init(_ handles: AttributeHandleRange, _ number: UInt64, _ server: LocalServer, _ session: AdapterSession) {
-        self.handles = handles
-        self.number = number
+    init(_ publication: LocalServer.Publication, _ server: LocalServer, _ session: AdapterSession) {
+        handles = publication.layout.handles
+        number = publication.number
+        definitions = publication.handlers.definitions
         self.server = server
         self.session = session
     }
 
+    /// The handle of a definition; nil when it is not among these, or they have been withdrawn.
+    func handle(of definition: DefinitionID) -> AttributeHandle? {
+        isWithdrawn ? nil : definitions?[definition]
+    }
+
     /// The handle of the value of the first characteristic with this UUID; nil when there is none.
-    /// - Parameter service: in which service; nil looks in all of these.
-    public func handle(of characteristic: BluetoothUUID, in service: BluetoothUUID? = nil) -> AttributeHandle? {
+    /// - Parameter service: the service that has it; nil looks in all of these.
+    package func handle(of characteristic: BluetoothUUID, in service: BluetoothUUID? = nil) -> AttributeHandle? {
         guard !isWithdrawn else { return nil }
         return server.withDatabase { $0.valueHandle(of: characteristic, in: service, within: handles) }
     }
 
-    /// Whether they are there no more.
+    /// Whether they have been withdrawn.
     var isWithdrawn: Bool { !server.isPublished(number, at: handles.start) }
 
-    /// What devices can ask to be sent of a characteristic.
+    /// The configurations to which devices can set a characteristic.
     func supportedConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
         server.withDatabase { $0.supportedConfiguration(of: characteristic) } ?? []
     }
 
-    /// A value that is stored and not dynamic; nil once the services are withdrawn.
-    public func value(of handle: AttributeHandle) -> [UInt8]? { server.value(of: handle, in: number) }
+    /// The stored value of an attribute; nil when none is stored there, or the services have been withdrawn.
+    package func value(of handle: AttributeHandle) -> [UInt8]? {
+        if let stored = definitions?.stored(at: handle) { return isWithdrawn ? nil : stored.bytes }
+        return server.value(of: handle, in: number)
+    }
 
-    /// Changes a stored value. Devices that have subscribed are not told by that; see
-    /// ``notify(_:of:timeout:)``.
-    /// - Throws: `.invalidArgument` when no value is stored there, the value has a length that it cannot have, or the services
-    ///   have been withdrawn.
-    public func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(BluetoothError) {
+    /// Replaces a stored value, without notifying subscribers.
+    /// - Throws: `.invalidArgument` when no value is stored there, the value cannot have this length, or the services have
+    ///   been withdrawn.
+    package func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(BluetoothError) {
         let operation = BluetoothError.Operation("set a value", attribute: handle)
         guard handles.contains(handle) else {
             throw .invalidArgument(operation, "\(handle) is not among these services, which have \(handles).")
+        }
+        if let stored = definitions?.stored(at: handle), !isWithdrawn {
+            guard stored.set(value) else {
+                throw .invalidArgument(operation, "the value at \(handle) cannot have \(value.count) bytes")
+            }
+            return
         }
         let isThere: Bool
         do throws(AttributeDatabaseError) {
@@ -56,7 +73,8 @@ public final class PublishedServices: Sendable {
         guard isThere else { throw .invalidArgument(operation, "These services have been withdrawn.") }
     }
 
-    /// Takes the services away; connected devices that follow changes are told. Once is enough.
+    /// Removes the services, and indicates Service Changed to the devices that have subscribed to it. Further calls do
+    /// nothing.
     public func withdraw() async {
         await session.withdraw(number, at: handles)
     }

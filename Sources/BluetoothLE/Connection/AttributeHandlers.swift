@@ -2,19 +2,19 @@ import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// Whose access to which of our attributes a handler is asked about.
-public struct AttributeRequest: Sendable, Hashable {
-    /// The device that asks.
-    public var peer: BluetoothAddress
-    /// The attribute: the handle of a characteristic's value or of a descriptor.
-    public var handle: AttributeHandle
-    /// What the attribute is.
-    public var type: BluetoothUUID
-    /// Where in the value the bytes begin: zero but for the parts of a long write.
-    public var offset: Int
+/// A client's access to a value of the program.
+package struct AttributeRequest: Sendable, Hashable {
+    /// The address of the client.
+    package var peer: BluetoothAddress
+    /// The handle of a characteristic's value or of a descriptor.
+    package var handle: AttributeHandle
+    /// The type of the attribute.
+    package var type: BluetoothUUID
+    /// The offset of the bytes in the value: zero but for the parts of a long write.
+    package var offset: Int
 
     /// A request from its parts.
-    public init(peer: BluetoothAddress, handle: AttributeHandle, type: BluetoothUUID, offset: Int = 0) {
+    package init(peer: BluetoothAddress, handle: AttributeHandle, type: BluetoothUUID, offset: Int = 0) {
         self.peer = peer
         self.handle = handle
         self.type = type
@@ -22,33 +22,34 @@ public struct AttributeRequest: Sendable, Hashable {
     }
 }
 
-/// What a program does when devices read and write its dynamic values.
+/// The handlers of one publication: of all its dynamic values, or of each of its definitions.
 ///
-/// A device's requests are handled one after the other, in the order they came; those of several devices at the same
-/// time. A request may take 25 s, then the device is told Unlikely Error and the handler's task is cancelled. An
-/// `ATTErrorCode` that a handler throws is what the device is told; any other error becomes Unlikely Error and is
-/// logged. Handlers run on the event loop unless they belong to an actor of their own: they may wait, but not block.
-public struct AttributeHandlers: Sendable {
+/// The requests of one device are handled one after the other, in the order received; those of several devices at the
+/// same time. After 25 s the client receives Unlikely Error and the handler's task is cancelled. A thrown `ATTErrorCode`
+/// is sent to the client; any other error is logged and sent as Unlikely Error.
+package struct AttributeHandlers: Sendable {
     /// Answers a read with the whole value, at most 512 bytes.
-    public var read: (@Sendable (AttributeRequest) async throws -> [UInt8])?
-    /// Takes a written value, or a part of one. Without an offset the bytes are the whole new value.
+    package var read: (@Sendable (AttributeRequest) async throws -> [UInt8])?
+    /// Accepts a written value, or a part of one; without an offset the bytes are the whole new value.
     ///
-    /// Commands come here as well; nobody is told when it throws then.
-    public var write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)?
-    /// Decides whether a device may do what takes authorisation (``AttributePermissions/readAuthorized`` and
-    /// ``AttributePermissions/writeAuthorized``), before anything else that its link may lack is looked at.
+    /// Commands arrive here as well; their errors are only logged.
+    package var write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)?
+    /// Authorises access to attributes with ``AttributePermissions/readAuthorized`` and
+    /// ``AttributePermissions/writeAuthorized``, before the link's security is checked.
     ///
-    /// Without it, when it throws and when it is late, the device is told Insufficient Authorization.
-    public var authorize: (@Sendable (AuthorizationRequest) async throws -> ClientAuthorization)?
-    /// Takes in place of ``read`` and ``write`` what a device does, as one sequence of events.
+    /// Without it, when it throws and when it is late, the client receives Insufficient Authorization.
+    package var authorize: Authorizer?
+    /// Receives a device's requests in place of ``read`` and ``write``, as one sequence of events.
     package var events: PeerEventDelivery?
+    /// Handles each value in place of ``read`` and ``write``, by its own definition.
+    var definitions: PublishedDefinitions?
 
-    /// Handlers of dynamic values and of authorisation; what has none is refused as Read Not Permitted, Write Not Permitted
+    /// Handlers of dynamic values and of authorisation; a missing one refuses as Read Not Permitted, Write Not Permitted
     /// and Insufficient Authorization.
-    public init(
+    package init(
         read: (@Sendable (AttributeRequest) async throws -> [UInt8])? = nil,
         write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)? = nil,
-        authorize: (@Sendable (AuthorizationRequest) async throws -> ClientAuthorization)? = nil
+        authorize: Authorizer? = nil
     ) {
         self.read = read
         self.write = write
@@ -56,11 +57,14 @@ public struct AttributeHandlers: Sendable {
     }
 }
 
-/// That a device subscribed to one of our characteristics, or ended its subscription.
+/// A handler that authorises clients; see ``Adapter/publish(_:authorizing:)``.
+public typealias Authorizer = @Sendable (AuthorizationRequest) async throws -> ClientAuthorization
+
+/// A device's subscription to a published characteristic, or its end.
 public struct PeerSubscription: Sendable, Hashable {
     /// The handle of the characteristic's value.
     public var characteristic: AttributeHandle
-    /// What the device wants to be sent from now on; empty for nothing.
+    /// The values that the device has subscribed to; empty when it has unsubscribed.
     public var configuration: ClientCharacteristicConfiguration
 
     /// A subscription from its parts.

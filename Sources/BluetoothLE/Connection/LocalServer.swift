@@ -97,27 +97,46 @@ final class LocalServer: Sendable {
 
     // MARK: Changes
 
-    /// Adds services; returns their handles, nil when there were none, and the number they are known by.
+    /// Services that were added: their number, their handles and their handlers.
+    struct Publication: Sendable {
+        let number: UInt64
+        let layout: DatabaseLayout
+        let handlers: AttributeHandlers
+    }
+
+    /// Adds services, with the handlers that `handlers` makes for their handles; nil when there were none.
     func append(
-        _ services: [GATTService], _ handlers: AttributeHandlers
-    ) throws(AttributeDatabaseError) -> (range: AttributeHandleRange?, publication: UInt64) {
-        typealias Added = (range: AttributeHandleRange?, publication: UInt64)
-        let result = state.withLock { state -> Result<Added, AttributeDatabaseError> in
+        _ services: [GATTService], _ handlers: (DatabaseLayout) -> AttributeHandlers
+    ) throws(AttributeDatabaseError) -> Publication? {
+        let result = state.withLock { state -> Result<Publication?, AttributeDatabaseError> in
             do throws(AttributeDatabaseError) {
-                let range = try state.database.append(services)
-                let number = state.nextPublication
-                if let range {
-                    state.nextPublication += 1
-                    state.handlers.insert(
-                        Handler(number: number, range: range, handlers: handlers), at: state.position(of: range.start))
-                }
+                guard let layout = try state.database.append(services) else { return .success(nil) }
+                let publication = Publication(
+                    number: state.nextPublication, layout: layout, handlers: handlers(layout))
+                state.nextPublication += 1
+                state.handlers.insert(
+                    Handler(number: publication.number, range: layout.handles, handlers: publication.handlers),
+                    at: state.position(of: layout.handles.start))
                 state.isProtected = state.database.isProtected
-                return .success((range, number))
+                return .success(publication)
             } catch {
                 return .failure(error)
             }
         }
         return try result.get()
+    }
+
+    /// The handle of a definition that is published; nil when it is not.
+    func handle(of definition: DefinitionID) -> AttributeHandle? {
+        state.withLock { state in
+            state.handlers.lazy.compactMap { $0.handlers.definitions?[definition] }.first
+        }
+    }
+
+    /// Ends the request streams of all publications with `reason`.
+    func close(_ reason: BluetoothError) {
+        let definitions = state.withLock { $0.handlers.compactMap(\.handlers.definitions) }
+        for definitions in definitions { definitions.end(reason) }
     }
 
     /// Removes services; false when they are gone already.
@@ -129,6 +148,7 @@ final class LocalServer: Sendable {
             state.isProtected = state.database.isProtected
             return removed
         }
+        removed?.handlers.definitions?.end(nil)
         // The program's handlers are released outside the lock.
         return withExtendedLifetime(removed) { removed != nil }
     }

@@ -1,6 +1,5 @@
 import BluetoothATT
 import BluetoothGATT
-import Synchronization
 
 /// An operation of a peer's client on published services.
 package enum PeerEvent: Sendable {
@@ -27,30 +26,5 @@ package enum PeerEventDelivery: Sendable {
         switch self {
         case .atOnce(let receiver), .inTurn(let receiver): receiver
         }
-    }
-}
-
-/// A request that awaits a response; dropped unanswered, it is answered with Unlikely Error.
-package final class PeerQuestion: Sendable {
-    package typealias Answer = Result<[UInt8], ATTErrorCode>
-
-    private let isAnswered = Atomic(false)
-    private let onAnswer: @Sendable (Answer) -> Bool
-
-    /// Creates a question; `onAnswer` is called once, on the answering thread, and returns whether the answer was in
-    /// time.
-    init(_ onAnswer: @escaping @Sendable (Answer) -> Bool) {
-        self.onAnswer = onAnswer
-    }
-
-    deinit {
-        resolve(.failure(.unlikelyError))
-    }
-
-    /// Answers with the value of a read, or with nothing for a write; returns whether the answer counts: it is the
-    /// first and in time. Called on any thread.
-    @discardableResult
-    package func resolve(_ answer: Answer) -> Bool {
-        isAnswered.exchange(true, ordering: .acquiringAndReleasing) ? false : onAnswer(answer)
     }
 }

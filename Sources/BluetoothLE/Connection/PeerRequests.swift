@@ -215,7 +215,9 @@ struct HandlerWork: Sendable {
                 let handlers = server.handlers(of: request.handle)
                 let access = access(request.handle, 0)
                 let value: [UInt8]
-                if case .inTurn(let receiver)? = handlers?.events {
+                if let definitions = handlers?.definitions {
+                    value = try await definitions.read(request.handle, by: peer)
+                } else if case .inTurn(let receiver)? = handlers?.events {
                     value = try await ask(receiver) { .read(access, $0) }
                 } else if let read = handlers?.read {
                     value = try await read(access)
@@ -229,8 +231,8 @@ struct HandlerWork: Sendable {
                     return .failure(.unlikelyError)
                 }
                 return .success(.value(value))
-            case .write(let request, _): try await perform(request.writes)
-            case .command(let write): try await perform([write])
+            case .write(let request, _): try await perform(request.writes, isCommand: false)
+            case .command(let command): try await perform([command], isCommand: true)
             case .authorization(let request, _): return await authorization(of: request.handle, request.access)
             case .commandAuthorization(let write, _): return await authorization(of: write.handle, .write)
             }
@@ -249,7 +251,7 @@ struct HandlerWork: Sendable {
         guard let (range, handlers) = server.publication(of: handle), let authorize = handlers.authorize else {
             return .failure(.insufficientAuthorization)
         }
-        let request = AuthorizationRequest(peer: peer, handle: handle, type: type(of: handle), access: access)
+        let request = AuthorizationRequest(peer: peer, handle: handle, uuid: type(of: handle), access: access)
         do {
             switch try await authorize(request) {
             case .refused: return .failure(.insufficientAuthorization)
@@ -262,15 +264,21 @@ struct HandlerWork: Sendable {
         }
     }
 
-    private func perform(_ writes: [AttributeWrite]) async throws {
-        if let first = writes.first, case .inTurn(let receiver)? = server.handlers(of: first.handle)?.events {
+    private func perform(_ writes: [AttributeWrite], isCommand: Bool) async throws {
+        guard let first = writes.first else { return }
+        let publication = server.publication(of: first.handle)
+        if let publication, let definitions = publication.handlers.definitions {
+            let own = Array(writes.prefix { publication.range.contains($0.handle) })
+            try await definitions.write(own, isCommand: isCommand, by: peer)
+            return try await perform(Array(writes.dropFirst(own.count)), isCommand: isCommand)
+        }
+        if case .inTurn(let receiver)? = publication?.handlers.events {
             _ = try await ask(receiver) { .write(writes, $0) }
             return
         }
-        for write in writes {
-            guard let body = server.handlers(of: write.handle)?.write else { throw ATTErrorCode.writeNotPermitted }
-            try await body(access(write.handle, write.offset), write.value)
-        }
+        guard let body = publication?.handlers.write else { throw ATTErrorCode.writeNotPermitted }
+        try await body(access(first.handle, first.offset), first.value)
+        try await perform(Array(writes.dropFirst()), isCommand: isCommand)
     }
 
     /// Delivers an event with its question, and waits for the answer.
@@ -302,33 +310,25 @@ struct HandlerWork: Sendable {
     }
 }
 
-/// A client's access that requires authorisation; see ``AttributeHandlers/authorize``.
+/// A client's request for access that requires authorisation; see ``Adapter/publish(_:authorizing:)``.
 public struct AuthorizationRequest: Sendable, Hashable {
-    /// The client's device.
-    public var peer: BluetoothAddress
-    /// The attribute: the handle of a characteristic's value or of a descriptor.
-    public var handle: AttributeHandle
-    /// The attribute's type.
-    public var type: BluetoothUUID
-    /// Whether the client reads or writes the attribute.
-    public var access: AttributeAccess
-
-    /// Creates a request from its parts.
-    public init(peer: BluetoothAddress, handle: AttributeHandle, type: BluetoothUUID, access: AttributeAccess) {
-        self.peer = peer
-        self.handle = handle
-        self.type = type
-        self.access = access
-    }
+    /// The address of the client.
+    public let peer: BluetoothAddress
+    /// The handle of the characteristic's value or of the descriptor.
+    public let handle: AttributeHandle
+    /// The type of the characteristic or descriptor.
+    public let uuid: BluetoothUUID
+    /// The requested access: reading or writing.
+    public let access: AttributeAccess
 }
 
-/// A program's answer to an ``AuthorizationRequest``.
+/// The program's answer to an authorisation request.
 public enum ClientAuthorization: Sendable, Hashable {
-    /// Refused with Insufficient Authorization; the next access is asked about again.
+    /// Refused with Insufficient Authorization; the next request asks again.
     case refused
-    /// Permitted once; all parts of a long write count as one access.
+    /// Permitted this time; a write in several parts counts as one.
     case once
-    /// Permitted, together with every access that requires authorisation to the attributes published with this one, for
-    /// the lifetime of the link. This includes value updates, which are never asked about separately.
+    /// Permitted for as long as the link lasts, for everything that requires authorisation among the attributes published
+    /// together with this one, including notifications and indications, which never ask by themselves.
     case whileConnected
 }

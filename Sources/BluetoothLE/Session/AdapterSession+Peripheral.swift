@@ -5,18 +5,36 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 extension AdapterSession {
+    /// Publishes definitions, whose handlers they carry.
     func publish(
-        _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
-    ) throws(BluetoothError) -> (AttributeHandleRange, number: UInt64) {
+        _ definitions: [LocalService], authorizing: Authorizer?
+    ) throws(BluetoothError) -> LocalServer.Publication {
+        try checkUsable()
+        let plan: PublicationPlan
+        do throws(PublicationPlan.Problem) {
+            plan = try PublicationPlan(definitions, published: localServer.handle)
+        } catch {
+            throw .invalidArgument(operation("publish services"), error.message)
+        }
+        return try publish(plan.services) { layout in
+            var handlers = AttributeHandlers(authorize: authorizing)
+            handlers.definitions = plan.definitions(at: layout, on: loop)
+            return handlers
+        }
+    }
+
+    /// Publishes services with the handlers that `handlers` makes for their handles.
+    func publish(
+        _ services: [GATTService], handlers: (DatabaseLayout) -> AttributeHandlers
+    ) throws(BluetoothError) -> LocalServer.Publication {
         try checkUsable()
         try checkPublishable(services)
         let failure: AttributeDatabaseError
         do throws(AttributeDatabaseError) {
-            let (range, number) = try localServer.append(services, handlers)
-            guard let range else { throw AttributeDatabaseError.outOfHandles }
+            guard let publication = try localServer.append(services, handlers) else { throw .outOfHandles }
             incoming.offersChanged()
-            tellOfChange(in: range)
-            return (range, number)
+            tellOfChange(in: publication.layout.handles)
+            return publication
         } catch {
             failure = error
         }

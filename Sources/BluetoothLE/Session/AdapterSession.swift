@@ -156,7 +156,7 @@ actor AdapterSession: LoopActor {
 
     private func followPowerState() {
         _ = powerState.value.follow {
-            [adapterRecord, incoming, channels, pairings, host, connects, bondManager] turn in
+            [adapterRecord, incoming, localServer, channels, pairings, host, connects, bondManager] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
@@ -174,6 +174,7 @@ actor AdapterSession: LoopActor {
                 host.channels.close()
                 host.advertising.end(reason)
                 incoming.close(reason)
+                localServer.close(reason)
                 channels.close(reason)
                 pairings.value.close(reason)
                 host.close(reason)

@@ -18,7 +18,7 @@ extension SimulatedGATTServer {
             state -> Result<(AttributeHandleRange?, [SimulatedLink]), AttributeDatabaseError> in
             do throws(AttributeDatabaseError) {
                 if let removed { state.database.remove(removed) }
-                let added = try state.database.append(services)
+                let added = try state.database.append(services)?.handles
                 let ranges = [removed, added].compactMap { $0 }
                 guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
                     return .success((added, []))

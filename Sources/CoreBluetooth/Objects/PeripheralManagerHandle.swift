@@ -1,3 +1,4 @@
+import BluetoothGATT
 import BluetoothSockets
 import BluetoothLE
 import BluetoothLoop
@@ -268,7 +269,14 @@ final class PeripheralManagerHandle: Sendable {
             guard let adapter = radio.adapter else {
                 throw BluetoothError(.adapterOff, .init("add a service"), "There is no adapter now.")
             }
-            let published = try await adapter.publish([layout.service], handlers: handlers)
+            var definition = layout.service
+            definition.includedServices = layout.included.map { included in
+                let declaration = shared { shared in
+                    shared.offers.first { $0.service.object === included.object }?.published?.handles.start
+                }
+                return declaration.map { .declared(at: $0) } ?? .uuid(included.object.uuid.bluetooth)
+            }
+            let published = try await adapter.publish([definition], handlers: handlers)
             let handles = layout.valueHandles(from: published.handles.start)
             let isWanted = shared { shared -> Bool in
                 guard let index = shared.offers.firstIndex(where: { $0.service.object === service.object }) else {

@@ -1,9 +1,12 @@
+import BluetoothGATT
 import BluetoothLE
 import Foundation
 
 /// A program's service as an attribute server's service, with the positions of its values.
 struct ServiceLayout: Sendable {
     let service: GATTService
+    /// The services that it includes.
+    let included: [Handed<CBService>]
     let characteristics: [Handed<CBMutableCharacteristic>]
 
     /// - Throws: ``CBError`` when the service cannot be published.
@@ -17,9 +20,10 @@ struct ServiceLayout: Sendable {
             return characteristic
         }
         characteristics = own.map { Handed($0) }
+        included = (service.includedServices ?? []).map { Handed($0) }
         self.service = GATTService(
             uuid, isPrimary: service.isPrimary,
-            includedServices: (service.includedServices ?? []).map(\.uuid.bluetooth),
+            includedServices: included.map { .uuid($0.object.uuid.bluetooth) },
             characteristics: try own.map { try $0.layout })
     }
 

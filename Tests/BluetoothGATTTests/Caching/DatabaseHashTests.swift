@@ -54,7 +54,7 @@ import BluetoothGATT
         let before = database.hash
         try database.setValue([0x42, 0x43], of: 0x0003)
         #expect(database.hash == before)
-        let added = try #require(try database.append([GATTService(0xFFF0)]))
+        let added = try #require(try database.append([GATTService(0xFFF0)])?.handles)
         #expect(database.hash != before)
         #expect(database.attribute(at: 0x000D)?.storedValue == database.hash.bytes)
         database.remove(added)
@@ -66,12 +66,12 @@ import BluetoothGATT
         var database = try AttributeDatabase([GATTService(0x1800)])
         let service = GATTService(
             0xFFF0, characteristics: [GATTCharacteristic(0xFFF1, properties: .read, value: .stored([1]))])
-        let first = try #require(try database.append([service]))
+        let first = try #require(try database.append([service])?.handles)
         #expect(first == AttributeHandleRange(start: 2, end: 4))
         database.remove(first)
         #expect(database.attribute(at: 3) == nil)
         #expect(database.valueHandle(of: 0xFFF1, in: 0xFFF0) == nil)
-        let second = try #require(try database.append([service]))
+        let second = try #require(try database.append([service])?.handles)
         #expect(second == AttributeHandleRange(start: 5, end: 7))
         #expect(database.valueHandle(of: 0xFFF1, in: 0xFFF0) == 7)
         #expect(try database.append([]) == nil)
@@ -79,13 +79,13 @@ import BluetoothGATT
 
     @Test func handlesAreReusedWhenNoOthersAreLeft() throws {
         var database = try AttributeDatabase([GATTService(0x1800)])
-        let last = try #require(try database.append([GATTService(0xFFF0, handle: 0xFFFF)]))
-        let between = try database.append([GATTService(0xFFF1, endHandle: 0xFFFE)])
+        let last = try #require(try database.append([GATTService(0xFFF0, handle: 0xFFFF)])?.handles)
+        let between = try database.append([GATTService(0xFFF1, endHandle: 0xFFFE)])?.handles
         #expect(between == AttributeHandleRange(start: 2, end: 0xFFFE))
         #expect(throws: AttributeDatabaseError.outOfHandles) { try database.append([GATTService(0xFFF2)]) }
         #expect(database.attributes.map(\.handle) == [1, 2, 0xFFFF])
         database.remove(last)
-        let again = try database.append([GATTService(0xFFF2)])
+        let again = try database.append([GATTService(0xFFF2)])?.handles
         #expect(again == last)
     }
 

@@ -227,7 +227,7 @@ extension ServerFixture {
                     0x1800, includedServices: [0x1234, 0x180F],
                     characteristics: [GATTCharacteristic(0x2A00, properties: .read)]),
                 service(0x180F, GATTCharacteristic(0x2A19, properties: .read)),
-                GATTService(0x1234, isPrimary: false, includedServices: [long]),
+                GATTService(0x1234, isPrimary: false, includedServices: [.uuid(long)]),
             ],
             "secondary \(long) 0001-0003 2A00@0002/0003-0003[read]; "
                 + "1800 0007-000B →1234@0008/000F-0010 →180F@0009/000C-000E 2A00@000A/000B-000B[read]; "
@@ -239,7 +239,7 @@ extension ServerFixture {
     func includesBeyondIncludes() throws {
         func secondary(_ uuid: BluetoothUUID, _ value: BluetoothUUID, _ included: BluetoothUUID...) -> GATTService {
             GATTService(
-                uuid, isPrimary: false, includedServices: included,
+                uuid, isPrimary: false, includedServices: included.map { .uuid($0) },
                 characteristics: [GATTCharacteristic(value, properties: .read)])
         }
         let services = [
@@ -389,7 +389,8 @@ enum RandomDatabase {
             let included = services.map(\.uuid).filter { _ in generator.oneIn(4) }
             services.append(
                 GATTService(
-                    uuid, isPrimary: !generator.oneIn(3), includedServices: included.filter { $0 != uuid },
+                    uuid, isPrimary: !generator.oneIn(3),
+                    includedServices: included.filter { $0 != uuid }.map { .uuid($0) },
                     handle: try gap(behind: services, &generator)))
             let current = services.count - 1
             for _ in 0..<Int.random(in: 0...5, using: &generator) {

@@ -100,7 +100,7 @@ import BluetoothGATT
     func explicitHandles() throws {
         var database = try AttributeDatabase([Self.service(0x1111, at: 0x100), Self.service(0x2222)])
         let whole = database
-        let low = try #require(try database.append([Self.service(0x3333, at: 0x50, end: 0x5F)]))
+        let low = try #require(try database.append([Self.service(0x3333, at: 0x50, end: 0x5F)])?.handles)
         #expect(low == AttributeHandleRange(start: 0x50, end: 0x5F))
         #expect(
             database.attributes.map(\.handle.rawValue)
@@ -108,15 +108,15 @@ import BluetoothGATT
         for attribute in database.attributes { #expect(database.attribute(at: attribute.handle) == attribute) }
         #expect(database.valueHandle(of: 0x2222, in: 0x3333) == 0x52)
         // The next service without an explicit handle follows all others.
-        #expect(try database.append([Self.service(0x4444)])?.start == 0x106)
+        #expect(try database.append([Self.service(0x4444)])?.handles.start == 0x106)
         database.remove(AttributeHandleRange(start: 0x106, end: 0x108))
         database.remove(low)
         #expect(database.attributes == whole.attributes)
         #expect(database.hash == whole.hash)
-        #expect(try database.append([Self.service(0x3333, at: 0x50, end: 0x5F)]) == low)
+        #expect(try database.append([Self.service(0x3333, at: 0x50, end: 0x5F)])?.handles == low)
         // Without gaps on both sides.
-        #expect(try database.append([Self.service(0x5555, at: 0x60, end: 0xFF)])?.end == 0xFF)
-        #expect(try database.append([Self.service(0x6666, at: 0x4D)])?.end == 0x4F)
+        #expect(try database.append([Self.service(0x5555, at: 0x60, end: 0xFF)])?.handles.end == 0xFF)
+        #expect(try database.append([Self.service(0x6666, at: 0x4D)])?.handles.end == 0x4F)
     }
 
     @Test(
@@ -134,16 +134,16 @@ import BluetoothGATT
         let before = database.attributes
         #expect(throws: AttributeDatabaseError.handleNotAvailable(handle)) { try database.append(services) }
         #expect(database.attributes == before)
-        #expect(try database.append([Self.service(0x2222)])?.start == 0x110)
+        #expect(try database.append([Self.service(0x2222)])?.handles.start == 0x110)
     }
 
     @Test("when all handles were used, those of removed services are reused, including gaps")
     func handlesRunOut() throws {
         var database = try AttributeDatabase([Self.service(0x1111)])
-        var last = try #require(try database.append([Self.service(0x2222)]))
+        var last = try #require(try database.append([Self.service(0x2222)])?.handles)
         // Two services alternate, so that one is always near the end.
         for _ in 0..<50_000 {
-            let next = try #require(try database.append([Self.service(0x2222)]))
+            let next = try #require(try database.append([Self.service(0x2222)])?.handles)
             #expect(next.count == 3)
             database.remove(last)
             last = next

@@ -106,7 +106,7 @@ struct ServerFixture {
             ], handle: 0x0010),
         GATTService(0x1234, isPrimary: false, handle: 0x0020),
         GATTService(
-            0xFFF0, includedServices: [0x180F, linble, 0x1234],
+            0xFFF0, includedServices: [0x180F, .uuid(linble), 0x1234],
             characteristics: [
                 GATTCharacteristic(
                     0xFFF1, properties: [.read, .write],

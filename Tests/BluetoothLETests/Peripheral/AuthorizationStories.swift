@@ -66,7 +66,7 @@ import BluetoothLE
             }
             // The first was asked about once, the second at every turn.
             #expect(asked.withLock { $0.count } == 4)
-            #expect(asked.withLock { $0 }.first?.type == 0xFFF1)
+            #expect(asked.withLock { $0 }.first?.uuid == 0xFFF1)
             #expect(asked.withLock { $0 }.first?.access == .read)
             #expect(asked.withLock { $0 }.last?.access == .write)
             // On the next link it is asked about anew.

@@ -1,0 +1,94 @@
+import BluetoothAdvertising
+import BluetoothGATT
+import Synchronization
+
+extension Adapter {
+    /// Publishes services, advertises, and serves connected devices until the task is cancelled.
+    ///
+    /// It ends only by throwing. Advertising stops then and the services are withdrawn; links stay up until their peers
+    /// end them or the adapter is closed. Needs CAP_NET_ADMIN, as advertising does.
+    /// - Parameters:
+    ///   - content: the advertised content.
+    ///   - options: the advertising options.
+    ///   - authorizing: the handler for attributes that require authorisation; see ``publish(_:authorizing:)``.
+    ///   - services: the services, written as a list in which `if` and `for` may be used.
+    /// - Throws: `.cancelled` when the task is cancelled, the reason for which advertising ended by itself, and what
+    ///   ``publish(_:authorizing:)`` and ``advertise(_:options:)`` throw.
+    public nonisolated(nonsending) func serve(
+        _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions(),
+        authorizing: Authorizer? = nil, @GATTBuilder<LocalService> services: () -> [LocalService]
+    ) async throws(BluetoothError) {
+        let published = try await publish(services(), authorizing: authorizing)
+        let set: AdvertisingSet
+        do throws(BluetoothError) {
+            set = try await advertise(content, options: options)
+        } catch {
+            await published.withdraw()
+            throw error
+        }
+        let reason = await set.ended()
+        await set.stop()
+        await published.withdraw()
+        throw reason
+    }
+
+    /// Publishes services, advertises, and serves connected devices while `body` runs.
+    ///
+    /// `body` receives the published services, to send values, and the incoming connections. However it ends,
+    /// advertising stops and the services are withdrawn. When advertising ends by itself, `body` is cancelled and the
+    /// reason thrown. Needs CAP_NET_ADMIN, as advertising does.
+    /// - Parameters:
+    ///   - content: the advertised content.
+    ///   - options: the advertising options.
+    ///   - authorizing: the handler for attributes that require authorisation; see ``publish(_:authorizing:)``.
+    ///   - services: the services, written as a list in which `if` and `for` may be used.
+    ///   - body: the work to do meanwhile.
+    /// - Throws: what `body` throws, and what ``publish(_:authorizing:)``, ``advertise(_:options:)`` and
+    ///   ``incomingConnections(_:)`` throw.
+    public nonisolated(nonsending) func serve<Result: Sendable>(
+        _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions(),
+        authorizing: Authorizer? = nil, @GATTBuilder<LocalService> services: () -> [LocalService],
+        while body: @escaping @Sendable (PublishedServices, IncomingConnections) async throws -> Result
+    ) async throws -> Result {
+        let published = try await publish(services(), authorizing: authorizing)
+        do {
+            let incoming = try await incomingConnections()
+            defer { incoming.close() }
+            let result = try await withAdvertising(content, options: options) { set in
+                try await run(until: set) { try await body(published, incoming) }
+            }
+            await published.withdraw()
+            return result
+        } catch {
+            await published.withdraw()
+            throw error
+        }
+    }
+
+    /// Runs `body`, and cancels it when advertising ends by itself, for the reason then thrown.
+    private nonisolated(nonsending) func run<Result: Sendable>(
+        until set: AdvertisingSet, _ body: @escaping @Sendable () async throws -> Result
+    ) async throws -> Result {
+        try await withThrowingTaskGroup(of: Result?.self) { group in
+            let end = Mutex<BluetoothError?>(nil)
+            group.addTask {
+                let reason = await set.ended()
+                // A cancelled task waits for what the body makes of it.
+                if !Task.isCancelled { end.withLock { $0 = reason } }
+                return nil
+            }
+            group.addTask { try await body() }
+            defer { group.cancelAll() }
+            while true {
+                let result: Result?
+                do {
+                    result = try await group.next() ?? nil
+                } catch {
+                    throw end.withLock { $0 } ?? error
+                }
+                if let result { return result }
+                if end.withLock({ $0 }) != nil { group.cancelAll() }
+            }
+        }
+    }
+}

@@ -1,0 +1,82 @@
+import BluetoothATT
+import BluetoothGATT
+import BluetoothPrimitives
+
+/// A client's read of a value that this machine offers.
+public struct ReadRequest: Sendable, Hashable {
+    /// The address of the client.
+    public let peer: BluetoothAddress
+    /// The type of the characteristic or descriptor.
+    public let uuid: BluetoothUUID
+    /// The definition that is read: the `id` of a ``LocalCharacteristic`` or ``LocalDescriptor``.
+    public let target: DefinitionID
+}
+
+/// A client's write to a value that this machine offers, assembled from its parts.
+public struct WriteRequest: Sendable, Hashable {
+    /// The address of the client.
+    public let peer: BluetoothAddress
+    /// The type of the characteristic or descriptor.
+    public let uuid: BluetoothUUID
+    /// The definition that is written: the `id` of a ``LocalCharacteristic`` or ``LocalDescriptor``.
+    public let target: DefinitionID
+    /// The written bytes, at most 512. With ``offset`` 0 they are the whole new value.
+    public let value: [UInt8]
+    /// The offset of the bytes in the value: zero, except where a client writes a part in the middle by prepared
+    /// writes (Core Vol 3 Part F §3.4.6).
+    public let offset: Int
+    /// Whether it is a Write Command, for which the client receives no answer.
+    public let isCommand: Bool
+}
+
+/// A client's request that waits for the program's answer; see ``PublishedServices/requests()``.
+public enum ClientRequest: Sendable {
+    /// A read.
+    case read(PendingRead)
+    /// A write, or all the writes of one Execute Write Request.
+    case write(PendingWrite)
+}
+
+/// A read that waits for its answer. If it is released unanswered, the client receives Unlikely Error.
+public final class PendingRead: Sendable {
+    /// The read.
+    public let request: ReadRequest
+    private let question: PeerQuestion
+
+    init(_ request: ReadRequest, _ question: PeerQuestion) {
+        self.request = request
+        self.question = question
+    }
+
+    /// Sends the whole value, at most 512 bytes; the library cuts it for reads with an offset.
+    /// - Returns: whether it is the first answer and in time: the client waits for at most 25 s.
+    @discardableResult
+    public func respond(with value: [UInt8]) -> Bool { question.resolve(.success(value)) }
+
+    /// Refuses the read with an ATT error code.
+    /// - Returns: whether it is the first answer and in time.
+    @discardableResult
+    public func refuse(_ code: ATTErrorCode) -> Bool { question.resolve(.failure(code)) }
+}
+
+/// Writes that wait for their answer. If they are released unanswered, the client receives Unlikely Error.
+public final class PendingWrite: Sendable {
+    /// The writes: one, or all those of one Execute Write Request in their order, to be carried out together.
+    public let requests: [WriteRequest]
+    private let question: PeerQuestion
+
+    init(_ requests: [WriteRequest], _ question: PeerQuestion) {
+        self.requests = requests
+        self.question = question
+    }
+
+    /// Accepts the writes. Commands need no answer; to give one does no harm.
+    /// - Returns: whether it is the first answer and in time: the client waits for at most 25 s.
+    @discardableResult
+    public func respond() -> Bool { question.resolve(.success([])) }
+
+    /// Refuses the writes with an ATT error code.
+    /// - Returns: whether it is the first answer and in time.
+    @discardableResult
+    public func refuse(_ code: ATTErrorCode) -> Bool { question.resolve(.failure(code)) }
+}

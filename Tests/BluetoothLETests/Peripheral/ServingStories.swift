@@ -1,0 +1,393 @@
+import BluetoothLE
+import BluetoothSimulation
+import Synchronization
+import TestSupport
+import Testing
+
+/// Definitions with handlers, requests as tokens, and serving in one call: between two machines.
+@Suite struct ServingStories {
+    /// Publishes services, and lets a central connect that asks for what they are.
+    private static func run(
+        _ services: [LocalService], authorizing: Authorizer? = nil,
+        _ story: @escaping @Sendable (PeripheralFixture, PublishedServices, Connection) async throws -> Void
+    ) async throws {
+        try await PeripheralFixture.run { fixture in
+            let published = try await fixture.peripheral.publish(services, authorizing: authorizing)
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let connection = try await fixture.connect()
+            try await story(fixture, published, connection)
+            await connection.disconnect()
+            await set.stop()
+        }
+    }
+
+    // MARK: Handlers
+
+    @Test func eachCharacteristicHasItsHandlers() async throws {
+        let writes = Mutex<[[UInt8]]>([])
+        let first = LocalCharacteristic(0xFFF1, properties: .read).onRead { _ in [1] }
+        // The same UUID again: the definitions tell them apart.
+        let second = LocalCharacteristic(0xFFF1, properties: [.read, .write])
+            .onRead { _ in [2] }
+            .onWrite { request in writes.withLock { $0.append(request.value) } }
+        let service = LocalService(0xFFF0) {
+            first
+            second
+        }
+        try await Self.run([service]) { _, published, connection in
+            let found = try await connection.discover().services(0xFFF0).flatMap(\.characteristics)
+            #expect(found.map(\.valueHandle) == [published[first].handle, published[second].handle])
+            try #require(found.count == 2)
+            #expect(try await connection.read(found[0]) == [1])
+            #expect(try await connection.read(found[1]) == [2])
+            try await connection.write([3, 4], to: found[1])
+            #expect(writes.withLock { $0 } == [[3, 4]])
+        }
+    }
+
+    @Test func aLongWriteArrivesAssembled() async throws {
+        let long = (0..<300).map { UInt8(truncatingIfNeeded: $0) }
+        let writes = Mutex<[WriteRequest]>([])
+        let note = LocalCharacteristic(0xFFF1, properties: .write)
+            .onWrite { request in writes.withLock { $0.append(request) } }
+        try await Self.run([LocalService(0xFFF0) { note }]) { fixture, _, connection in
+            try await connection.write(long, to: try await connection.found(0xFFF1, in: 0xFFF0))
+            let received = writes.withLock { $0 }
+            #expect(received.map(\.value) == [long])
+            #expect(received.map(\.offset) == [0])
+            #expect(received.map(\.target) == [note.id])
+            #expect(received.map(\.peer) == [fixture.central.information.address])
+        }
+    }
+
+    @Test func aHandlerRefuses() async throws {
+        let limited = LocalCharacteristic(0xFFF1, properties: [.read, .write])
+            .onRead { _ in throw ATTErrorCode.insufficientResources }
+            .onWrite { _ in throw CancellationError() }
+        try await Self.run([LocalService(0xFFF0) { limited }]) { _, _, connection in
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            #expect(await failure { _ = try await connection.read(value) }?.attributeError == .insufficientResources)
+            #expect(await failure { try await connection.write([1], to: value) }?.attributeError == .unlikelyError)
+        }
+    }
+
+    @Test func aStoredValueWithAHandlerKeepsWhatItAccepts() async throws {
+        let level = LocalCharacteristic(0xFFF1, properties: [.read, .write], value: [7], valueLengths: 1...2)
+            .onWrite { request in if request.value == [9] { throw ATTErrorCode.valueNotAllowed } }
+        try await Self.run([LocalService(0xFFF0) { level }]) { _, published, connection in
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            #expect(try await connection.read(value) == [7])
+            try await connection.write([8, 8], to: value)
+            #expect(published[level].value == [8, 8])
+            #expect(await failure { try await connection.write([9], to: value) }?.attributeError == .valueNotAllowed)
+            #expect(try await connection.read(value) == [8, 8])
+            try published[level].setValue([5])
+            #expect(try await connection.read(value) == [5])
+            #expect(await failure { try published[level].setValue([1, 2, 3]) }?.code == .invalidArgument)
+            #expect(
+                await failure { try await connection.write([1, 2, 3], to: value) }?.attributeError
+                    == .invalidAttributeValueLength)
+        }
+    }
+
+    // MARK: Requests as tokens
+
+    @Test func tokensAreAnsweredOnce() async throws {
+        let door = LocalCharacteristic(0xFFF1, properties: [.read, .write])
+        try await Self.run([LocalService(0xFFF0) { door }]) { _, published, connection in
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            // Without a reader they are refused.
+            #expect(await failure { _ = try await connection.read(value) }?.attributeError == .readNotPermitted)
+            #expect(await failure { try await connection.write([1], to: value) }?.attributeError == .writeNotPermitted)
+            var requests = try published.requests().makeAsyncIterator()
+            #expect(await failure { _ = try published.requests() }?.code == .busy)
+
+            async let read = connection.read(value)
+            guard case .read(let token)? = try await requests.next() else {
+                Issue.record("no read")
+                return
+            }
+            #expect(token.request.target == door.id)
+            #expect(token.respond(with: [4, 2]))
+            #expect(!token.respond(with: [0]))
+            #expect(!token.refuse(.unlikelyError))
+            #expect(try await read == [4, 2])
+
+            async let refusal = failure { try await connection.write([1], to: value) }
+            guard case .write(let write)? = try await requests.next() else {
+                Issue.record("no write")
+                return
+            }
+            #expect(write.requests.map(\.value) == [[1]])
+            write.refuse(.valueNotAllowed)
+            #expect(await refusal?.attributeError == .valueNotAllowed)
+        }
+    }
+
+    @Test func aReleasedTokenAnswersUnlikelyError() async throws {
+        let door = LocalCharacteristic(0xFFF1, properties: .read)
+        try await Self.run([LocalService(0xFFF0) { door }]) { _, published, connection in
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            let requests = try published.requests()
+            async let released: Void = {
+                // The loop is left with the token unanswered.
+                for try await _ in requests { break }
+            }()
+            #expect(await failure { _ = try await connection.read(value) }?.attributeError == .unlikelyError)
+            try await released
+        }
+    }
+
+    @Test func allWritesOfOneExecuteAreOneToken() async throws {
+        let left = LocalCharacteristic(0xFFF1, properties: .write, extendedProperties: .reliableWrite)
+        let right = LocalCharacteristic(0xFFF2, properties: .write, extendedProperties: .reliableWrite)
+        let service = LocalService(0xFFF0) {
+            left
+            right
+        }
+        try await Self.run([service]) { _, published, connection in
+            let first = try await connection.found(0xFFF1, in: 0xFFF0)
+            let second = try await connection.found(0xFFF2, in: 0xFFF0)
+            var requests = try published.requests().makeAsyncIterator()
+            async let written: Void = connection.writeReliably([
+                AttributeWrite([1, 2], to: first.valueHandle), AttributeWrite([3], to: second.valueHandle),
+            ])
+            guard case .write(let token)? = try await requests.next() else {
+                Issue.record("no write")
+                return
+            }
+            #expect(token.requests.map(\.target) == [left.id, right.id])
+            #expect(token.requests.map(\.value) == [[1, 2], [3]])
+            token.respond()
+            try await written
+        }
+    }
+
+    @Test func aCommandWaitsForNoAnswer() async throws {
+        let sink = LocalCharacteristic(0xFFF1, properties: [.writeWithoutResponse, .read])
+        try await Self.run([LocalService(0xFFF0) { sink }]) { _, published, connection in
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            var requests = try published.requests().makeAsyncIterator()
+            try await connection.writeCommand([1], to: value)
+            try await connection.writeCommand([2], to: value)
+            var held: [PendingWrite] = []
+            for number in 1...2 {
+                guard case .write(let write)? = try await requests.next() else {
+                    Issue.record("no command")
+                    return
+                }
+                #expect(write.requests.map(\.value) == [[UInt8(number)]])
+                #expect(write.requests.map(\.isCommand) == [true])
+                held.append(write)
+            }
+            // Commands that are held hold up nothing.
+            async let read = connection.read(value)
+            guard case .read(let token)? = try await requests.next() else {
+                Issue.record("no read")
+                return
+            }
+            token.respond(with: [6])
+            #expect(try await read == [6])
+            #expect(held.count == 2)
+        }
+    }
+
+    @Test func theStreamEndsWithItsServices() async throws {
+        let door = LocalCharacteristic(0xFFF1, properties: .read)
+        try await PeripheralFixture.run { fixture in
+            let published = try await fixture.peripheral.publish { LocalService(0xFFF0) { door } }
+            var requests = try published.requests().makeAsyncIterator()
+            await published.withdraw()
+            #expect(try await requests.next() == nil)
+            #expect(published[door].handle == nil)
+            #expect(await failure { try await published[door].notify([1]) }?.code == .invalidArgument)
+            let again = try await fixture.peripheral.publish { LocalService(0xFFF0) { door } }
+            var others = try again.requests().makeAsyncIterator()
+            await fixture.peripheral.close()
+            #expect(await failure { _ = try await others.next() }?.code == .cancelled)
+        }
+    }
+
+    // MARK: Definitions
+
+    @Test func aServiceIsIncludedByReference() async throws {
+        let first = LocalService(0x180F) { LocalCharacteristic(0x2A19, properties: .read, value: [1]) }
+        let second = LocalService(0x180F) { LocalCharacteristic(0x2A19, properties: .read, value: [2]) }
+        let owner = LocalService(0xFFF0, characteristics: []).including(second)
+        try await Self.run([first, second, owner]) { fixture, _, connection in
+            // One published later includes one published before.
+            try await fixture.peripheral.publish([LocalService(0xFFF5).including(first)])
+            let database = try await connection.discover()
+            let batteries = database.services(0x180F)
+            #expect(database.services(0xFFF0).first?.includedServices.map(\.handles) == [batteries[1].handles])
+            #expect(database.services(0xFFF5).first?.includedServices.map(\.handles) == [batteries[0].handles])
+        }
+    }
+
+    @Test func wrongDefinitionsAreRefused() async throws {
+        let level = LocalCharacteristic(0x2A19, properties: .read, value: [1])
+        let missing = LocalService(0x180F)
+        let wrong: [(String, [LocalService])] = [
+            ("no services", []),
+            ("occurs twice", [LocalService(0x180F, characteristics: [level, level])]),
+            ("not published", [LocalService(0xFFF0).including(missing)]),
+            ("includes itself or nothing", [LocalService(0xFFF0).including(0x180F)]),
+            (
+                "read handler",
+                [
+                    LocalService(
+                        0xFFF0,
+                        characteristics: [LocalCharacteristic(0xFFF1, properties: .write).onRead { _ in [] }])
+                ]
+            ),
+            (
+                "write handler",
+                [
+                    LocalService(
+                        0xFFF0, characteristics: [LocalCharacteristic(0xFFF1, properties: .read).onWrite { _ in }])
+                ]
+            ),
+            (
+                "valueLengths",
+                [
+                    LocalService(
+                        0xFFF0,
+                        characteristics: [
+                            LocalCharacteristic(0xFFF1, properties: .read, value: [1, 2], valueLengths: 1...1)
+                        ])
+                ]
+            ),
+            ("generic", [LocalService(0x1800)]),
+        ]
+        try await PeripheralFixture.run { fixture in
+            for (name, services) in wrong {
+                let error = await failure { try await fixture.peripheral.publish(services) }
+                #expect(error?.code == .invalidArgument, "\(name): \(error as Any)")
+            }
+            // A negative range and one beyond 512 bytes are refused as well, rather than trapped on.
+            for lengths in [-1...1, 0...513] {
+                let odd = LocalCharacteristic(0xFFF1, properties: .read, valueLengths: lengths)
+                let error = await failure { try await fixture.peripheral.publish { LocalService(0xFFF0) { odd } } }
+                #expect(error?.code == .invalidArgument)
+            }
+            let other = LocalCharacteristic(0xFFF9, properties: .notify)
+            let published = try await fixture.peripheral.publish([LocalService(0xFFF0, characteristics: [level])])
+            #expect(await failure { try await published[other].notify([1]) }?.code == .invalidArgument)
+            #expect(published[other].handle == nil)
+            #expect(published[0x2A19, in: 0xFFF0].value == [1])
+            #expect(published[0x2A19, in: 0xFFF1].handle == nil)
+        }
+    }
+
+    @Test func authorisationIsAskedForTheDefinition() async throws {
+        let asked = Mutex<[BluetoothUUID]>([])
+        let door = LocalCharacteristic(
+            0xFFF1, properties: [.read, .write], permissions: [.read, .write, .writeAuthorized]
+        ).onWrite { _ in }
+        let authorizing: Authorizer = { request in
+            asked.withLock { $0.append(request.uuid) }
+            return .once
+        }
+        try await Self.run([LocalService(0xFFF0) { door }], authorizing: authorizing) { _, _, connection in
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            try await connection.write([1], to: value)
+            #expect(asked.withLock { $0 } == [0xFFF1])
+        }
+    }
+
+    // MARK: In one call
+
+    @Test func servingEndsWithItsTask() async throws {
+        try await PeripheralFixture.run { fixture in
+            let adapter = fixture.peripheral
+            let serving = Task(executorPreference: fixture.base.radio.loop) {
+                try await adapter.serve(PeripheralFixture.content) {
+                    LocalService(0xFFF0) { LocalCharacteristic(0xFFF1, properties: .read, value: [1]) }
+                }
+            }
+            let connection = try await fixture.connect()
+            let value = try await connection.found(0xFFF1, in: 0xFFF0)
+            #expect(try await connection.read(value) == [1])
+            serving.cancel()
+            #expect(await failure { try await serving.value }?.code == .cancelled)
+            // Service Changed has told the client that the value is gone.
+            #expect(await failureCode { _ = try await connection.read(value) } == .attributesChanged)
+            #expect(await fixture.instances() == [])
+            await connection.disconnect()
+        }
+    }
+
+    @Test func servingLastsAsLongAsItsWork() async throws {
+        let rate = LocalCharacteristic(0x2A37, properties: .notify)
+        try await PeripheralFixture.run { fixture in
+            let adapter = fixture.peripheral
+            let serving = Task(executorPreference: fixture.base.radio.loop) {
+                try await adapter.serve(PeripheralFixture.content) {
+                    LocalService(0x180D) { rate }
+                } while: { published, connections in
+                    for try await connection in connections {
+                        for try await _ in await connection.peerSubscriptions() { break }
+                        return try await published[rate].notify([6, 60]).count
+                    }
+                    return 0
+                }
+            }
+            let connection = try await fixture.connect()
+            let value = try await connection.found(0x2A37, in: 0x180D)
+            var values = try await connection.subscribe(to: value).makeAsyncIterator()
+            #expect(try await values.next() == [6, 60])
+            #expect(try await serving.value == 1)
+            #expect(await fixture.instances() == [])
+            await connection.disconnect()
+        }
+    }
+
+    @Test func servingEndsWhenAdvertisingIsTakenAway() async throws {
+        try await PeripheralFixture.run { fixture in
+            let adapter = fixture.peripheral
+            let isCancelled = Mutex(false)
+            let serving = Task(executorPreference: fixture.base.radio.loop) {
+                try await adapter.serve(PeripheralFixture.content) {
+                    LocalService(0xFFF0) { LocalCharacteristic(0xFFF1, properties: .read, value: [1]) }
+                } while: { _, connections in
+                    do {
+                        for try await _ in connections {}
+                    } catch {
+                        isCancelled.withLock { $0 = true }
+                        throw error
+                    }
+                }
+            }
+            _ = try #require(await fixture.isHeard())
+            let other = try await Adapter.open(on: fixture.kernel)
+            #expect(try await other.removeForeignAdvertising() == 1)
+            #expect(await failure { try await serving.value }?.code == .busy)
+            #expect(isCancelled.withLock { $0 })
+            await other.close()
+            // Nothing is left behind: the same services can be served again.
+            let again = try await adapter.publish { LocalService(0xFFF0) }
+            #expect(again.handles.start == 0x13)
+        }
+    }
+
+    @Test func servingThatCannotAdvertiseLeavesNothing() async throws {
+        try await PeripheralFixture.run { fixture in
+            let adapter = fixture.peripheral
+            let long = AdvertisementContent(
+                localName: "n", services: (0..<40).map { BluetoothUUID(0xFF00 + UInt16($0)) })
+            let error = await failure {
+                try await adapter.serve(long) { LocalService(0xFFF0) }
+            }
+            #expect(error?.code == .invalidArgument)
+            let other = try await adapter.publish { LocalService(0xFFF0) }
+            #expect(other.handles.start == 0x11)
+        }
+    }
+}
+
+extension BluetoothError {
+    /// The ATT error code that the peer answered with.
+    fileprivate var attributeError: ATTErrorCode? {
+        if case .attribute(let code)? = cause { code } else { nil }
+    }
+}
