@@ -1,12 +1,12 @@
 import BluetoothPrimitives
 
-/// The maximum number of an adapter's bonds, and what happens when a device pairs at that limit.
+/// The maximum number of an adapter's bonds, and the treatment of a device that pairs at that limit.
 ///
 /// Without a limit, any device in range could create bonds with a program that accepts Just Works. The limit counts all
 /// bonds of the adapter in its ``BondStore``. Bonds beyond it that are stored already remain in use, and
 /// ``Adapter/setBond(_:)`` is not limited. Programs that share a store must set the same limit.
 public struct BondLimit: Hashable, Sendable {
-    /// What happens when a device that is not bonded pairs at the limit.
+    /// The treatment of an unbonded device that pairs at the limit.
     public enum WhenFull: Hashable, Sendable {
         /// The pairing is refused, whichever side began it: this program's with ``PairingFailure/bondStoreFull``, the
         /// peer's before a key is made if the kernel asks this side first, otherwise by deleting the key.
@@ -20,13 +20,13 @@ public struct BondLimit: Hashable, Sendable {
 
     /// The maximum number of bonds; with 0 no device can bond.
     public var count: Int
-    /// What happens when a device pairs at the limit.
+    /// The treatment of an unbonded device that pairs at the limit.
     public var whenFull: WhenFull
 
-    /// A limit.
+    /// Creates a limit.
     /// - Parameters:
     ///   - count: the maximum number of bonds.
-    ///   - whenFull: what happens when a device pairs at the limit.
+    ///   - whenFull: the treatment of an unbonded device that pairs at the limit.
     public init(_ count: Int = 128, whenFull: WhenFull = .refuse) {
         self.count = max(0, count)
         self.whenFull = whenFull
