@@ -13,7 +13,7 @@ import Testing
         }
     }
 
-    @Test func oneThatIsBlockedIsPassedOver() async throws {
+    @Test func aBlockedAdapterIsSkipped() async throws {
         try await Fixture.run([.fresh, .fresh]) { fixture in
             fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
             try await AdaptersPage.choosingOne()

@@ -5,7 +5,7 @@ import Testing
 
 /// Docs/Guide/Central/Attributes.md
 @Suite struct AttributesStories {
-    /// What a snippet prints on a connection to the sensor.
+    /// The output of a snippet with a connection to the sensor.
     private static func lines(
         of snippet: @escaping @Sendable (Connection) async throws -> Void,
         _ check: @escaping @Sendable ([String], Fixture) async throws -> Void
@@ -116,12 +116,12 @@ import Testing
             }
             try await reading.value
             #expect(fixture.lines == ["[1, 72]", "[1, 73]", "[0, 74]"])
-            // The last one to leave has the subscription taken back.
+            // The last one to leave resets the CCCD.
             try await fixture.settle { fixture.sensor.server.subscribers(of: rate).isEmpty }
         }
     }
 
-    @Test func whatHasArrivedComesBeforeTheEndOfTheLink() async throws {
+    @Test func receivedValuesPrecedeTheEndOfTheLink() async throws {
         try await Fixture.withConnection { fixture, _, connection in
             let reading = fixture.begin { try await AttributesPage.subscribe(connection) }
             try await fixture.sensor.notify([1, 72], of: 0x2A37, in: 0x180D, fixture)

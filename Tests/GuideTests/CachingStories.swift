@@ -5,7 +5,7 @@ import Testing
 
 /// Docs/Guide/Central/Caching.md
 @Suite struct CachingStories {
-    /// A device whose whole database is in its hash.
+    /// A device whose hash covers its whole database.
     private static func device(on radio: SimulatedRadio) throws -> (SimulatedPeripheral, SimulatedGATTServer) {
         let server = try SimulatedGATTServer([
             GATTService(
@@ -21,9 +21,9 @@ import Testing
         return (SimulatedPeripheral(on: radio, gatt: server), server)
     }
 
-    /// How many packets go over the air while the snippet runs, and because of it.
+    /// The number of packets on the air that the snippet causes.
     private static func packets(_ fixture: Fixture, of connection: Connection) async throws -> Int {
-        // What follows the connection.
+        // The packets that follow the connection.
         try await fixture.radio.sleep(for: .seconds(1))
         let before = fixture.radio.statistics.packetsDelivered
         try await CachingPage.knownDevices(connection)
@@ -32,7 +32,7 @@ import Testing
         return after - before
     }
 
-    @Test func aKnownDeviceIsAskedOneThing() async throws {
+    @Test func aCachedDeviceNeedsOneRequest() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let (peripheral, _) = try Self.device(on: fixture.radio)
             var connection = try await adapter.connect(to: peripheral.address)
@@ -53,8 +53,8 @@ import Testing
 
     @Test func whereItIsKept() async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            try await CachingPage.whereItIsKept(adapter)
-            // Nothing is remembered any more.
+            try await CachingPage.storage(adapter)
+            // Nothing is cached any more.
             let (peripheral, _) = try Self.device(on: fixture.radio)
             for _ in 0..<2 {
                 let connection = try await adapter.connect(to: peripheral.address)

@@ -48,7 +48,7 @@ import BluetoothLE
             _ = try await connection.requestParameters(.lowLatency)
             let packets = fixture.radio.statistics.packetsDelivered
             try await ChannelsPage.writing(connection)
-            // In SDUs of the 512 bytes that the device takes.
+            // In SDUs of the device's MTU of 512 bytes.
             #expect(fixture.radio.statistics.packetsDelivered - packets >= 2048)
         }
     }
@@ -77,12 +77,12 @@ import BluetoothLE
                 let back = try await channel.read()
                 #expect(back == [1, UInt8(number)])
             }
-            // The end of one is not the end of the other.
+            // The end of one channel does not end the other.
             await channels[0].close()
             try await channels[1].write([3])
             let back = try await channels[1].read()
             #expect(back == [3])
-            // That of the service is.
+            // The end of the service does.
             #expect(await serving.ended() == .cancelled)
             let last = try await channels[1].read()
             #expect(last == nil)
@@ -102,7 +102,7 @@ import BluetoothLE
         }
     }
 
-    /// Another machine in reach, and where it finds this one, which advertises.
+    /// Another machine in range, and the address of this one, which advertises.
     private static func neighbour(
         _ fixture: Fixture, _ adapter: Adapter
     ) async throws -> (Adapter, BluetoothAddress) {

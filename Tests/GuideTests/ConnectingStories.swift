@@ -10,7 +10,7 @@ import Testing
         try await Fixture.withAdapter { fixture, adapter in
             try await ConnectingPage.toADevice(adapter, fixture.sensor.address)
             #expect(fixture.lines == ["517"])
-            // The kernel takes the link down within two seconds.
+            // The kernel disconnects within two seconds.
             try await fixture.radio.sleep(for: .seconds(2.1))
             #expect(fixture.kernel.links(adapter: 0).isEmpty)
         }
@@ -71,7 +71,7 @@ import Testing
         }
     }
 
-    @Test func everybodyIsToldTheSameReason() async throws {
+    @Test func everyCallThrowsTheSameReason() async throws {
         try await Fixture.withConnection { fixture, _, connection in
             let maintained = fixture.begin { try await AttributesPage.subscribe(connection) }
             let reading = fixture.begin { _ = try await connection.read(AttributeHandle(3)) }
@@ -97,7 +97,7 @@ import Testing
         }
     }
 
-    @Test func withoutPrivilegeTheSignalIsKnownAndTheRestIsNot() async throws {
+    @Test func withoutPrivilegesOnlyTheRSSIIsKnown() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             fixture.kernel.hasNetRaw = false
             #expect(
@@ -181,7 +181,7 @@ import Testing
         }
     }
 
-    @Test func aGapIsTold() async throws {
+    @Test func aGapIsReported() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let keeping = fixture.begin {
                 try await ConnectingPage.keepingADeviceConnected2(adapter, fixture.sensor.address)

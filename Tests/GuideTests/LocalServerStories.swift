@@ -4,11 +4,11 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// A device that is a client of whoever connects to it: bytes out, bytes in.
+/// A device that acts as a client of its central: bytes out, bytes in.
 private final class Client: SimulatedLinkHandler {
     private let state = Mutex<[String]>([])
 
-    /// What came in, but for the central's own MTU.
+    /// The received PDUs, except for the central's MTU exchange.
     var inbound: [String] { state.withLock { $0 } }
 
     func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
@@ -33,7 +33,7 @@ private final class Client: SimulatedLinkHandler {
         }
     }
 
-    /// Handle 0x0012: behind the Generic Access and the Generic Attribute service.
+    /// Handle 0x0012: after the Generic Access and the Generic Attribute service.
     @Test func publishing() async throws {
         try await Self.run { fixture, adapter, _, peripheral, client in
             try await LocalServerPage.servingAttributesAsACentral(adapter)
@@ -58,7 +58,7 @@ private final class Client: SimulatedLinkHandler {
         }
     }
 
-    @Test func nobodyIsSentWhatNobodyAskedFor() async throws {
+    @Test func valuesAreSentOnlyToSubscribers() async throws {
         try await Self.run { _, adapter, connection, _, _ in
             let sample = LocalCharacteristic(0xFFF1, properties: [.notify, .indicate], value: [0])
             let published = try await adapter.publish { LocalService(0xFFF0) { sample } }

@@ -6,12 +6,12 @@ import Testing
 
 /// Docs/Guide/Peripheral.md and the pages below it.
 @Suite struct PeripheralStories {
-    /// Another machine in reach.
+    /// Another machine in range.
     private static func visitor(_ fixture: Fixture) async throws -> Adapter {
         try await Adapter.open(on: fixture.radio.makeKernel())
     }
 
-    /// Runs a snippet that takes links, on a machine that advertises, and lets another machine come.
+    /// Runs a snippet that accepts links on a machine that advertises, and connects another machine.
     private static func visited(
         advertising isAdvertising: Bool = true, _ snippet: @escaping @Sendable (Adapter) async throws -> Void,
         _ visit: @escaping @Sendable (Fixture, Connection, Task<Void, any Error>) async throws -> Void
@@ -40,7 +40,7 @@ import Testing
 
     // MARK: Advertising
 
-    /// What a snippet prints on a machine with an adapter; afterwards nothing of it is left.
+    /// The output of a snippet with an adapter, which must have ended everything that it started.
     private static func lines(of snippet: @escaping @Sendable (Adapter) async throws -> Void) async throws -> [String] {
         let output = Output()
         try await Fixture.withAdapter { fixture, adapter in
@@ -77,7 +77,7 @@ import Testing
     }
 
     @Test func itsContent() async throws {
-        #expect(try await Self.lines(of: AdvertisingPage.whatIsSaid) == ["[]"])
+        #expect(try await Self.lines(of: AdvertisingPage.content) == ["[]"])
     }
 
     @Test func itsKind() async throws {
@@ -100,7 +100,7 @@ import Testing
     }
 
     @Test func whatBecomesOfIt() async throws {
-        #expect(try await Self.lines(of: AdvertisingPage.whatBecomesOfIt) == ["on the air"])
+        #expect(try await Self.lines(of: AdvertisingPage.states) == ["on the air"])
     }
 
     @Test func beacons() async throws {
@@ -134,7 +134,7 @@ import Testing
 
     // MARK: A UART
 
-    /// Runs a snippet that serves a UART until it is cancelled, and lets another machine use it.
+    /// Runs a snippet that serves a UART until it is cancelled, and connects another machine to it.
     private static func served(
         as name: String = "LINBLE-Z1", profile: UARTProfile = .linble,
         _ snippet: @escaping @Sendable (Adapter) async throws -> Void,
@@ -158,7 +158,7 @@ import Testing
     }
 
     @Test func everythingComesBack() async throws {
-        try await Self.served(UARTPage.everythingComesBack) { fixture, uart in
+        try await Self.served(UARTPage.anEcho) { fixture, uart in
             try await uart.send([1, 2, 3])
             let bytes = try await uart.read(timeout: .seconds(5))
             #expect(bytes == [1, 2, 3])

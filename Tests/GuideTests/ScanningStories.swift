@@ -4,7 +4,7 @@ import Synchronization
 import TestSupport
 import Testing
 
-/// Runs a task on a loop, and holds it up while it is closed: a reader that is slow.
+/// A gate that holds up a task on a loop while it is closed, for a slow consumer.
 private final class Gate: TaskExecutor {
     private struct State {
         var isOpen = true
@@ -45,7 +45,7 @@ private final class Gate: TaskExecutor {
 
 /// Docs/Guide/Central/Scanning.md
 @Suite struct ScanningStories {
-    /// Who is named in the output.
+    /// The devices named in the output.
     private static func heard(_ fixture: Fixture) -> Set<String> {
         Set(fixture.lines.map { String($0.prefix(17)) })
     }
@@ -78,7 +78,7 @@ private final class Gate: TaskExecutor {
             let scanning = fixture.begin { try await ScanningPage.aStreamOfAdvertisements(adapter) }
             try await fixture.radio.sleep(for: .seconds(3))
             #expect(Self.heard(fixture) == [Self.sensor, Self.linble, Self.beacon])
-            // Advertising data and scan response are one.
+            // Advertising data and scan response are combined.
             #expect(fixture.lines.contains { $0.contains(Sensor.name) && $0.contains("180D") })
             #expect(await scanning.ended() == .cancelled)
         }
@@ -181,7 +181,7 @@ private final class Gate: TaskExecutor {
         }
     }
 
-    @Test func withoutLECodedTheRestIsHeard() async throws {
+    @Test func withoutLECodedTheRestIsReceived() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let scanning = fixture.begin { try await ScanningPage.longRangeIntervalAndWindow(adapter) }
             try await fixture.settle(printed: 3)
@@ -193,7 +193,7 @@ private final class Gate: TaskExecutor {
         try await Fixture.withAdapter { fixture, adapter in
             let scanning = fixture.begin { try await ScanningPage.advertisingIntervals(adapter) }
             try await fixture.radio.sleep(for: .seconds(20))
-            // 100 ms, and up to 10 ms of chance.
+            // 100 ms, and up to 10 ms of random delay.
             let last = try #require(fixture.lines.last { $0.contains(Self.sensor) })
             #expect(last.contains("Optional(0.10"), "\(last)")
             #expect(await scanning.ended() == .cancelled)

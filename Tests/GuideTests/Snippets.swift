@@ -324,8 +324,8 @@ enum CachingPage {
         print(services.service(0x180F)?.characteristics.map(\.uuid) ?? [])
     }
 
-    /// Where it is kept
-    static func whereItIsKept(_ adapter: Adapter) async throws {
+    /// Storage
+    static func storage(_ adapter: Adapter) async throws {
         await adapter.setAttributeCache(try FileAttributeCache())                      // ~/.cache/swift-bluetooth-le/attributes
         await adapter.setAttributeCache(try FileAttributeCache(directory: "/var/lib/sensors"))
         await adapter.setAttributeCache(nil)                                           // nothing
@@ -435,7 +435,7 @@ enum ConnectingPage {
         case .local: print("we did")
         case .remote, .remotePowerOff, .remoteLowResources: print("the device did")
         case .supervisionTimeout: print("it went out of reach")
-        case .authentication: print("it wants to be paired with")
+        case .authentication: print("it requires pairing")
         case .adapterOff, .adapterRemoved: print("the adapter is gone")
         default: print(end)
         }
@@ -681,8 +681,8 @@ enum AdvertisingPage {
         print("over:", await set.ended())
     }
 
-    /// What is said
-    static func whatIsSaid(_ adapter: Adapter) async throws {
+    /// Content
+    static func content(_ adapter: Adapter) async throws {
         var content = AdvertisementContent(
             localName: "Thermometer", services: ["1809"],
             manufacturerData: [ManufacturerData(company: .internalTest, data: [1, 2, 3])],
@@ -719,8 +719,8 @@ enum AdvertisingPage {
         print(try await adapter.removeForeignAdvertising(), "removed")
     }
 
-    /// What becomes of it
-    static func whatBecomesOfIt(_ adapter: Adapter) async throws {
+    /// States
+    static func states(_ adapter: Adapter) async throws {
         let options = AdvertisingOptions(whenAdapterLeaves: .resume)
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"), options: options)
         for try await state in set.states {
@@ -876,8 +876,8 @@ enum PublishingPage {
 
 /// Docs/Guide/Peripheral/UART.md
 enum UARTPage {
-    /// Everything comes back
-    static func everythingComesBack(_ adapter: Adapter) async throws {
+    /// An echo
+    static func anEcho(_ adapter: Adapter) async throws {
         try await UARTServer.run(on: adapter) { central in
             print(central.peer, "is online")
             for try await bytes in central.received { try await central.send(bytes) }
