@@ -1,11 +1,11 @@
 import BluetoothLE
 import LINBLE
 
-/// The host's side of the sample protocol, typed: one command at a time, its answer, and the events between.
+/// A typed client of the sample protocol: one command at a time with its response, and the events in between.
 ///
-/// Several tasks may call it; their commands take turns. While a client is used nobody else may read from its UART.
+/// Several tasks may call it; their commands are queued. While a client is in use, no other code may read from its UART.
 public actor SampleCommandClient {
-    /// Which way a packet went.
+    /// The direction of a packet.
     public enum Direction: Hashable, Sendable {
         /// To the device.
         case sent
@@ -13,30 +13,30 @@ public actor SampleCommandClient {
         case received
     }
 
-    /// The UART it speaks over.
+    /// The UART.
     public nonisolated let uart: UARTConnection
-    /// How long an answer, or the next sample, may take.
+    /// The time limit for a response, or for the next sample.
     public nonisolated let timeout: Duration
-    /// How many answers came that nobody was waiting for, such as one that came too late.
+    /// The number of unexpected responses, such as late ones.
     public private(set) var unexpectedResponses = 0
-    /// How many packets came that mean nothing.
+    /// The number of invalid packets.
     public private(set) var discardedPackets = 0
-    /// How many samples were dropped because nobody took them.
+    /// The number of samples dropped because no consumer read them.
     public private(set) var missedSamples = 0
 
     private let trace: (@Sendable (Direction, [UInt8]) -> Void)?
     private var isBusy = false
     private var waiting: [CheckedContinuation<Void, Never>] = []
     private var receiver = SampleReceiver<SampleResponse>()
-    /// Events that came while an answer was awaited. A device samples a few times a second for a minute at most.
+    /// Events received while a response was awaited. A device samples a few times per second, for a minute at most.
     private var events: [SampleResponse] = []
     private static let eventCapacity = 1024
 
     /// A client on a UART that is online.
     /// - Parameters:
     ///   - uart: the UART.
-    ///   - timeout: how long an answer may take.
-    ///   - trace: told every packet with its length byte; runs anywhere.
+    ///   - timeout: the time limit for a response.
+    ///   - trace: receives every packet with its length byte, on any thread.
     public init(
         _ uart: UARTConnection, timeout: Duration = .seconds(5),
         trace: (@Sendable (Direction, [UInt8]) -> Void)? = nil
@@ -46,14 +46,14 @@ public actor SampleCommandClient {
         self.trace = trace
     }
 
-    /// It lives where the UART lives.
+    /// The executor of the UART.
     public nonisolated var unownedExecutor: UnownedSerialExecutor { uart.unownedExecutor }
 
     // MARK: Commands
-    // All throw `timedOut` without an answer in time, `invalidArgument` for values the protocol does not have, and why
-    // the link ended.
+    // All throw `timedOut` without a response in time, `invalidArgument` for values that the protocol does not permit, and
+    // the reason for the link's end.
 
-    /// Asks whether the other side is there.
+    /// Tests whether the other side responds.
     public func testLink() async throws(BluetoothError) {
         try await request(.linkTest) { $0 == .linkTest ? () : nil }
     }
@@ -71,7 +71,7 @@ public actor SampleCommandClient {
         try await request(.writeRegister(register, value: value)) { $0 == .registerWritten ? () : nil }
     }
 
-    /// The version of the microcontroller's program.
+    /// The version of the microcontroller's firmware.
     public func readVersion() async throws(BluetoothError) -> String {
         try await request(.readVersion) {
             guard case .version(let text) = $0 else { return nil }
@@ -79,7 +79,7 @@ public actor SampleCommandClient {
         }
     }
 
-    /// The device's name as its microcontroller has it.
+    /// The device's name in its microcontroller.
     public func readName() async throws(BluetoothError) -> String {
         try await request(.readName) {
             guard case .name(let text) = $0 else { return nil }
@@ -92,15 +92,15 @@ public actor SampleCommandClient {
         try await request(.writeName(name)) { $0 == .nameWritten ? () : nil }
     }
 
-    /// Asks for sensor samples for 1 to 60 seconds, and gives them as they come.
+    /// Requests sensor samples for 1 to 60 seconds, and returns them as they arrive.
     ///
-    /// The sequence ends when the device says that it has ended. Other commands may be sent meanwhile.
+    /// The sequence ends when the device reports the end. Other commands may be sent meanwhile.
     public func samples(seconds: UInt8) async throws(BluetoothError) -> SampleReadings {
         try await request(.startSampling(seconds: seconds)) { $0 == .samplingStarted ? () : nil }
         return SampleReadings(client: self)
     }
 
-    /// The next sample, or nil when the device says that there are no more.
+    /// The next sample; nil when the device has reported the end.
     func nextSample() async throws(BluetoothError) -> Float? {
         await enter()
         defer { leave() }
@@ -119,8 +119,8 @@ public actor SampleCommandClient {
 
     private func operation(_ name: String) -> BluetoothError.Operation { .init(name, peer: uart.peer) }
 
-    /// Waits for the turn; whoever got it calls ``leave()``. A task that is cancelled waits as well: then its turn ends
-    /// with the first thing it does.
+    /// Waits for the turn, which ends with ``leave()``. A cancelled task waits as well: its turn then ends
+    /// with its first operation.
     private func enter() async {
         guard isBusy else { return isBusy = true }
         await withCheckedContinuation { waiting.append($0) }
@@ -152,7 +152,7 @@ public actor SampleCommandClient {
         }
     }
 
-    /// Puts an event aside for whoever takes samples; anything else answers no question that is open.
+    /// Queues an event for the consumer of samples; any other packet is an unexpected response.
     private func keep(_ message: SampleResponse) {
         guard message.type == .sampleEvent else {
             unexpectedResponses &+= 1
@@ -185,7 +185,7 @@ public actor SampleCommandClient {
         do throws(BluetoothError) {
             bytes = try await uart.read(timeout: uart.connection.loop.now.duration(to: deadline))
         } catch {
-            // Half a packet whose end is overdue would shift all that follow.
+            // An incomplete packet would shift all later ones.
             if error.code == .timedOut { receiver.reset() }
             throw error
         }
@@ -200,29 +200,29 @@ public actor SampleCommandClient {
     }
 }
 
-/// The samples of one sampling, as they come.
+/// The samples of one sampling, as they arrive.
 public struct SampleReadings: AsyncSequence, Sendable {
-    /// What the sensor says.
+    /// The value of a sample.
     public typealias Element = Float
-    /// What it throws.
+    /// The error type.
     public typealias Failure = BluetoothError
 
     let client: SampleCommandClient
 
-    /// Starts to take samples.
+    /// Starts the iteration.
     public func makeAsyncIterator() -> Iterator { Iterator(client: client) }
 
-    /// Takes sample by sample.
+    /// The iterator.
     public struct Iterator: AsyncIteratorProtocol {
         let client: SampleCommandClient
         var isAtEnd = false
 
-        /// The next sample, or nil when the device has ended the sampling.
+        /// The next sample; nil when the device has ended the sampling.
         public mutating func next() async throws(BluetoothError) -> Float? {
             try await next(isolation: nil)
         }
 
-        /// The next sample, or nil when the device has ended the sampling.
+        /// The next sample; nil when the device has ended the sampling.
         public mutating func next(isolation actor: isolated (any Actor)?) async throws(BluetoothError) -> Float? {
             guard !isAtEnd else { return nil }
             let sample = try await client.nextSample()

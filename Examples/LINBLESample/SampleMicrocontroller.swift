@@ -2,28 +2,28 @@ import BluetoothLE
 import LINBLE
 import LINBLESimulation
 
-/// The other side of the sample protocol: the microcontroller that sits behind a LINBLE's UART.
+/// The server of the sample protocol: the microcontroller on a LINBLE's UART.
 ///
-/// Pure: bytes and expired timers in, actions out. Whoever runs it does the sending and the waiting.
+/// A pure state machine: bytes and expired timers in, actions out. Its owner sends and waits.
 public struct SampleMicrocontroller: AttachedDevice {
     /// The eight registers.
     public private(set) var registers: [UInt8]
-    /// The version of its program.
+    /// The version of its firmware.
     public let version: String
     /// The device's name.
     public private(set) var name: String
     /// The time between two samples.
     public let sampleInterval: Duration
-    /// How many packets it got that mean nothing; it stays silent about them.
+    /// The number of invalid packets, to which it does not respond.
     public private(set) var discardedPackets = 0
 
     private var receiver = SampleReceiver<SampleCommand>()
     private var remainingSampling: Duration = .zero
     private var sampleCount = 0
 
-    /// A microcontroller that has just been switched on.
+    /// A microcontroller in its initial state.
     /// - Parameters:
-    ///   - registers: the first values of the registers; missing ones are 0, those after the eighth are ignored.
+    ///   - registers: the initial values of the registers; missing ones are 0, those after the eighth are ignored.
     ///   - version: its version: printable ASCII, at most 254 characters.
     ///   - name: its name: printable ASCII, at most 254 characters.
     ///   - sampleInterval: the time between two samples, 1 ms at least.
@@ -37,12 +37,12 @@ public struct SampleMicrocontroller: AttachedDevice {
         self.sampleInterval = max(sampleInterval, .milliseconds(1))
     }
 
-    /// Takes bytes from the UART.
+    /// Receives bytes from the UART.
     public mutating func receive(_ bytes: [UInt8]) -> [AttachedDeviceAction] {
         do {
             try receiver.append(bytes)
         } catch {
-            // More bytes at once than any UART delivers: none of them is understood.
+            // More bytes at once than any UART delivers: all are discarded.
             receiver.reset()
             discardedPackets &+= 1
             return []
@@ -57,7 +57,7 @@ public struct SampleMicrocontroller: AttachedDevice {
         return actions
     }
 
-    /// Takes the end of the wait it asked for last.
+    /// Handles the expiry of the requested timer.
     public mutating func timerExpired() -> [AttachedDeviceAction] {
         guard remainingSampling > .zero else { return [] }
         remainingSampling -= sampleInterval
@@ -66,7 +66,7 @@ public struct SampleMicrocontroller: AttachedDevice {
         return sample + (remainingSampling > .zero ? [.setTimer(sampleInterval)] : endOfSampling())
     }
 
-    /// Stops what goes on by itself and forgets half a packet, as when the link is lost.
+    /// Stops sampling and discards an incomplete packet, as when the link is lost.
     public mutating func disconnected() -> [AttachedDeviceAction] {
         receiver.reset()
         remainingSampling = .zero
@@ -92,7 +92,7 @@ public struct SampleMicrocontroller: AttachedDevice {
     }
 
     private func send(_ response: SampleResponse) -> [AttachedDeviceAction] {
-        // Only a version or name that was not printable ASCII from the beginning cannot be sent.
+        // Fails only if the initial version or name was not printable ASCII.
         guard let bytes = try? response.encoded() else { return [] }
         return [.send(bytes)]
     }
@@ -102,7 +102,7 @@ public struct SampleMicrocontroller: AttachedDevice {
         return send(.samplingEnded)
     }
 
-    /// A triangle around 124, so that a picture of the samples shows something.
+    /// A triangle wave around 124, so that a graph of the samples has a shape.
     private mutating func nextReading() -> Float {
         let phase = sampleCount % 16
         sampleCount &+= 1
@@ -111,11 +111,11 @@ public struct SampleMicrocontroller: AttachedDevice {
 }
 
 extension SampleMicrocontroller {
-    /// Stands behind the UART that a central uses: answers its commands and sends what it samples, until the central ends
+    /// Serves the UART of a central: responds to its commands and sends samples, until the central ends
     /// its subscription.
     ///
-    /// Throws why the link ended, `cancelled` when the task was cancelled. Afterwards this has the registers and the name
-    /// that the central has left.
+    /// Throws the reason for the link's end, or `cancelled` if the task was cancelled. Afterwards it has the registers and the name
+    /// that the central has set.
     public mutating func serve(
         _ central: UARTCentral, isolation: isolated (any Actor)? = #isolation
     ) async throws(BluetoothError) {

@@ -1,37 +1,37 @@
 import BluetoothLE
 import LINBLE
 
-// The invented command protocol of the vendor's sample applications: a packet is its length (one byte, counting what
-// follows it), its type and a payload; numbers are big-endian. A LINBLE does not need it; it is a peer to talk to.
+// The command protocol of the vendor's sample applications: a packet is its length (one byte, counting the bytes that
+// follow it), its type and a payload; numbers are big-endian. A LINBLE does not require this protocol.
 
 /// The first byte of a packet after its length.
 public struct SampleMessageType: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
-    /// The byte.
+    /// The raw byte.
     public let rawValue: UInt8
 
-    /// Any type, known or not.
+    /// A type, possibly unknown.
     public init(rawValue: UInt8) {
         self.rawValue = rawValue
     }
 
-    /// Asks whether the other side is there.
+    /// Tests whether the other side responds.
     public static let linkTest = SampleMessageType(rawValue: 0x00)
-    /// Asks for the value of a register.
+    /// Reads a register.
     public static let readRegister = SampleMessageType(rawValue: 0x01)
-    /// Sets the value of a register.
+    /// Writes a register.
     public static let writeRegister = SampleMessageType(rawValue: 0x02)
-    /// Asks for the version of the microcontroller's program.
+    /// Reads the version of the microcontroller's firmware.
     public static let readVersion = SampleMessageType(rawValue: 0x03)
-    /// Asks for sensor samples for a number of seconds.
+    /// Requests sensor samples for a number of seconds.
     public static let startSampling = SampleMessageType(rawValue: 0x04)
-    /// Asks for the device's name.
+    /// Reads the device's name.
     public static let readName = SampleMessageType(rawValue: 0x05)
     /// Sets the device's name.
     public static let writeName = SampleMessageType(rawValue: 0x06)
 
-    /// Added to a command's type it makes the type of its response.
+    /// The offset from a command's type to the type of its response.
     static let responseBit: UInt8 = 0x40
-    /// A sensor sample, or the end of the samples; nobody asked for it at that moment.
+    /// An event: a sensor sample, or the end of the samples.
     public static let sampleEvent = SampleMessageType(rawValue: 0x84)
 
     /// The type of the response to a command of this type.
@@ -41,11 +41,11 @@ public struct SampleMessageType: RawRepresentable, Hashable, Sendable, CustomStr
     public var description: String { "0x" + hexadecimal(rawValue, digits: 2) }
 }
 
-/// Why a packet of the sample protocol means nothing, or cannot be made.
+/// The reason why a packet of the sample protocol is invalid.
 public enum SampleProtocolError: Error, Hashable, Sendable, CustomStringConvertible {
-    /// The packet's type is none of the protocol's.
+    /// An unknown packet type.
     case unknownType(SampleMessageType)
-    /// The payload is shorter or longer than its type has it.
+    /// A payload of the wrong length for its type.
     case invalidLength(Int, SampleMessageType)
     /// A register other than 0 to 7.
     case invalidRegister(UInt8)
@@ -58,7 +58,7 @@ public enum SampleProtocolError: Error, Hashable, Sendable, CustomStringConverti
     /// A length field of 0.
     case emptyPacket
 
-    /// Says what is wrong, with the value.
+    /// The error with the invalid value.
     public var description: String {
         switch self {
         case .unknownType(let type): "no message has the type \(type)"
@@ -72,24 +72,24 @@ public enum SampleProtocolError: Error, Hashable, Sendable, CustomStringConverti
     }
 }
 
-/// A message of the sample protocol: one direction of it.
+/// A message in one direction of the sample protocol.
 public protocol SampleMessage: Hashable, Sendable {
-    /// Reads a packet without its length byte.
+    /// Parses a packet without its length byte.
     init(packet: [UInt8]) throws(SampleProtocolError)
 
     /// The whole packet with its length byte.
     func encoded() throws(SampleProtocolError) -> [UInt8]
 }
 
-/// What the host asks of the microcontroller.
+/// A command from the host to the microcontroller.
 public enum SampleCommand: SampleMessage {
-    /// Whether the other side is there.
+    /// A test whether the other side responds.
     case linkTest
     /// The value of a register, 0 to 7.
     case readRegister(UInt8)
     /// Sets a register, 0 to 7.
     case writeRegister(UInt8, value: UInt8)
-    /// The version of the microcontroller's program.
+    /// The version of the microcontroller's firmware.
     case readVersion
     /// Sensor samples for 1 to 60 seconds.
     case startSampling(seconds: UInt8)
@@ -111,7 +111,7 @@ public enum SampleCommand: SampleMessage {
         }
     }
 
-    /// Reads a packet without its length byte.
+    /// Parses a packet without its length byte.
     public init(packet: [UInt8]) throws(SampleProtocolError) {
         var payload = try SamplePayload(packet)
         switch payload.type {
@@ -139,15 +139,15 @@ public enum SampleCommand: SampleMessage {
     }
 }
 
-/// What the microcontroller answers or tells.
+/// A response or an event of the microcontroller.
 public enum SampleResponse: SampleMessage {
-    /// The answer to a link test.
+    /// The response to a link test.
     case linkTest
     /// The value of a register.
     case register(UInt8, value: UInt8)
     /// A register has been set.
     case registerWritten
-    /// The version of the microcontroller's program.
+    /// The version of the microcontroller's firmware.
     case version(String)
     /// Samples will follow.
     case samplingStarted
@@ -174,7 +174,7 @@ public enum SampleResponse: SampleMessage {
         }
     }
 
-    /// Reads a packet without its length byte.
+    /// Parses a packet without its length byte.
     public init(packet: [UInt8]) throws(SampleProtocolError) {
         var payload = try SamplePayload(packet)
         switch payload.type {
@@ -234,7 +234,7 @@ private func samplePacket(_ type: SampleMessageType, _ payload: [UInt8]) throws(
     return [length, type.rawValue] + payload
 }
 
-/// Walks over a packet without its length byte.
+/// A reader of a packet without its length byte.
 private struct SamplePayload {
     let type: SampleMessageType
     private let length: Int
@@ -274,30 +274,30 @@ private struct SamplePayload {
     }
 }
 
-/// Finds the messages of the sample protocol in a stream of bytes cut at arbitrary places.
+/// A parser for the messages of the sample protocol in a stream of bytes that is split at arbitrary places.
 ///
-/// Append each piece, then call ``next()`` until it gives nil. What is no message is handed out as such, and
-/// receiving goes on after it.
+/// Append each piece, then call ``next()`` until it returns nil. Invalid packets are returned as such, and
+/// parsing continues after them.
 public struct SampleReceiver<Message: SampleMessage>: Sendable {
-    /// What was found.
+    /// An element of the stream.
     public enum Element: Hashable, Sendable {
         /// A message.
         case message(Message)
-        /// A packet without its length byte that means nothing, and why.
+        /// An invalid packet without its length byte, and the reason.
         case discarded([UInt8], SampleProtocolError)
     }
 
     private var framer = LengthPrefixFramer(width: .one, minimumFrameLength: 1, maximumFrameLength: 255)
 
-    /// A receiver that has got nothing yet.
+    /// A parser without input.
     public init() {}
 
-    /// Takes a piece of the stream.
+    /// Appends a piece of the stream.
     public mutating func append(_ bytes: [UInt8]) throws(FramingError) {
         try framer.append(bytes)
     }
 
-    /// Takes out the next message; nil when there is none yet.
+    /// Removes the next message; nil if none is complete yet.
     public mutating func next() -> Element? {
         let packet: [UInt8]
         do {
@@ -313,9 +313,9 @@ public struct SampleReceiver<Message: SampleMessage>: Sendable {
         }
     }
 
-    /// Forgets the beginning of a packet whose end is not coming, so that the next byte is a length again.
+    /// Discards an incomplete packet, so that the next byte is a length again.
     ///
-    /// To be called when an answer is overdue: bytes lost on a UART would otherwise shift every later packet.
+    /// Call it when a response is overdue: bytes lost on a UART would otherwise shift every later packet.
     public mutating func reset() {
         framer.reset()
     }
