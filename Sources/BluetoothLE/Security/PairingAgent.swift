@@ -20,8 +20,9 @@ public struct PairingRequest: Hashable, Sendable {
 /// An agent that answers the questions of pairings, in place of the user or with the user's help.
 ///
 /// An agent has 25 s for each answer. When the pairing ends earlier, or the time is over, the asking task is cancelled
-/// and its answer ignored. Throwing means no. Pairings with several devices may ask at the same time. As with
-/// ``AttributeHandlers``, an agent that is not an actor is called on the event loop: it may suspend, but not block.
+/// and its answer ignored. Throwing means no. Pairings with several devices may ask at the same time. As with the
+/// handlers of published values, an agent that is not an actor is called on the event loop: it may suspend, but not
+/// block.
 public protocol PairingAgent: Sendable {
     /// The user's means of input and output, which determine the pairing method (Core Vol 3 Part H §2.3.5.1). Any other
     /// capability than ``IOCapability/noInputNoOutput`` requests protection against a man in the middle.
