@@ -130,13 +130,13 @@ extension BluetoothError {
     fileprivate static func unsupportedDevice(
         _ peer: BluetoothAddress, services: [BluetoothUUID], profiles: [UARTProfile]
     ) -> BluetoothError {
-        let wanted = profiles.map(\.name).joined(separator: ", ")
+        let wanted = profiles.map(\.name).joined(separator: " or ")
         let known = UARTProfile.known.first { profile in services.contains(profile.service) }
         let list = services.isEmpty ? "none" : services.map(\.description).joined(separator: ", ")
         return BluetoothError(
             .unsupported, Operation("open the UART", peer: peer),
-            "Connected, but there is no UART service of \(wanted). Services: \(list).",
-            remedy: known.map { "Its service is that of \($0.name): use that profile." })
+            "Connected, but the device has no \(wanted) service. Services: \(list).",
+            remedy: known.map { "It has the \($0.name) service: use that profile." })
     }
 
     fileprivate static func unsupportedDevice(
