@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothPrimitives
 
 /// Values as text for people.
 public enum ValueText {

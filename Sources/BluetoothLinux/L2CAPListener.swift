@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem

@@ -1,3 +1,4 @@
+import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
 import Glibc

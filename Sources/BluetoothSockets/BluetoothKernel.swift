@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothPrimitives
 
 /// An adapter in the kernel's list (`HCIGETDEVLIST`, `HCIGETDEVINFO`). Reading the list needs no privilege.

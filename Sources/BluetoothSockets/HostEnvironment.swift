@@ -1,3 +1,5 @@
+import BluetoothPrimitives
+
 /// The conditions for using Bluetooth on this host.
 public struct HostEnvironment: Hashable, Sendable {
     /// A radio switch of a Bluetooth adapter (`/sys/class/rfkill`).

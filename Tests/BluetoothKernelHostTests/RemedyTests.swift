@@ -1,4 +1,5 @@
 import BluetoothHost
+import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothKernelHost
 import BluetoothManagement

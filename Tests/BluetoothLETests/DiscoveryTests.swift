@@ -1,4 +1,5 @@
 import BluetoothGATT
+import BluetoothLoop
 import BluetoothSimulation
 import BluetoothSockets
 import Synchronization

@@ -1,3 +1,5 @@
+import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSockets
 import Glibc
 import BluetoothLinux

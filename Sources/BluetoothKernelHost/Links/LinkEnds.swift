@@ -1,4 +1,6 @@
 import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSockets
 
 /// The adapter's part in the end of a link.

@@ -1,3 +1,4 @@
+import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothCapture
 import Logging

@@ -1,5 +1,6 @@
 import BluetoothAdvertising
 import BluetoothHost
+import BluetoothLoop
 import BluetoothSockets
 import Synchronization
 

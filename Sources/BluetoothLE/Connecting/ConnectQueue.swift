@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSockets
 
 /// A link that is being made.

@@ -1,5 +1,6 @@
 import BluetoothATT
 import BluetoothHost
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT

@@ -1,4 +1,5 @@
 import BluetoothHost
+import BluetoothLoop
 import BluetoothSockets
 
 /// The components that most links do without, created on first use.

@@ -1,4 +1,5 @@
 import BluetoothATT
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT

@@ -1,6 +1,7 @@
 import BluetoothATT
 import BluetoothGATT
 import BluetoothHost
+import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 import Logging

@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSockets
 
 /// When and how strongly a device was heard lately: the signal strengths of its last reports, and how often it

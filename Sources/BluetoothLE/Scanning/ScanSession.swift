@@ -1,4 +1,5 @@
 import BluetoothAdvertising
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothHCI
 

@@ -1,5 +1,6 @@
 import BluetoothATT
 import BluetoothGATT
+import BluetoothLoop
 import BluetoothPrimitives
 
 /// The check and the translation of definitions into what the attribute server lays out.

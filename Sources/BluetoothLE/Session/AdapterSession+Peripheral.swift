@@ -1,5 +1,6 @@
 import BluetoothAdvertising
 import BluetoothATT
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT

@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 import Synchronization

@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSockets
 
 /// A source of values with any number of streams.

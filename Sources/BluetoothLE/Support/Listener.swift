@@ -1,4 +1,6 @@
 import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSockets
 import Synchronization
 

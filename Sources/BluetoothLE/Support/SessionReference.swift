@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSockets
 
 /// A public handle's reference to the session's component behind it, which is confined to the loop.

@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSockets
 
 /// An event loop driver with a thread of its own in real time, for demonstrations.

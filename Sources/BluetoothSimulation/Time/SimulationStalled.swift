@@ -1,3 +1,4 @@
+import BluetoothLoop
 import BluetoothSockets
 
 /// A simulation has stalled: the event that the program waits for will never happen.

@@ -1,5 +1,6 @@
 import BluetoothATT
 import BluetoothLE
+import BluetoothLoop
 import BluetoothSockets
 import Foundation
 import Logging
