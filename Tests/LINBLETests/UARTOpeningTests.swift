@@ -193,7 +193,7 @@ import Testing
                 Issue.record("no error")
             } catch let error as BluetoothError {
                 #expect(error.code == .attributeProtocol)
-                #expect(error.remedy?.contains("paired") == true)
+                #expect(error.remedy?.contains("pairing") == true)
             }
         }
     }
