@@ -96,7 +96,7 @@ extension ATTClientPDU {
         default:
             self = .unknown(reader.opcode, parameters: reader.readValue())
         }
-        try reader.finish()
+        try reader.expectEnd()
     }
 
     /// The opcode of this PDU.

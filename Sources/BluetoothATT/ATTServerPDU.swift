@@ -93,7 +93,7 @@ extension ATTServerPDU {
         default:
             self = .unknown(reader.opcode, parameters: reader.readValue())
         }
-        try reader.finish()
+        try reader.expectEnd()
     }
 
     /// The opcode of this PDU.

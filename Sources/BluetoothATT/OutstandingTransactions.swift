@@ -9,18 +9,18 @@ public struct OutstandingTransactions: Hashable, Sendable {
     /// Whether the peer waits for a response or a confirmation from this side.
     public var isPeerWaiting = false
     /// Whether a transaction timed out, after which the bearer must not be used (Core Vol 3 Part F §3.3.3).
-    public var isTooLate = false
+    public var hasTimedOut = false
 
     /// The given transactions; none by default.
     public init(
         isResponseDue: Bool = false, isConfirmationDue: Bool = false, isCancellationDue: Bool = false,
-        isPeerWaiting: Bool = false, isTooLate: Bool = false
+        isPeerWaiting: Bool = false, hasTimedOut: Bool = false
     ) {
         self.isResponseDue = isResponseDue
         self.isConfirmationDue = isConfirmationDue
         self.isCancellationDue = isCancellationDue
         self.isPeerWaiting = isPeerWaiting
-        self.isTooLate = isTooLate
+        self.hasTimedOut = hasTimedOut
     }
 
     /// Whether nothing is outstanding.

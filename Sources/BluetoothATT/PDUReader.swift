@@ -111,7 +111,7 @@ struct PDUReader: ~Escapable {
     }
 
     /// Checks that no bytes remain.
-    func finish() throws(ATTDecodingError) {
+    func expectEnd() throws(ATTDecodingError) {
         guard reader.isAtEnd else { throw malformed(.trailingBytes(reader.remaining), at: reader.offset) }
     }
 

@@ -16,10 +16,11 @@ extension AdvertisementDataError: CustomStringConvertible {
     /// The field and the numbers.
     public var description: String {
         switch self {
-        case .doesNotFit(let type, let needed, let left): "\(type) needs \(needed) bytes, \(left) are left"
-        case .tooLong(let type, let count): "\(type) has \(count) bytes, one structure holds \(ADStructure.mostBytes)"
+        case .doesNotFit(let type, let needed, let left): "\(type) needs \(needed) bytes, \(left) remain"
+        case .tooLong(let type, let count):
+            "\(type) has \(count) bytes, the maximum is \(ADStructure.maximumDataLength)"
         case .wrongLength(let type, let expected, let actual): "\(type) has \(expected) bytes, not \(actual)"
-        case .alreadyPresent(let type): "\(type) is there already"
+        case .alreadyPresent(let type): "\(type) is already present"
         }
     }
 }
@@ -195,7 +196,7 @@ extension ADField {
     private static func structure(
         _ type: ADType, _ write: (inout ByteWriter) throws(BufferFull) -> Void
     ) throws(AdvertisementDataError) -> ADStructure {
-        var writer = ByteWriter(capacity: ADStructure.mostBytes)
+        var writer = ByteWriter(capacity: ADStructure.maximumDataLength)
         do throws(BufferFull) {
             try write(&writer)
         } catch {

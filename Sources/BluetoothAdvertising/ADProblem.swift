@@ -50,7 +50,7 @@ extension ADFault: CustomStringConvertible {
         switch self {
         case .runsPastEnd(let declared, let available): "\(declared) bytes declared, \(available) available"
         case .tooShort(let needed, let available): "\(needed) bytes needed, \(available) available"
-        case .trailingBytes(let count): "\(count) bytes too many"
+        case .trailingBytes(let count): "\(count) trailing bytes"
         case .invalidUTF8(let valid): "not UTF-8 after \(valid) bytes"
         case .unassigned(let value): "unassigned value 0x" + hexadecimal(value, digits: 2)
         case .bytesAfterEnd(let count): "\(count) bytes after the end"

@@ -4,11 +4,11 @@ import BluetoothPrimitives
 public struct ADStructure: Hashable, Sendable {
     /// The AD type.
     public var type: ADType
-    /// The bytes after the type, at most ``mostBytes``.
+    /// The bytes after the type, at most ``maximumDataLength``.
     public var data: [UInt8]
 
     /// The maximum number of bytes after the type; the length byte also counts the type.
-    public static let mostBytes = 254
+    public static let maximumDataLength = 254
 
     /// A structure with the given type and bytes.
     public init(type: ADType, data: [UInt8]) {

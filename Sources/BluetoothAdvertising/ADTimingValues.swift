@@ -7,7 +7,7 @@ public struct ConnectionIntervalRange: Hashable, Sendable {
     /// The maximum, 6 to 3200; nil for no preference.
     public var maximum: UInt16?
 
-    private static let notSaid: UInt16 = 0xFFFF
+    private static let noPreference: UInt16 = 0xFFFF
 
     /// A range in units of 1.25 ms.
     public init(minimum: UInt16?, maximum: UInt16?) {
@@ -18,13 +18,13 @@ public struct ConnectionIntervalRange: Hashable, Sendable {
     init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         let minimum = try reader.readUInt16()
         let maximum = try reader.readUInt16()
-        self.minimum = minimum == Self.notSaid ? nil : minimum
-        self.maximum = maximum == Self.notSaid ? nil : maximum
+        self.minimum = minimum == Self.noPreference ? nil : minimum
+        self.maximum = maximum == Self.noPreference ? nil : maximum
     }
 
     func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(minimum ?? Self.notSaid)
-        try writer.write(maximum ?? Self.notSaid)
+        try writer.write(minimum ?? Self.noPreference)
+        try writer.write(maximum ?? Self.noPreference)
     }
 
     /// The minimum as a duration.

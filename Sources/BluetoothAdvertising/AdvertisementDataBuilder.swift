@@ -49,7 +49,7 @@ public struct AdvertisementDataBuilder: Sendable {
     private mutating func add(_ structures: [ADStructure]) throws(AdvertisementDataError) {
         var needed = 0
         for structure in structures {
-            guard structure.data.count <= ADStructure.mostBytes else {
+            guard structure.data.count <= ADStructure.maximumDataLength else {
                 throw .tooLong(structure.type, byteCount: structure.data.count)
             }
             if let only = structure.type.onlyOne, present.contains(only) { throw .alreadyPresent(structure.type) }
@@ -72,7 +72,7 @@ public struct AdvertisementDataBuilder: Sendable {
     /// The number of data bytes that a structure of this type could have; nil when not even an empty one fits.
     func room(for type: ADType) -> Int? {
         if let only = type.onlyOne, present.contains(only) { return nil }
-        return remaining < 2 ? nil : min(remaining - 2, ADStructure.mostBytes)
+        return remaining < 2 ? nil : min(remaining - 2, ADStructure.maximumDataLength)
     }
 
     /// Adds a name, complete or shortened between two characters to the part that fits; returns whether it is complete.

@@ -12,7 +12,7 @@ public struct AdvertisementJoiner: Sendable {
     /// The maximum number of stored devices, or advertising sets of them.
     public private(set) var deviceLimit: Int
     /// The number of devices removed because of the limit.
-    public private(set) var forgottenCount = 0
+    public private(set) var evictedCount = 0
 
     private var devices: RecentlyUsed<Device>
     /// The number of device states so far.
@@ -31,27 +31,29 @@ public struct AdvertisementJoiner: Sendable {
 
     /// Processes a report and returns the current state of its device, or nil while fragments are missing.
     public mutating func receive(_ report: ReceivedReport) -> JoinedAdvertisement? {
-        hear(report).map { advertisement(of: $0, report) }
+        process(report).map { advertisement(of: $0, report) }
     }
 
     /// Processes a report and returns the state of its device without the payloads, or nil while fragments are missing.
-    package mutating func hear(_ report: ReceivedReport) -> HeardDevice? {
+    package mutating func process(_ report: ReceivedReport) -> DeviceState? {
         let key = Self.key(report.address, report.advertisingSetID)
-        let (index, hadToForget) = devices.use(key, orInsert: Device())
-        if hadToForget { forgottenCount &+= 1 }
+        let (index, didEvict) = devices.use(key, orInsert: Device())
+        if didEvict { evictedCount &+= 1 }
         // Anonymous reports of one set may come from several devices: their fragments are joined, but their state is
         // not stored.
         if report.address == nil, devices[index].isKnown { devices[index] = Device() }
-        guard let news = devices[index].receive(report, in: generation, numberedAfter: &lastState) else { return nil }
+        guard let changes = devices[index].receive(report, in: generation, numberedAfter: &lastState) else {
+            return nil
+        }
         let device = devices[index]
-        return HeardDevice(
+        return DeviceState(
             index: index, state: device.state, birth: device.birth, hasScanResponse: device.scanResponse.isKnown,
-            news: news)
+            changes: changes)
     }
 
     /// The current advertisement of the device whose report was just processed.
-    package func advertisement(of heard: HeardDevice, _ report: ReceivedReport) -> JoinedAdvertisement {
-        devices[heard.index].advertisement(report, heard.news)
+    package func advertisement(of state: DeviceState, _ report: ReceivedReport) -> JoinedAdvertisement {
+        devices[state.index].advertisement(report, state.changes)
     }
 
     /// Raises the maximum number of stored devices; a lower limit has no effect.
@@ -62,7 +64,7 @@ public struct AdvertisementJoiner: Sendable {
     }
 
     /// Drops fragments of incomplete payloads, as when scanning stops: the missing ones will not arrive.
-    public mutating func removeParts() {
+    public mutating func removeFragments() {
         generation &+= 1
     }
 
@@ -80,7 +82,7 @@ public struct AdvertisementJoiner: Sendable {
 }
 
 /// The state of a device after a report, with which scans distinguish devices and their changes.
-package struct HeardDevice: Sendable {
+package struct DeviceState: Sendable {
     /// The index of the device, below ``AdvertisementJoiner/deviceLimit``; constant until the device is removed.
     package let index: Int
     /// The number of the state; every change of any device gets a higher one than all before.
@@ -90,7 +92,7 @@ package struct HeardDevice: Sendable {
     /// Whether a scan response of the device was received.
     package let hasScanResponse: Bool
     /// The changes.
-    package let news: JoinedAdvertisement.News
+    package let changes: JoinedAdvertisement.Changes
 }
 
 extension AdvertisementJoiner {
@@ -109,39 +111,39 @@ extension AdvertisementJoiner {
         /// after `last`, the number of the most recent state of all devices.
         mutating func receive(
             _ report: ReceivedReport, in generation: UInt8, numberedAfter last: inout UInt64
-        ) -> JoinedAdvertisement.News? {
-            var news: JoinedAdvertisement.News = isKnown ? [] : .device
+        ) -> JoinedAdvertisement.Changes? {
+            var changes: JoinedAdvertisement.Changes = isKnown ? [] : .device
             if report.properties.contains(.scanResponse) {
                 guard let changed = scanResponse.receive(report.data, report.dataStatus, in: generation) else {
                     return nil
                 }
-                if changed { news.insert(.scanResponse) }
+                if changed { changes.insert(.scanResponse) }
             } else if report.properties.isSuperset(of: [.directed, .legacy]), advertising.isKnown {
                 // Directed legacy packets have no data and do not replace the payload of others.
             } else {
                 guard let changed = advertising.receive(report.data, report.dataStatus, in: generation) else {
                     return nil
                 }
-                if changed { news.insert(.advertising) }
+                if changed { changes.insert(.advertising) }
             }
             if !report.properties.contains(.scanResponse), report.properties != properties {
-                if properties != nil { news.insert(.properties) }
+                if properties != nil { changes.insert(.properties) }
                 properties = report.properties
             }
-            guard !news.isEmpty else { return news }
+            guard !changes.isEmpty else { return changes }
             last &+= 1
             state = last
-            if news.contains(.device) { birth = last }
-            return news
+            if changes.contains(.device) { birth = last }
+            return changes
         }
 
-        func advertisement(_ report: ReceivedReport, _ news: JoinedAdvertisement.News) -> JoinedAdvertisement {
+        func advertisement(_ report: ReceivedReport, _ changes: JoinedAdvertisement.Changes) -> JoinedAdvertisement {
             JoinedAdvertisement(
                 address: report.address, advertisingSetID: report.advertisingSetID,
                 properties: properties ?? report.properties,
                 data: AdvertisementData(advertising: advertising.bytes, scanResponse: scanResponse.bytes),
                 hasAdvertising: advertising.isKnown, hasScanResponse: scanResponse.isKnown,
-                isTruncated: advertising.isTruncated || scanResponse.isTruncated, news: news)
+                isTruncated: advertising.isTruncated || scanResponse.isTruncated, changes: changes)
         }
     }
 

@@ -18,8 +18,8 @@ extension BeaconError: CustomStringConvertible {
         switch self {
         case .wrongLength(let expected, let actual): "\(actual) bytes instead of \(expected)"
         case .unknownScheme(let address): "\(address) does not begin with http:// or https://"
-        case .invalidCharacter(let scalar): "U+\(hexadecimal(scalar.value, digits: 4)) cannot be in an address"
-        case .wrongAddressLength(let count): "the address takes \(count) bytes after its beginning, not 1 to 17"
+        case .invalidCharacter(let scalar): "U+\(hexadecimal(scalar.value, digits: 4)) is not permitted in a URL"
+        case .wrongAddressLength(let count): "the URL takes \(count) bytes after its scheme instead of 1 to 17"
         }
     }
 }
@@ -27,7 +27,7 @@ extension BeaconError: CustomStringConvertible {
 extension Eddystone {
     static let schemes = ["http://www.", "https://www.", "http://", "https://"]
     static let endings = [".com", ".org", ".edu", ".net", ".info", ".biz", ".gov"]
-    private static let mostAddressBytes = 17
+    private static let maximumAddressLength = 17
 
     /// The service data of this beacon, whose advertisement also lists ``service``.
     public func serviceData() throws(BeaconError) -> ServiceData {
@@ -71,7 +71,7 @@ extension Eddystone {
             bytes.append(UInt8(scalar.value))
             rest = Substring(rest.unicodeScalars.dropFirst())
         }
-        guard (1...mostAddressBytes).contains(bytes.count - 1) else {
+        guard (1...maximumAddressLength).contains(bytes.count - 1) else {
             throw .wrongAddressLength(byteCount: bytes.count - 1)
         }
         return bytes

@@ -98,10 +98,10 @@ public struct JoinedAdvertisement: Hashable, Sendable {
     /// Whether either payload is truncated.
     public var isTruncated: Bool
     /// The changes in this report; empty after a repetition.
-    public var news: News
+    public var changes: Changes
 
     /// The changes of a device in a report.
-    public struct News: OptionSet, Hashable, Sendable {
+    public struct Changes: OptionSet, Hashable, Sendable {
         /// The bits.
         public var rawValue: UInt8
 
@@ -111,13 +111,13 @@ public struct JoinedAdvertisement: Hashable, Sendable {
         }
 
         /// A new device: the first report since it is stored.
-        public static let device = News(rawValue: 1 << 0)
+        public static let device = Changes(rawValue: 1 << 0)
         /// A new advertising payload.
-        public static let advertising = News(rawValue: 1 << 1)
+        public static let advertising = Changes(rawValue: 1 << 1)
         /// A new scan response.
-        public static let scanResponse = News(rawValue: 1 << 2)
+        public static let scanResponse = Changes(rawValue: 1 << 2)
         /// New properties, such as those of a device that is no longer connectable.
-        public static let properties = News(rawValue: 1 << 3)
+        public static let properties = Changes(rawValue: 1 << 3)
     }
 
     /// Whether the advertisement is connectable.

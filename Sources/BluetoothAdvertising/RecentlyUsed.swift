@@ -41,7 +41,7 @@ package struct RecentlyUsed<Value: Sendable>: Sendable {
     /// Makes the value of `key` the most recently used, after inserting one if needed; returns its index and whether
     /// the least recently used value was removed for it.
     package mutating func use(_ key: UInt64, orInsert value: @autoclosure () -> Value) -> (
-        index: Int, hadToForget: Bool
+        index: Int, didEvict: Bool
     ) {
         if newest != Self.none, entries[newest].key == key { return (newest, false) }
         if let index = indices[key].map({ Int($0) }) {

@@ -85,18 +85,18 @@ public struct BTSnoopRecord: ~Escapable {
     /// The number of packets lost since the beginning of the capture.
     public var drops: UInt32
     /// The number of bytes missing at the end of the packet.
-    public var cutByteCount: Int
+    public var truncatedByteCount: Int
 
     /// The size of the record header in bytes: two lengths, flags, drops and time.
     static var headerByteCount: Int { 24 }
 
     /// A record of a complete packet.
     @_lifetime(copy packet)
-    public init(_ packet: consuming CapturedPacket, time: Int64, drops: UInt32 = 0, cutByteCount: Int = 0) {
+    public init(_ packet: consuming CapturedPacket, time: Int64, drops: UInt32 = 0, truncatedByteCount: Int = 0) {
         self.packet = packet
         self.time = time
         self.drops = drops
-        self.cutByteCount = cutByteCount
+        self.truncatedByteCount = truncatedByteCount
     }
 
     /// Appends the record in the format of `datalink`; returns false and appends nothing when the format has no such
@@ -115,7 +115,7 @@ public struct BTSnoopRecord: ~Escapable {
         guard writer.remaining >= Self.headerByteCount + count else {
             throw BufferFull(needed: Self.headerByteCount + count, available: writer.remaining)
         }
-        try writer.write(bigEndian: UInt32(clamping: count + max(0, cutByteCount)))
+        try writer.write(bigEndian: UInt32(clamping: count + max(0, truncatedByteCount)))
         try writer.write(bigEndian: UInt32(clamping: count))
         try writer.write(bigEndian: flags)
         try writer.write(bigEndian: drops)

@@ -73,7 +73,7 @@ public struct BTSnoopReader: ~Escapable {
         let adapter = datalink == .monitor ? UInt16(truncatingIfNeeded: flags >> 16) : 0
         return BTSnoopRecord(
             CapturedPacket(adapter: adapter, kind: kind, payload: bytes.readRemaining()), time: time, drops: drops,
-            cutByteCount: originalCount > count ? Int(originalCount - count) : 0)
+            truncatedByteCount: originalCount > count ? Int(originalCount - count) : 0)
     }
 }
 

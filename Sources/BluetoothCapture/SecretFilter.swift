@@ -61,7 +61,7 @@ public struct SecretFilter: Sendable {
             guard (try? reader.skip(4)) != nil, let code = try? reader.readUInt16() else { return nil }
             if code == ManagementEventCode.commandComplete.rawValue, let opcode = try? reader.readUInt16() {
                 // The header is followed by the command and its status.
-                return ManagementOpcode(rawValue: opcode).answersWithSecret ? Self.controlHeader + 3 : nil
+                return ManagementOpcode(rawValue: opcode).returnsSecret ? Self.controlHeader + 3 : nil
             }
             return ManagementEventCode(rawValue: code).carriesSecret ? Self.controlHeader : nil
         case .aclSent, .aclReceived: return visibleByteCount(ofACL: packet)
@@ -75,7 +75,7 @@ public struct SecretFilter: Sendable {
         switch HCIEventCode(rawValue: code) {
         case .commandComplete:
             guard (try? reader.skip(1)) != nil, let opcode = try? reader.readUInt16() else { return nil }
-            return HCIOpcode(rawValue: opcode).answersWithSecret ? eventHeader + 4 : nil
+            return HCIOpcode(rawValue: opcode).returnsSecret ? eventHeader + 4 : nil
         case .leMeta:
             guard let subevent = try? reader.readUInt8() else { return nil }
             return LESubeventCode(rawValue: subevent).carriesSecret ? eventHeader + 1 : nil

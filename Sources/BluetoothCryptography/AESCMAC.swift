@@ -30,7 +30,7 @@ package struct AESCMAC: Sendable {
     }
 
     /// The code of the message, whose first byte is the most significant.
-    package func finish() -> UInt128 {
+    package func finalize() -> UInt128 {
         let whole = Self.double(cipher.encrypt(0))
         if pendingCount == 16 { return cipher.encrypt(state ^ pending ^ whole) }
         let padded = (pending << 8 | 0x80) << UInt128(8 * (15 - pendingCount))
@@ -46,6 +46,6 @@ package struct AESCMAC: Sendable {
     package static func code(of bytes: some Sequence<UInt8>, key: UInt128 = 0) -> UInt128 {
         var code = AESCMAC(key: key)
         code.update(bytes)
-        return code.finish()
+        return code.finalize()
     }
 }

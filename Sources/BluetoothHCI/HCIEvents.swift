@@ -92,7 +92,7 @@ public struct HCICommandComplete: ~Escapable {
     /// The command, its status and its return parameters.
     public var description: String {
         let answer =
-            opcode.answersWithSecret ? "\(returnParameters.byteCount) bytes" : [UInt8](returnParameters).hexadecimal
+            opcode.returnsSecret ? "\(returnParameters.byteCount) bytes" : [UInt8](returnParameters).hexadecimal
         return "\(opcode), \(status?.description ?? "no answer"), \(answer)"
     }
 }

@@ -19,7 +19,7 @@ extension HCIOpcode {
     }
 
     /// Whether the return parameters contain a key, out-of-band data, or key material.
-    public var answersWithSecret: Bool {
+    public var returnsSecret: Bool {
         switch rawValue {
         // Read Local OOB Data and Extended, LE Encrypt, LE Rand.
         case 0x0C57, 0x0C7D, 0x2017, 0x2018: true

@@ -155,7 +155,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     /// wake-up descriptor the loop polls for work ten times a second: slow, but waiting callers are resumed.
     func recover(_ timeout: Int64?) {
         // If the number is still ours, it has our event registered; another owner's descriptor must not be closed.
-        if (try? epoll.epollControl(EPOLL_CTL_MOD, wakeEvent, Self.wakeInterest)) == nil { epoll.forget() }
+        if (try? epoll.epollControl(EPOLL_CTL_MOD, wakeEvent, Self.wakeInterest)) == nil { epoll.relinquish() }
         epoll.close()
         do throws(KernelError) {
             epoll = try Self.makeEpoll(wakeEvent)

@@ -38,7 +38,7 @@ public final class LinuxKernel: BluetoothKernel {
 
     /// The device below `/sys/devices` that the adapter belongs to, such as a port of a USB hub; the adapter's name if
     /// it belongs to none.
-    public func place(ofAdapter index: UInt16) -> String {
+    public func port(ofAdapter index: UInt16) -> String {
         let name = "hci\(index)"
         return resolvedPath("/sys/class/bluetooth/\(name)/device") ?? name
     }

@@ -14,7 +14,7 @@ extension ManagementOpcode {
     }
 
     /// Whether the reply contains out-of-band data, or a controller's answer to an arbitrary command.
-    public var answersWithSecret: Bool {
+    public var returnsSecret: Bool {
         switch self {
         case .readLocalOutOfBandData, .readLocalOutOfBandExtendedData, .hciCommandSync: return true
         default: return false

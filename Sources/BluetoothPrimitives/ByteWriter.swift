@@ -25,13 +25,13 @@ public struct ByteWriter: Sendable {
     public var capacity: Int
 
     /// The longest value of any protocol above. A larger capacity is a limit only: no memory is reserved for it.
-    private static let mostReserved = 0x1_0000
+    private static let maximumReservation = 0x1_0000
 
     /// An empty buffer with memory for `capacity` bytes.
     public init(capacity: Int) {
         self.capacity = max(0, capacity)
         storage = []
-        storage.reserveCapacity(min(self.capacity, Self.mostReserved))
+        storage.reserveCapacity(min(self.capacity, Self.maximumReservation))
     }
 
     /// An empty buffer of at most `limit` bytes whose memory grows on demand: for objects that exist in thousands and

@@ -38,7 +38,7 @@ public final class SimulatedKernel: BluetoothKernel {
     }
 
     /// The place in the controller's description; the adapter's name if it has none.
-    public func place(ofAdapter index: UInt16) -> String {
+    public func port(ofAdapter index: UInt16) -> String {
         withHost { $0.adapter(index)?.controller.configuration.place } ?? "hci\(index)"
     }
 

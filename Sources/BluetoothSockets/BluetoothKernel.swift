@@ -33,7 +33,7 @@ public protocol BluetoothKernel: AnyObject, Sendable {
 
     /// The port of an adapter, which identifies one without a public address: it stays the same after unplugging and
     /// after a reboot, as far as the kernel can determine. Needs no privilege.
-    func place(ofAdapter index: UInt16) -> String
+    func port(ofAdapter index: UInt16) -> String
 
     /// The conditions for using Bluetooth on this host: privileges, radio switches, other programs.
     func environment() -> HostEnvironment

@@ -42,7 +42,7 @@ package struct FileDescriptor: ~Copyable {
     }
 
     /// Releases the descriptor without closing it, after other code has closed it: the number may be in use again.
-    package mutating func forget() {
+    package mutating func relinquish() {
         number = -1
     }
 }

@@ -78,7 +78,7 @@ import Testing
         ("04 24 C38F 61", .unassigned(0xCF)),
         ("02 24 00", .unassigned(0)),
     ])
-    func whatHasNoValueIsKeptAsBytes(_ text: String, _ fault: ADFault) throws {
+    func structuresWithoutAValueKeepTheirBytes(_ text: String, _ fault: ADFault) throws {
         let bytes = hex(text)
         let data = AdvertisementData(advertising: bytes)
         #expect(data.fields == [.other(ADType(rawValue: bytes[1]), Array(bytes.dropFirst(2)))])
@@ -111,7 +111,7 @@ import Testing
         ("05 30 4E65 C0AF", .broadcastName("Ne"), .invalidUTF8(validBytes: 2)),
         ("05 24 17 2F2F FF", .uri("https://"), .invalidUTF8(validBytes: 3)),
     ])
-    func whatCanBeReadOfABrokenStructureIsKept(_ text: String, _ field: ADField, _ fault: ADFault) {
+    func readablePartsOfMalformedStructuresAreKept(_ text: String, _ field: ADField, _ fault: ADFault) {
         let bytes = hex(text)
         let data = AdvertisementData(advertising: bytes)
         #expect(data.fields == [field])
@@ -131,7 +131,7 @@ import Testing
         #expect(data.problems == [])
     }
 
-    @Test func serviceListsInWiderFormsThanNeededMeanTheSame() throws {
+    @Test func serviceListsInWiderFormsAreEqual() throws {
         let data = AdvertisementData(advertising: hex("05 05 0D180000 11 07 FB349B5F80000080001000000F180000"))
         #expect(data.services == [0x180D, 0x180F])
         #expect(data.containsService(0x180D))

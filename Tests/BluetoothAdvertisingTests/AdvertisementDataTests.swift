@@ -22,7 +22,7 @@ import Testing
                 + "services [27ADC9CA-35EB-465A-9154-B8FF9076F3E8], name \"LINBLE-Z1\", TX power 4 dBm")
     }
 
-    @Test func nothingSaysNothing() {
+    @Test func emptyPayloadsHaveNoValues() {
         let data = AdvertisementData.empty
         #expect(data.isEmpty)
         #expect(data.flags == nil)
@@ -226,7 +226,7 @@ import Testing
         #expect(Set([one, one]).count == 1)
     }
 
-    @Test(arguments: vectors.map(\.bytes) + payloads) func noBytesWhateverTrap(_ vector: [UInt8]) {
+    @Test(arguments: vectors.map(\.bytes) + payloads) func noBytesTrap(_ vector: [UInt8]) {
         for (index, bytes) in mutations(of: vector).enumerated() {
             let data = AdvertisementData(advertising: bytes)
             _ = data.fields

@@ -78,7 +78,7 @@ import Testing
             (.url("https://", txPower: 0), .wrongAddressLength(byteCount: 0)),
             (.url("https://a23456789012345678", txPower: 0), .wrongAddressLength(byteCount: 18)),
         ] as [(Eddystone, BeaconError)])
-    func whatHasNoFrameIsRefused(_ frame: Eddystone, _ error: BeaconError) {
+    func valuesWithoutAFrameAreRefused(_ frame: Eddystone, _ error: BeaconError) {
         #expect(throws: error) { try frame.serviceData() }
     }
 

@@ -19,7 +19,7 @@ import Testing
         #expect(builder.data.localName == "LINBLE-Z")
     }
 
-    @Test(arguments: [-5, 0, 1, 2]) func aBudgetTooSmallForAnythingRefusesEverything(_ capacity: Int) {
+    @Test(arguments: [-5, 0, 1, 2]) func aTooSmallBudgetRefusesEverything(_ capacity: Int) {
         var builder = AdvertisementDataBuilder(capacity: capacity)
         let left = max(0, capacity)
         #expect(throws: AdvertisementDataError.doesNotFit(.flags, needed: 3, left: left)) {
@@ -80,7 +80,7 @@ import Testing
             ])
     }
 
-    @Test func whatMayBeThereOnceIsRefusedTwice() throws {
+    @Test func typesThatMayOccurOnceAreNotRepeated() throws {
         let once: [(ADField, ADField)] = [
             (.flags([]), .flags([])), (.localName("A"), .localName("B", complete: false)),
             (.services([0x180D], complete: false), .services([0x180F])), (.txPowerLevel(1), .txPowerLevel(2)),
@@ -173,14 +173,14 @@ import Testing
     @Test func errorsNameTheFieldAndTheNumbers() {
         #expect(
             AdvertisementDataError.doesNotFit(.completeLocalName, needed: 11, left: 10).description
-                == "Complete Local Name needs 11 bytes, 10 are left")
+                == "Complete Local Name needs 11 bytes, 10 remain")
     }
 }
 
 @Suite struct PayloadsTests {
     static let flags = ADField.flags([.leGeneralDiscoverable, .brEDRNotSupported])
 
-    @Test func whatDoesNotFitGoesIntoTheScanResponse() {
+    @Test func fieldsThatDoNotFitGoIntoTheScanResponse() {
         let payloads = AdvertisingPayloads([
             Self.flags, .services([linbleService]), .localName("LINBLE-Z1"), .txPowerLevel(4),
         ])
@@ -240,7 +240,7 @@ import Testing
         #expect(payloads.leftOver.map(\.field) == [Self.flags])
     }
 
-    @Test func aFieldGivenTwiceIsPlacedOnce() {
+    @Test func repeatedFieldsArePlacedOnce() {
         let payloads = AdvertisingPayloads([.txPowerLevel(1), .txPowerLevel(2)])
         #expect(payloads.advertising == hex("020A01"))
         #expect(payloads.scanResponse == [])

@@ -10,7 +10,7 @@ import Testing
         manufacturerData: [ManufacturerData(company: .apple, data: [1, 2])],
         serviceData: [ServiceData(service: 0x180F, data: [9])], appearance: .keyboard, solicitedServices: [0x1812])
 
-    @Test func servicesComeFirstAndWhatIsLeftGoesIntoTheScanResponse() throws {
+    @Test func servicesHavePriorityAndTheRestGoesIntoTheScanResponse() throws {
         let payloads = try full.payloads(capacity: 28, scanResponseCapacity: 31)
         #expect(payloads.advertising == hex("03030D18 1107\(linbleServiceOnTheAir) 04160F1809"))
         #expect(payloads.scanResponse == hex("05FF4C000102 0A094C494E424C452D5A31 0319C103 03141218"))
@@ -31,7 +31,7 @@ import Testing
         #expect(content.automaticByteCount == 0)
     }
 
-    @Test func whatIsOnlyForThoseWhoAskIsPlacedThereFirst() throws {
+    @Test func scanResponseFieldsArePlacedFirst() throws {
         var content = AdvertisementContent(
             fields: [.services([linbleService]), .localName("LINBLE-Z1")],
             scanResponse: [.manufacturerData(.apple, [UInt8](repeating: 1, count: 20))])
@@ -47,7 +47,7 @@ import Testing
         #expect(try content.payloads(capacity: 28, scanResponseCapacity: 31).scanResponse == payloads.scanResponse)
     }
 
-    @Test func whatHasNoRoomIsAnErrorOrToldAndLeftOut() throws {
+    @Test func fieldsWithoutRoomAreAnErrorOrLeftOver() throws {
         var content = AdvertisementContent(
             fields: [.services([linbleService]), .solicitedServices([linbleService]), .appearance(.keyboard)])
         #expect(throws: AdvertisementDataError.doesNotFit(.solicitedServices128, needed: 18, left: 10)) {
@@ -59,7 +59,7 @@ import Testing
         #expect(payloads.data.appearance == .keyboard)
     }
 
-    @Test func whatTheSystemAddsIsNotGivenAsWell() {
+    @Test func automaticFieldsMustNotBeGiven() {
         var content = AdvertisementContent(fields: [.flags(.brEDRNotSupported)])
         content.overflow = .leaveOut
         #expect(throws: AdvertisementDataError.alreadyPresent(.flags)) {
@@ -77,7 +77,7 @@ import Testing
         }
     }
 
-    @Test func aRoomTooSmallForAnythingIsNoTrap() {
+    @Test func tooSmallPayloadsDoNotTrap() {
         for capacity in [-3, 0, 1, 2] {
             #expect(throws: AdvertisementDataError.self) {
                 try full.payloads(capacity: capacity, scanResponseCapacity: capacity)

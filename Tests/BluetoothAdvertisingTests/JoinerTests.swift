@@ -29,27 +29,27 @@ final class Scanner {
     let connectable: ReceivedReport.Properties = [.connectable, .scannable, .legacy]
     let response: ReceivedReport.Properties = [.connectable, .scannable, .scanResponse, .legacy]
 
-    @Test func anAdvertisementIsGivenAtOnceAndAgainWithItsScanResponse() throws {
+    @Test func anAdvertisementIsReturnedImmediatelyAndAgainWithItsScanResponse() throws {
         let scanner = Scanner()
         let first = try #require(scanner.hear(one, connectable, advertised))
         #expect(first.address == one)
         #expect(first.data.services == [linbleService])
         #expect(first.data.localName == nil)
         #expect(first.hasAdvertising && !first.hasScanResponse)
-        #expect(first.news == [.device, .advertising])
+        #expect(first.changes == [.device, .advertising])
         #expect(first.isConnectable)
 
         let second = try #require(scanner.hear(one, response, answered))
         #expect(second.data == AdvertisementData(advertising: advertised, scanResponse: answered))
         #expect(second.data.localName == "LINBLE-Z1")
         #expect(second.hasScanResponse)
-        #expect(second.news == [.scanResponse])
+        #expect(second.changes == [.scanResponse])
         #expect(second.properties == connectable)
 
         let third = try #require(scanner.hear(one, connectable, advertised))
         #expect(third.data == second.data)
-        #expect(third.news == [])
-        #expect(scanner.hear(one, response, answered)?.news == [])
+        #expect(third.changes == [])
+        #expect(scanner.hear(one, response, answered)?.changes == [])
         #expect(scanner.joiner.count == 1)
     }
 
@@ -58,13 +58,13 @@ final class Scanner {
         _ = scanner.hear(one, connectable, advertised)
         _ = scanner.hear(one, response, answered)
         let changed = try #require(scanner.hear(one, connectable, hex("020105")))
-        #expect(changed.news == [.advertising])
+        #expect(changed.changes == [.advertising])
         #expect(changed.data == AdvertisementData(advertising: hex("020105"), scanResponse: answered))
         let renamed = try #require(scanner.hear(one, response, hex("03095A32")))
-        #expect(renamed.news == [.scanResponse])
+        #expect(renamed.changes == [.scanResponse])
         #expect(renamed.data == AdvertisementData(advertising: hex("020105"), scanResponse: hex("03095A32")))
         let silenced = try #require(scanner.hear(one, response, []))
-        #expect(silenced.news == [.scanResponse])
+        #expect(silenced.changes == [.scanResponse])
         #expect(silenced.hasScanResponse)
         #expect(silenced.data.localName == nil)
     }
@@ -72,11 +72,11 @@ final class Scanner {
     @Test func aScanResponseMayComeFirst() throws {
         let scanner = Scanner()
         let first = try #require(scanner.hear(one, [.scanResponse, .legacy], answered))
-        #expect(first.news == [.device, .scanResponse])
+        #expect(first.changes == [.device, .scanResponse])
         #expect(!first.hasAdvertising && first.hasScanResponse)
         #expect(!first.isConnectable)
         let second = try #require(scanner.hear(one, connectable, advertised))
-        #expect(second.news == [.advertising])
+        #expect(second.changes == [.advertising])
         #expect(second.isConnectable)
         #expect(second.data.localName == "LINBLE-Z1")
     }
@@ -92,28 +92,28 @@ final class Scanner {
         #expect(scanner.hear(one, response, answered)?.data.services == [linbleService])
     }
 
-    @Test func partsOfAnExtendedPayloadAreJoinedWhateverComesBetween() throws {
+    @Test func fragmentsAreJoinedDespiteInterleaving() throws {
         let scanner = Scanner()
         let whole = hex("05FFA6070102 05FFA6070304 05FFA6070506")
         #expect(scanner.hear(one, .connectable, Array(whole[..<7]), .more, set: 3) == nil)
         #expect(scanner.hear(two, .connectable, hex("0201"), .more, set: 3) == nil)
         #expect(scanner.hear(one, .connectable, hex("020106"), set: 4)?.data.flags != nil)
         #expect(scanner.hear(one, .connectable, Array(whole[7..<11]), .more, set: 3) == nil)
-        #expect(scanner.hear(one, connectable, advertised)?.news == [.device, .advertising])
+        #expect(scanner.hear(one, connectable, advertised)?.changes == [.device, .advertising])
         #expect(scanner.hear(one, [.connectable, .scanResponse], hex("0309"), .more, set: 3) == nil)
         let joined = try #require(scanner.hear(one, .connectable, Array(whole[11...]), set: 3))
         #expect(joined.data.advertising == whole)
         #expect(joined.advertisingSetID == 3)
         #expect(!joined.isTruncated)
-        #expect(joined.news == [.device, .advertising])
+        #expect(joined.changes == [.device, .advertising])
         #expect(scanner.hear(two, .connectable, hex("06"), set: 3)?.data.advertising == hex("020106"))
         let answer = try #require(scanner.hear(one, [.connectable, .scanResponse], hex("4142"), set: 3))
         #expect(answer.data == AdvertisementData(advertising: whole, scanResponse: hex("03094142")))
         // The same payload in one report is no change.
-        #expect(scanner.hear(one, .connectable, whole, set: 3)?.news == [])
+        #expect(scanner.hear(one, .connectable, whole, set: 3)?.changes == [])
     }
 
-    @Test func aPayloadWhoseEndTheControllerLostIsGivenAndMarked() throws {
+    @Test func aTruncatedPayloadIsReturnedAndMarked() throws {
         let scanner = Scanner()
         #expect(scanner.hear(one, .connectable, hex("020106 0A09"), .more, set: 0) == nil)
         let cut = try #require(scanner.hear(one, .connectable, hex("4142"), .truncated, set: 0))
@@ -123,45 +123,45 @@ final class Scanner {
         #expect(cut.description.contains("truncated"))
         let whole = try #require(scanner.hear(one, .connectable, hex("020106"), set: 0))
         #expect(!whole.isTruncated)
-        #expect(whole.news == [.advertising])
+        #expect(whole.changes == [.advertising])
         let other = try #require(scanner.hear(one, .connectable, hex("020105"), .truncated, set: 0))
-        #expect(other.news == [.advertising])
+        #expect(other.changes == [.advertising])
         #expect(other.isTruncated)
     }
 
-    @Test func theBeginningOfWhatIsKnownIsNothingNewWhenTheEndWasLost() throws {
+    @Test func aTruncatedRepetitionIsNoChange() throws {
         let scanner = Scanner()
         let whole = hex("020106 03094142")
         _ = scanner.hear(one, .connectable, whole, set: 0)
         for count in 0...whole.count {
             let cut = try #require(scanner.hear(one, .connectable, Array(whole.prefix(count)), .truncated, set: 0))
-            #expect(cut.news == [])
+            #expect(cut.changes == [])
             #expect(cut.data.advertising == whole)
             #expect(!cut.isTruncated)
         }
-        #expect(scanner.hear(one, .connectable, hex("020106"), set: 0)?.news == [.advertising])
+        #expect(scanner.hear(one, .connectable, hex("020106"), set: 0)?.changes == [.advertising])
     }
 
     @Test func partsFromBeforeAPauseAreNotCompletedAfterIt() throws {
         let scanner = Scanner()
         #expect(scanner.hear(one, [], hex("020106"), .more, set: 0) == nil)
         #expect(scanner.hear(two, [], hex("0A09"), .more, set: 0) == nil)
-        scanner.joiner.removeParts()
+        scanner.joiner.removeFragments()
         let next = try #require(scanner.hear(one, [], hex("03094142"), set: 0))
         #expect(next.data.advertising == hex("03094142"))
         #expect(scanner.hear(two, [], hex("0309"), .more, set: 0) == nil)
         #expect(scanner.hear(two, [], hex("4142"), set: 0)?.data.advertising == hex("03094142"))
     }
 
-    @Test func theLimitGrowsAndWhatIsKnownStays() throws {
+    @Test func raisingTheLimitKeepsTheDevices() throws {
         let scanner = Scanner(deviceLimit: 1)
         _ = scanner.hear(one, connectable, advertised)
         scanner.joiner.raiseDeviceLimit(to: 2)
         scanner.joiner.raiseDeviceLimit(to: 1)
         #expect(scanner.joiner.deviceLimit == 2)
         _ = scanner.hear(two, connectable, advertised)
-        #expect(scanner.hear(one, connectable, advertised)?.news == [])
-        #expect(scanner.joiner.forgottenCount == 0)
+        #expect(scanner.hear(one, connectable, advertised)?.changes == [])
+        #expect(scanner.joiner.evictedCount == 0)
     }
 
     @Test func morePartsThanAPayloadCanHaveAreCutAndTheNextPayloadIsWhole() throws {
@@ -182,24 +182,24 @@ final class Scanner {
         #expect(!fullest.isTruncated)
     }
 
-    @Test func directedLegacyPacketsDoNotTakeBackWhatWasSaid() throws {
+    @Test func directedLegacyPacketsKeepThePayload() throws {
         let scanner = Scanner()
         _ = scanner.hear(one, connectable, advertised)
         let directed = try #require(scanner.hear(one, [.connectable, .directed, .legacy], []))
         #expect(directed.data.services == [linbleService])
-        #expect(directed.news == [.properties])
-        #expect(scanner.hear(two, [.connectable, .directed, .legacy], [])?.news == [.device, .advertising])
+        #expect(directed.changes == [.properties])
+        #expect(scanner.hear(two, [.connectable, .directed, .legacy], [])?.changes == [.device, .advertising])
     }
 
     @Test func aDeviceThatStopsAcceptingConnectionsIsNews() {
         let scanner = Scanner()
         _ = scanner.hear(one, connectable, advertised)
         let changed = scanner.hear(one, [.scannable, .legacy], advertised)
-        #expect(changed?.news == [.properties])
+        #expect(changed?.changes == [.properties])
         #expect(changed?.isConnectable == false)
     }
 
-    @Test func anonymousAdvertisementsAreJoinedButNotRemembered() throws {
+    @Test func anonymousAdvertisementsAreJoinedButNotStored() throws {
         let scanner = Scanner()
         #expect(scanner.hear(nil, [], hex("0201"), .more, set: 1) == nil)
         let first = try #require(scanner.hear(nil, [], hex("06"), set: 1))
@@ -207,36 +207,36 @@ final class Scanner {
         #expect(first.data.advertising == hex("020106"))
         #expect(first.description.hasPrefix("anonymous set 1"))
         let again = try #require(scanner.hear(nil, [], hex("020106"), set: 1))
-        #expect(again.news == [.device, .advertising])
-        #expect(scanner.hear(BluetoothAddress.zero, [], hex("020106"), set: 1)?.news == [.device, .advertising])
+        #expect(again.changes == [.device, .advertising])
+        #expect(scanner.hear(BluetoothAddress.zero, [], hex("020106"), set: 1)?.changes == [.device, .advertising])
     }
 
-    @Test func theDeviceThatWasSilentTheLongestIsForgottenFirst() throws {
+    @Test func theLeastRecentDeviceIsEvictedFirst() throws {
         let scanner = Scanner(deviceLimit: 3)
         func device(_ number: UInt64) -> BluetoothAddress { BluetoothAddress(number, kind: .random) }
         for number in 1...3 as ClosedRange<UInt64> { _ = scanner.hear(device(number), connectable, advertised) }
         _ = scanner.hear(device(1), response, answered)
-        #expect(scanner.joiner.forgottenCount == 0)
-        #expect(scanner.hear(device(4), connectable, advertised)?.news == [.device, .advertising])
+        #expect(scanner.joiner.evictedCount == 0)
+        #expect(scanner.hear(device(4), connectable, advertised)?.changes == [.device, .advertising])
         #expect(scanner.joiner.count == 3)
-        #expect(scanner.joiner.forgottenCount == 1)
+        #expect(scanner.joiner.evictedCount == 1)
         #expect(scanner.hear(device(1), connectable, advertised)?.data.localName == "LINBLE-Z1")
-        #expect(scanner.hear(device(3), connectable, advertised)?.news == [])
-        #expect(scanner.hear(device(2), connectable, advertised)?.news == [.device, .advertising])
-        #expect(scanner.joiner.forgottenCount == 2)
-        #expect(scanner.hear(device(4), connectable, advertised)?.news == [.device, .advertising])
-        #expect(scanner.joiner.forgottenCount == 3)
+        #expect(scanner.hear(device(3), connectable, advertised)?.changes == [])
+        #expect(scanner.hear(device(2), connectable, advertised)?.changes == [.device, .advertising])
+        #expect(scanner.joiner.evictedCount == 2)
+        #expect(scanner.hear(device(4), connectable, advertised)?.changes == [.device, .advertising])
+        #expect(scanner.joiner.evictedCount == 3)
     }
 
-    @Test(arguments: [-1, 0, 1]) func atLeastOneDeviceIsRemembered(_ limit: Int) {
+    @Test(arguments: [-1, 0, 1]) func atLeastOneDeviceIsStored(_ limit: Int) {
         let scanner = Scanner(deviceLimit: limit)
         #expect(scanner.joiner.deviceLimit == 1)
         _ = scanner.hear(one, connectable, advertised)
-        #expect(scanner.hear(one, connectable, advertised)?.news == [])
+        #expect(scanner.hear(one, connectable, advertised)?.changes == [])
         _ = scanner.hear(two, connectable, advertised)
-        #expect(scanner.hear(one, connectable, advertised)?.news == [.device, .advertising])
+        #expect(scanner.hear(one, connectable, advertised)?.changes == [.device, .advertising])
         #expect(scanner.joiner.count == 1)
-        #expect(scanner.joiner.forgottenCount == 2)
+        #expect(scanner.joiner.evictedCount == 2)
     }
 
     @Test(.seeded) func manyDevicesStayWithinTheBound() {
@@ -247,7 +247,7 @@ final class Scanner {
             let number = UInt64.random(in: 0..<40, using: &generator)
             let joined = scanner.hear(BluetoothAddress(number, kind: .random), connectable, advertised)
             let wasRemembered = last.contains(number)
-            #expect(joined?.news == (wasRemembered ? [] : [.device, .advertising]))
+            #expect(joined?.changes == (wasRemembered ? [] : [.device, .advertising]))
             last.removeAll { $0 == number }
             last.append(number)
             if last.count > 16 { last.removeFirst() }
@@ -258,28 +258,28 @@ final class Scanner {
         }
     }
 
-    @Test func afterForgettingEverythingPartsStartAnew() throws {
+    @Test func removingAllDropsFragments() throws {
         let scanner = Scanner()
         _ = scanner.hear(one, connectable, advertised)
         #expect(scanner.hear(two, [], hex("0201"), .more, set: 0) == nil)
         scanner.joiner.removeAll()
         #expect(scanner.joiner.count == 0)
-        #expect(scanner.joiner.forgottenCount == 0)
+        #expect(scanner.joiner.evictedCount == 0)
         let joined = try #require(scanner.hear(two, [], hex("020106"), set: 0))
         #expect(joined.data.advertising == hex("020106"))
-        #expect(scanner.hear(one, connectable, advertised)?.news == [.device, .advertising])
+        #expect(scanner.hear(one, connectable, advertised)?.changes == [.device, .advertising])
     }
 
-    @Test func aCopyOfTheJoinerGoesItsOwnWay() {
+    @Test func aCopyOfTheJoinerIsIndependent() {
         let scanner = Scanner()
         _ = scanner.hear(one, connectable, advertised)
         let copy = Scanner()
         copy.joiner = scanner.joiner
         _ = copy.hear(one, connectable, hex("020104"))
-        #expect(scanner.hear(one, connectable, advertised)?.news == [])
+        #expect(scanner.hear(one, connectable, advertised)?.changes == [])
     }
 
-    @Test func reportsPrintThemselves() {
+    @Test func reportsHaveDescriptions() {
         let data = hex("020106")
         let report = ReceivedReport(
             address: one, properties: connectable, advertisingSetID: 2, data: data.span.bytes)

@@ -22,7 +22,7 @@ func read(_ file: [UInt8]) throws(BTSnoopError) -> (records: [Record], end: BTSn
             records.append(
                 Record(
                     adapter: record.packet.adapter, kind: record.packet.kind, time: record.time, drops: record.drops,
-                    cut: record.cutByteCount, payload: [UInt8](record.packet.payload)))
+                    cut: record.truncatedByteCount, payload: [UInt8](record.packet.payload)))
         }
     } catch {
         #expect((try? reader.next() == nil) == true, "the walk is at its end")
@@ -38,7 +38,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     for record in records {
         let packet = CapturedPacket(
             adapter: record.adapter, kind: record.kind, payload: record.payload.span.bytes)
-        try BTSnoopRecord(packet, time: record.time, drops: record.drops, cutByteCount: record.cut)
+        try BTSnoopRecord(packet, time: record.time, drops: record.drops, truncatedByteCount: record.cut)
             .encode(as: datalink, into: &writer)
     }
     return writer.bytes
@@ -92,7 +92,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
     }
 
     @Test(arguments: [.monitor, .h4, .hci] as [BTSnoopDatalink])
-    func whatIsWrittenIsReadAgain(datalink: BTSnoopDatalink) throws {
+    func recordsAreReadAsWritten(datalink: BTSnoopDatalink) throws {
         let records = (0..<24).map { number in
             Record(
                 kind: CapturedPacketKind(rawValue: number), time: Int64(number) * 1_000_003,
@@ -127,7 +127,7 @@ func file(_ datalink: BTSnoopDatalink, _ records: [Record]) throws -> [UInt8] {
             ("6274736E6F6F7000 00000001 000003EB", .unsupportedDatalink(BTSnoopDatalink(rawValue: 1003))),
             ("6274736E6F6F7000 00000001 0000", .notBTSnoop),
         ] as [(String, BTSnoopError)])
-    func whatIsNoFileIsRefused(text: String, error: BTSnoopError) {
+    func otherBytesAreRefused(text: String, error: BTSnoopError) {
         #expect(throws: error) { _ = try read(hex(text)) }
     }
 

@@ -111,7 +111,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
             ])
     }
 
-    @Test func aCodeThatComesInTheNextPacketIsHiddenWithItsKey() {
+    @Test func aCodeInTheNextPacketIsHiddenWithItsKey() {
         let packets: [(CapturedPacketKind, String)] = [
             (.aclReceived, "4020 0400 1100 0600"), (.aclReceived, "4010 1100 06 A1A2A3A4A5A6A7A8A9AAABACADAEAFB0"),
         ]
@@ -227,7 +227,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
         }
     }
 
-    @Test func whatIsNoKeyIsShownWholeWhateverComesInBetween() {
+    @Test func otherPDUsAreShownInFullDespiteInterleaving() {
         let path = Path.all[0]
         // The first fragment contains the channel identifier.
         for (cut, other) in (4..<Path.other.count).flatMap({ cut in Path.all.dropFirst().map { (cut, $0) } }) {
@@ -252,7 +252,7 @@ private func shown(_ packets: [(CapturedPacketKind, String)]) -> [String] {
 
     // MARK: Bounds
 
-    @Test(arguments: [Path.pdu, Path.other]) func whatNeverEndsTakesABoundedAmountOfMemory(pdu: [UInt8]) {
+    @Test(arguments: [Path.pdu, Path.other]) func incompletePDUsTakeBoundedMemory(pdu: [UInt8]) {
         var filter = SecretFilter()
         let begun = (0..<20_000).map { number -> (UInt16, [UInt8]) in
             // A PDU without its last byte on every handle of several adapters.

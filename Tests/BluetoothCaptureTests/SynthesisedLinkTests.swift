@@ -35,7 +35,7 @@ import Testing
     }
 
     @Test(arguments: [(65532, 100_000), (3, 10)])
-    func whatIsTooLongIsRefusedWhole(count: Int, capacity: Int) {
+    func overlongSDUsAreRefused(count: Int, capacity: Int) {
         let pdu = [UInt8](repeating: 0, count: count)
         var writer = ByteWriter(capacity: capacity)
         var isRefused = false

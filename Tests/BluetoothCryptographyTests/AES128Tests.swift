@@ -34,7 +34,7 @@ import Testing
         #expect(key.blocks.all == FourBlocks(repeating: 0xD014_F9A8_C9EE_2589_E13F_0CC8_B663_0CA6).all)
     }
 
-    @Test func blocksAreTheSameAfterThePlanes() {
+    @Test func planesPreserveTheBlocks() {
         let block: UInt128 = 0x0001_0203_0405_0607_0809_0A0B_0C0D_0E0F
         let blocks = FourBlocks(first: block, second: ~block, third: block << 4, fourth: block &* 0x1234_5678_9ABC_DEF1)
         #expect(BitPlanes(blocks).blocks.all == blocks.all)
@@ -69,7 +69,7 @@ import Testing
         }
     }
 
-    @Test(.seeded) func fourAtOnceAreFourAlone() {
+    @Test(.seeded) func fourCiphersEqualSeparateOnes() {
         var generator = SeededGenerator()
         func random() -> UInt128 { .random(in: 0 ... .max, using: &generator) }
         for _ in 0..<100 {

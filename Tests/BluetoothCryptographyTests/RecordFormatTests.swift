@@ -40,7 +40,7 @@ import Testing
         #expect(failure(bytes + [0]) == .damaged)
     }
 
-    @Test func aLaterVersionIsSaid() {
+    @Test func aLaterVersionIsReported() {
         let later = RecordFormat("BLE-TEST", version: 4).seal([1])
         let earlier = RecordFormat("BLE-TEST", version: 2).seal([1])
         for format in [Self.format, Self.trusting] {

@@ -146,7 +146,7 @@ private final class FaultyManagement: BluetoothKernel {
 
     var loop: EventLoop { base.loop }
     func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
+    func port(ofAdapter index: UInt16) -> String { base.port(ofAdapter: index) }
     func environment() -> HostEnvironment { base.environment() }
     func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
     func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {

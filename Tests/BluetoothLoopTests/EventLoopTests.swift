@@ -28,7 +28,7 @@ struct EventLoopTests {
         #expect(log.numbers == Array(0..<10))
     }
 
-    @Test func whatTheLoopDoesItselfNeedsNoWake() async {
+    @Test func workFromTheLoopNeedsNoWake() async {
         await loop.run {}
         let log = Log()
         let timer = loop.makeTimer { log.add(1) }
@@ -83,7 +83,7 @@ struct EventLoopTests {
         loop.stop()
     }
 
-    @Test func aTimerDroppedWithTheHandlerOfAnotherIsNoHarm() async {
+    @Test func aTimerReleasedByAnotherTimersHandlerIsCancelled() async {
         // The handler of the outer timer holds the last reference to the inner one.
         func makeNested() -> LoopTimer {
             let inner = loop.makeTimer {}

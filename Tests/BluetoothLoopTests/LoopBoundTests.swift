@@ -55,7 +55,7 @@ struct LoopBoundTests {
         loop.stop()
     }
 
-    @Test func whatIsReachedElsewhereStopsTheProgram() async {
+    @Test func accessOnAnotherThreadTraps() async {
         await #expect(processExitsWith: .failure) {
             let loop = EventLoop(driver: StepDriver())
             _ = LoopBound(sending: 1, to: loop).value
@@ -72,7 +72,7 @@ struct LoopBoundTests {
         loop.stop()
     }
 
-    @Test func whatIsSaidSoonComesInOrder() async {
+    @Test func soonCallsRunInOrder() async {
         let resident = Resident(on: loop)
         for number in 1...5 { resident.soon { $0.add(number) } }
         #expect(await resident.count == 12345)

@@ -23,14 +23,14 @@ struct LoopWorkTests {
         loop.stop()
     }
 
-    @Test func anActorMayCallAnotherOfItsLoopInTheSameTurn() async {
+    @Test func actorsOfALoopCallEachOtherWithoutAHop() async {
         let (first, second) = (Counter(loop), Counter(loop))
         await first.pass(5, to: second)
         #expect(await second.sum == 5)
         loop.stop()
     }
 
-    @Test func whatComesOnTheLoopReachesItsActorAtOnce() async {
+    @Test func eventsOnTheLoopReachTheirActorWithoutAHop() async {
         let counter = Counter(loop)
         let sum = await loop.run {
             counter.assumeIsolated { $0.add(10) }

@@ -42,7 +42,7 @@ struct PromiseTests {
     }
 
     /// Of several threads that resolve it concurrently, one is the first, and the task receives its value.
-    @Test func oneOfManyThatResolveItAtOnceIsTheFirst() async {
+    @Test func oneOfSeveralConcurrentResultsIsTheFirst() async {
         for _ in 0..<100 {
             let promise = Promise<Int, Never>()
             async let value = promise.value(ifCancelled: -1)

@@ -17,7 +17,7 @@ import Testing
         #expect(queue.removeDue(at: instant(.max), setBefore: .max) == nil)
     }
 
-    @Test func equalDeadlinesComeInTheOrderInWhichTheyWereSet() {
+    @Test func equalDeadlinesExpireInTheOrderSet() {
         var queue = TimerQueue<@Sendable () -> Void>()
         let log = Log()
         let slots = (0..<20).map { number in queue.addSlot { log.add(number) } }
@@ -28,7 +28,7 @@ import Testing
         #expect(log.numbers == Array((0..<20).reversed()))
     }
 
-    @Test func whatWasSetAfterTheMarkWaits() {
+    @Test func entriesSetAfterTheMarkWait() {
         var queue = TimerQueue<@Sendable () -> Void>()
         let slot = queue.addSlot {}
         let mark = queue.nextOrder
@@ -37,7 +37,7 @@ import Testing
         #expect(queue.removeDue(at: instant(9), setBefore: mark + 1) != nil)
     }
 
-    @Test func aRemovedEntryHandsOutItsHandlerAndItsPlaceIsUsedAgain() {
+    @Test func removingAnEntryReturnsItsHandlerAndReusesItsSlot() {
         var queue = TimerQueue<@Sendable () -> Void>()
         let log = Log()
         let first = queue.addSlot { log.add(1) }

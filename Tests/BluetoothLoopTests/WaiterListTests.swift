@@ -41,7 +41,7 @@ import Testing
     }
 
     /// The list drops any number of promises of tasks that gave up, next to some that wait without limit.
-    @Test(arguments: [0, 1, 7, 8, 15, 16, 40]) func thoseThatGaveUpAreDropped(patient: Int) {
+    @Test(arguments: [0, 1, 7, 8, 15, 16, 40]) func promisesOfAbandonedWaitsAreDropped(patient: Int) {
         var waiters = WaiterList<Void, Failure>()
         let staying = (0..<patient).map { _ in waiters.makePromise() }
         var released = WeakPromises()

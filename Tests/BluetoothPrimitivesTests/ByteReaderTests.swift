@@ -119,7 +119,7 @@ import Testing
         #expect(count == 0)
     }
 
-    @Test func truncationPrintsItself() {
+    @Test func truncationHasADescription() {
         #expect(
             TruncatedBytes(offset: 3, needed: 16, available: 5).description
                 == "16 bytes needed at offset 3, 5 available")

@@ -135,11 +135,11 @@ import Testing
         #expect(writer.remaining == 8)
     }
 
-    @Test func shortagePrintsItself() {
+    @Test func shortageHasADescription() {
         #expect(BufferFull(needed: 16, available: 5).description == "16 bytes needed, 5 available")
     }
 
-    @Test func whatIsWrittenIsReadBack() throws {
+    @Test func writingAndReadingAreInverse() throws {
         let address = try #require(BluetoothAddress("C0:98:E5:12:34:56", kind: .random))
         let uuids: [BluetoothUUID] = [0x180D, 0x1234_5678, "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"]
         var writer = ByteWriter(capacity: 64)

@@ -4,7 +4,7 @@ import Testing
 @Suite struct QueueTests {
     // MARK: RingBuffer
 
-    @Test func elementsLeaveInTheOrderInWhichTheyCame() {
+    @Test func elementsAreFIFO() {
         var (ring, model): (RingBuffer<Int>, [Int]) = (RingBuffer(), [])
         for number in 0..<1000 {
             ring.append(number)
@@ -20,7 +20,7 @@ import Testing
         #expect(model.isEmpty && ring.first == nil)
     }
 
-    @Test(arguments: [0, 1, 7, 8, 9, 40]) func someAreTakenOutOfTheMiddle(count: Int) {
+    @Test(arguments: [0, 1, 7, 8, 9, 40]) func elementsAreRemovedFromTheMiddle(count: Int) {
         var ring = RingBuffer<Int>()
         for number in 0..<5 { ring.append(number) }
         for _ in 0..<5 { _ = ring.popFirst() }
@@ -34,7 +34,7 @@ import Testing
 
     // MARK: ByteQueue
 
-    @Test func bytesLeaveInTheOrderInWhichTheyCame() {
+    @Test func bytesAreFIFO() {
         var queue = ByteQueue()
         var (next, expected): (UInt8, UInt8) = (0, 0)
         for round in 1...200 {
@@ -52,7 +52,7 @@ import Testing
         #expect(queue.isEmpty && queue.removeFirst(1) == [])
     }
 
-    @Test func aPatternIsFoundBehindWhatIsDropped() {
+    @Test func aPatternIsFoundAfterDroppedBytes() {
         var queue = ByteQueue()
         queue.append([1, 2, 13, 10, 3, 13, 10])
         #expect(queue.firstOffset(of: [13, 10], from: 0) == 2)

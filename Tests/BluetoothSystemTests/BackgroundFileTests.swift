@@ -22,7 +22,7 @@ import Testing
         await withCheckedContinuation { continuation in file.close { continuation.resume() } }
     }
 
-    @Test func whatIsAppendedIsInTheFileInOrder() async throws {
+    @Test func bytesAreWrittenInOrder() async throws {
         let path = Self.temporaryPath()
         defer { unlink(path) }
         let file = try BackgroundFile(path) { Issue.record("\($0)") }
@@ -108,7 +108,7 @@ import Testing
         await #expect(throws: KernelError("fcntl", .badFileDescriptor)) { try await Self.writeByte("\(folder)999999") }
     }
 
-    @Test func aDescriptorThatDoesNotBlockIsWaitedFor() async throws {
+    @Test func aNonBlockingDescriptorIsAwaited() async throws {
         var ends: [CInt] = [-1, -1]
         #expect(pipe(&ends) == 0)
         defer { for end in ends { Glibc.close(end) } }
@@ -126,7 +126,7 @@ import Testing
         #expect(fcntl(ends[1], F_GETFL) & O_NONBLOCK != 0)
     }
 
-    @Test func aReaderThatLeavesIsAFailureToldOnce() async throws {
+    @Test func aDepartedReaderIsReportedOnce() async throws {
         let path = Self.temporaryPath()
         defer { unlink(path) }
         #expect(mkfifo(path, 0o600) == 0)
@@ -139,7 +139,7 @@ import Testing
         #expect(failures.withLock { $0 } == [KernelError("write", .brokenPipe)])
     }
 
-    @Test func whatDoesNotFitIsRefusedWhole() async throws {
+    @Test func bytesThatDoNotFitAreRefused() async throws {
         let path = Self.temporaryPath()
         defer { unlink(path) }
         let file = try BackgroundFile(path, capacity: 8) { Issue.record("\($0)") }
@@ -152,7 +152,7 @@ import Testing
         #expect(Self.contents(path).isEmpty)
     }
 
-    @Test func aFullDiskIsToldOnceAndNobodyWaitsForIt() async throws {
+    @Test func aFullDiskIsReportedOnceAndBlocksNothing() async throws {
         let failures = Mutex<[KernelError]>([])
         let file = try BackgroundFile("/dev/full") { error in failures.withLock { $0.append(error) } }
         for _ in 0..<100 { file.append { writer throws(BufferFull) in try writer.write(1 as UInt32) } }
@@ -161,7 +161,7 @@ import Testing
         #expect(failures.withLock { $0 } == [KernelError("write", .noSpace)])
     }
 
-    @Test func aPipeIsForWhoReadsIt() async throws {
+    @Test func aPipeNeedsAReader() async throws {
         let path = Self.temporaryPath()
         defer { unlink(path) }
         #expect(mkfifo(path, 0o600) == 0)
@@ -185,7 +185,7 @@ import Testing
     }
 
     @Test(arguments: [("/nowhere/file", "ENOENT"), ("/tmp", "EISDIR")])
-    func aFileThatCannotBeMadeIsToldAtOnce(path: String, reason: String) {
+    func aFileThatCannotBeCreatedIsAnError(path: String, reason: String) {
         do {
             _ = try BackgroundFile(path) { Issue.record("\($0)") }
             Issue.record("\(path) was opened")

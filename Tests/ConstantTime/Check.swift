@@ -53,7 +53,7 @@ func checkCipherAndChecksum() {
         expect(AESCMAC.code(of: bytes, key: secret(key)), expected, "the checksum of \(count) bytes")
         var code = AESCMAC(key: secret(key))
         for byte in bytes { code.update(byte) }
-        expect(code.finish(), expected, "the checksum of \(count) bytes in turn")
+        expect(code.finalize(), expected, "the checksum of \(count) bytes in turn")
     }
 }
 

@@ -75,7 +75,7 @@ package final class FaultingKernel: BluetoothKernel {
 
     package var loop: EventLoop { base.loop }
     package func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    package func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
+    package func port(ofAdapter index: UInt16) -> String { base.port(ofAdapter: index) }
     package func environment() -> HostEnvironment { base.environment() }
     package func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         base.watchRadioSwitches(handler)

@@ -28,9 +28,9 @@ package struct ATTBearerCore {
     /// The reason for which the rules close the bearer.
     package enum Failure: Hashable, Sendable {
         /// The peer sent a response that matches no outstanding request.
-        case wrongAnswer(ATTOpcode)
+        case unexpectedResponse(ATTOpcode)
         /// A transaction timed out.
-        case unanswered
+        case timedOut
     }
 
     /// An action for the owner.
@@ -106,7 +106,7 @@ extension ATTBearerCore {
     package mutating func next(into writer: inout ByteWriter) -> Step? {
         if let failure = failure.take() { return .close(failure) }
         if let ended = engine.nextEnded() { return .end(ended) }
-        if served.takeClientChange() { return .clientChanged }
+        if served.consumeClientChange() { return .clientChanged }
         if canSend {
             outgoing = engine.nextToSend(into: &writer)
             // A request that cannot be encoded has ended.
@@ -211,13 +211,13 @@ extension ATTBearerCore {
     ///
     /// A host may lose PDUs received while this side encrypts the link, so no response may be outstanding then.
     package mutating func quiesce() {
-        engine.isHeld = true
+        engine.isQuiesced = true
         quiescence = .quiescing
     }
 
     /// Resumes after ``quiesce()``.
     package mutating func resume() {
-        engine.isHeld = false
+        engine.isQuiesced = false
         quiescence = .open
     }
 
@@ -236,16 +236,18 @@ extension ATTBearerCore {
         do throws(ATTDecodingError) {
             pdu = try ATTServerPDU(decoding: bytes)
         } catch {
-            if opcode.type == .response, !engine.receiveMalformedAnswer(error) { failure = .wrongAnswer(opcode) }
+            if opcode.type == .response, !engine.receiveMalformedResponse(error) {
+                failure = .unexpectedResponse(opcode)
+            }
             throw error
         }
         switch pdu {
         case .handleValueIndication:
-            engine.oweConfirmation()
+            engine.enqueueConfirmation()
             return pdu
         case .handleValueNotification, .multipleHandleValueNotification, .unknown: return pdu
         default:
-            if !engine.receive(pdu) { failure = .wrongAnswer(opcode) }
+            if !engine.receive(pdu) { failure = .unexpectedResponse(opcode) }
             return nil
         }
     }
@@ -321,7 +323,7 @@ extension ATTBearerCore {
     /// A transaction timed out.
     package mutating func timedOut() {
         guard !engine.isClosed else { return }
-        failure = .unanswered
+        failure = .timedOut
     }
 
     /// Ends all operations; returns the outstanding transactions of both sides.
@@ -333,10 +335,10 @@ extension ATTBearerCore {
         outgoing = nil
         sending = .ended
         switch failure {
-        case .unanswered:
-            outstanding.isTooLate = true
+        case .timedOut:
+            outstanding.hasTimedOut = true
             engine.timeOut()
-        case .wrongAnswer:
+        case .unexpectedResponse:
             // The response to the outstanding request most likely follows.
             outstanding.isResponseDue = true
             engine.close()

@@ -12,7 +12,7 @@ package enum ServerAnswer: Sendable {
     /// The client's authorization for a command.
     case command(AttributeWrite)
     /// A refusal of the pending request as a whole.
-    case giveUp(ATTErrorCode)
+    case refuse(ATTErrorCode)
 }
 
 /// The server of one bearer with its pending response and its pending Service Changed indication.
@@ -51,8 +51,8 @@ struct BearerServer {
             return server.authorize(request, database: &database, into: &response)
         case .authorization(let request, false):
             return server.refuse(request, database: &database, into: &response)
-        case .command(let write): return server.carryOut(write, database: &database)
-        case .giveUp(let code): server.giveUp(with: code, into: &response)
+        case .command(let write): return server.perform(write, database: &database)
+        case .refuse(let code): server.refusePending(with: code, into: &response)
         }
         return []
     }
@@ -103,7 +103,7 @@ struct BearerServer {
     }
 
     /// Returns once whether the client's state changed without a request.
-    mutating func takeClientChange() -> Bool {
+    mutating func consumeClientChange() -> Bool {
         defer { isClientChanged = false }
         return isClientChanged
     }

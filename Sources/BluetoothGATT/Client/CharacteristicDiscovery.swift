@@ -39,7 +39,7 @@ public struct CharacteristicDiscovery: ClientProcedure {
         switch answer {
         case .readByTypeResponse(let list):
             var list = list
-            while let entry = list.next() { take(entry.handle, entry.value) }
+            while let entry = list.next() { add(entry.handle, entry.value) }
             walk.endOfAnswer()
             if isTooShortForAnother { walk.end() }
         case .errorResponse(let error) where error.code == .attributeNotFound:
@@ -61,9 +61,9 @@ public struct CharacteristicDiscovery: ClientProcedure {
         return walk.range.start == last.valueHandle && last.valueHandle.next ?? rangeEnd >= rangeEnd
     }
 
-    private mutating func take(_ handle: AttributeHandle, _ value: RawSpan) {
+    private mutating func add(_ handle: AttributeHandle, _ value: RawSpan) {
         guard walk.advance(over: handle) else {
-            problems.note(DatabaseProblem(.unexpectedHandle, .characteristic, at: handle))
+            problems.record(DatabaseProblem(.unexpectedHandle, .characteristic, at: handle))
             return
         }
         if let end = handle.previous { closeLast(at: end) }
@@ -71,14 +71,14 @@ public struct CharacteristicDiscovery: ClientProcedure {
         guard let bits = try? reader.readUInt8(), let number = try? reader.readUInt16(),
             let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
         else {
-            problems.note(DatabaseProblem(.malformedValue, .characteristic, at: handle))
+            problems.record(DatabaseProblem(.malformedValue, .characteristic, at: handle))
             return
         }
         let characteristic = RemoteCharacteristic(
             uuid: uuid, properties: CharacteristicProperties(rawValue: bits), declarationHandle: handle,
             valueHandle: AttributeHandle(number), endHandle: rangeEnd)
         guard characteristic.valueHandle > handle else {
-            problems.note(DatabaseProblem(.invalidValueHandle, characteristic))
+            problems.record(DatabaseProblem(.invalidValueHandle, characteristic))
             return
         }
         characteristics.append(characteristic)
@@ -89,7 +89,7 @@ public struct CharacteristicDiscovery: ClientProcedure {
         guard let last = characteristics.indices.last, characteristics[last].endHandle >= end else { return }
         characteristics[last].endHandle = end
         guard characteristics[last].valueHandle > end else { return }
-        problems.note(DatabaseProblem(.valueOutside, characteristics.removeLast()))
+        problems.record(DatabaseProblem(.valueOutside, characteristics.removeLast()))
     }
 }
 
@@ -135,7 +135,7 @@ public struct DescriptorDiscovery: ClientProcedure {
                 if walk.advance(over: entry.handle) {
                     descriptors.append(RemoteDescriptor(uuid: entry.type, handle: entry.handle))
                 } else {
-                    problems.note(DatabaseProblem(.unexpectedHandle, entry.type, at: entry.handle))
+                    problems.record(DatabaseProblem(.unexpectedHandle, entry.type, at: entry.handle))
                 }
             }
             walk.endOfAnswer()

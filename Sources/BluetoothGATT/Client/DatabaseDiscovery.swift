@@ -39,7 +39,7 @@ public struct DatabaseDiscovery: ClientProcedure {
     private var characteristicDiscovery = CharacteristicDiscovery(in: .all)
     private var includeDiscovery = IncludedServiceDiscovery(in: [], knowing: [])
     private var descriptorDiscovery = DescriptorDiscovery(in: .all)
-    private var services = KnownServices()
+    private var services = FoundServices()
     /// The contiguous range already searched for characteristics, and the remaining ranges at its ends.
     private var searched: AttributeHandleRange?
     private var unsearched: [AttributeHandleRange] = []
@@ -76,37 +76,37 @@ public struct DatabaseDiscovery: ClientProcedure {
         _ answer: ATTServerPDU
     ) throws(TransactionFailure) -> ProcedureStep<RemoteDatabase> {
         requestCount += 1
-        if try take(answer) {
+        if try process(answer) {
             if requestCount < limit { return .next }
-            giveUp()
+            endAtLimit()
         }
         return .done(RemoteDatabase(services: services.inOrder, problems: problems))
     }
 
     /// Processes the response; returns whether another request follows.
-    private mutating func take(_ answer: ATTServerPDU) throws(TransactionFailure) -> Bool {
+    private mutating func process(_ answer: ATTServerPDU) throws(TransactionFailure) -> Bool {
         switch phase {
         case .services:
             guard case .done(let found) = try serviceDiscovery.receive(answer) else { return true }
             add(found)
-            return askForCharacteristics()
+            return searchForCharacteristics()
         case .characteristics:
             guard case .done(let found) = try characteristicDiscovery.receive(answer) else { return true }
             assign(found)
-            return goOn()
+            return searchRemainingRanges()
         case .includes:
             guard case .done(let found) = try includeDiscovery.receive(answer) else { return true }
             assign(found)
-            return newServices.isEmpty ? askForDescriptors() : askForCharacteristics()
+            return newServices.isEmpty ? searchForDescriptors() : searchForCharacteristics()
         case .descriptors(let position):
             guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
             assign(found, at: position)
-            return askForDescriptors(from: position.next)
+            return searchForDescriptors(from: position.next)
         }
     }
 
     /// Ends the discovery with the results so far.
-    private mutating func giveUp() {
+    private mutating func endAtLimit() {
         let next: (type: BluetoothUUID, range: AttributeHandleRange)
         var position = Position()
         switch phase {
@@ -126,7 +126,7 @@ public struct DatabaseDiscovery: ClientProcedure {
         }
         problems.append(DatabaseProblem(.tooManyRequests, next.type, at: next.range.start))
         // Inferred descriptors need no request.
-        while askForDescriptors(from: position), case .descriptors(let unasked) = phase { position = unasked.next }
+        while searchForDescriptors(from: position), case .descriptors(let unasked) = phase { position = unasked.next }
     }
 
     private mutating func report(_ found: [DatabaseProblem]) {
@@ -146,7 +146,7 @@ extension DatabaseDiscovery {
         includeDiscovery.reserveCapacity(found.count)
         for service in found {
             newServices.append(services.insert(service))
-            includeDiscovery.know(service)
+            includeDiscovery.addKnown(service)
         }
     }
 
@@ -154,7 +154,7 @@ extension DatabaseDiscovery {
     ///
     /// Services without room for a characteristic, which takes two handles besides the service declaration, are left
     /// out.
-    private mutating func askForCharacteristics() -> Bool {
+    private mutating func searchForCharacteristics() -> Bool {
         let roomy = newServices.map { services.list[$0].handles }.filter { $0.count > 2 }
         if let searched {
             let below = roomy.first { $0.end < searched.start }
@@ -172,12 +172,12 @@ extension DatabaseDiscovery {
             unsearched.append(range)
             searched = range
         }
-        return goOn()
+        return searchRemainingRanges()
     }
 
     /// Searches the remaining ranges for characteristics, then the new services for includes.
-    private mutating func goOn() -> Bool {
-        guard let range = unsearched.popLast() else { return askForIncludes() }
+    private mutating func searchRemainingRanges() -> Bool {
+        guard let range = unsearched.popLast() else { return searchForIncludes() }
         characteristicDiscovery = CharacteristicDiscovery(in: range)
         phase = .characteristics
         return true
@@ -211,7 +211,7 @@ extension DatabaseDiscovery {
     }
 
     /// Assigns the stray characteristics in the handles of a newly found service to it.
-    private mutating func claimStrays(for service: Int) {
+    private mutating func assignStrays(for service: Int) {
         guard !strays.isEmpty, let range = services.list[service].handles.closedRange else { return }
         // Services do not overlap, so that these loops visit at most 65,535 handles in total.
         for number in range.lowerBound.rawValue...range.upperBound.rawValue {
@@ -225,7 +225,7 @@ extension DatabaseDiscovery {
 extension DatabaseDiscovery {
     /// Searches the new services for includes in one pass, where handles are free between the service declaration and
     /// the first characteristic.
-    private mutating func askForIncludes() -> Bool {
+    private mutating func searchForIncludes() -> Bool {
         let places = newServices.compactMap { index -> AttributeHandleRange? in
             let service = services.list[index]
             let end = service.characteristics.first?.declarationHandle.previous ?? service.handles.end
@@ -233,7 +233,7 @@ extension DatabaseDiscovery {
             return AttributeHandleRange(start: start, end: end)
         }
         newServices = []
-        guard !places.isEmpty else { return askForDescriptors() }
+        guard !places.isEmpty else { return searchForDescriptors() }
         includeDiscovery.begin(in: places)
         phase = .includes
         return true
@@ -254,13 +254,13 @@ extension DatabaseDiscovery {
                 continue
             }
             switch services.vacancy(of: include.handles) {
-            case .taken: break
+            case .occupied: break
             case .free:
                 let secondary = RemoteService(uuid: include.uuid, handles: include.handles, isPrimary: false)
                 let index = services.insert(secondary)
                 newServices.append(index)
-                includeDiscovery.know(secondary)
-                claimStrays(for: index)
+                includeDiscovery.addKnown(secondary)
+                assignStrays(for: index)
             case .overlaps:
                 report([
                     DatabaseProblem(
@@ -280,7 +280,7 @@ extension DatabaseDiscovery {
 extension DatabaseDiscovery {
     /// Advances from `start`, in the order of the handles, to the first characteristic whose descriptors need a
     /// request.
-    private mutating func askForDescriptors(from start: Position = Position()) -> Bool {
+    private mutating func searchForDescriptors(from start: Position = Position()) -> Bool {
         var position = start
         while position.service < services.order.count {
             let service = Int(services.order[position.service].index)
@@ -311,7 +311,7 @@ extension DatabaseDiscovery {
 // MARK: Services
 
 /// The services found so far, in the order found and by handle.
-private struct KnownServices: Sendable {
+private struct FoundServices: Sendable {
     /// A service's handles and index; small, so that insertion is cheap.
     struct Place: Sendable {
         var start: AttributeHandle
@@ -321,7 +321,7 @@ private struct KnownServices: Sendable {
 
     enum Vacancy {
         /// A service begins at the same handle.
-        case taken
+        case occupied
         /// No service has any of the handles.
         case free
         /// A service has some of them and begins elsewhere.
@@ -362,7 +362,7 @@ private struct KnownServices: Sendable {
     func vacancy(of range: AttributeHandleRange) -> Vacancy {
         let place = firstPlace(notBefore: range.start)
         guard place < order.endIndex, order[place].start <= range.end else { return .free }
-        return order[place].start == range.start ? .taken : .overlaps
+        return order[place].start == range.start ? .occupied : .overlaps
     }
 
     /// Adds a service whose handles are free; returns its index.

@@ -60,7 +60,7 @@ extension [DatabaseProblem] {
     var isFull: Bool { count >= 1000 }
 
     /// Adds a problem unless the list is full.
-    mutating func note(_ problem: DatabaseProblem) {
+    mutating func record(_ problem: DatabaseProblem) {
         if !isFull { append(problem) }
     }
 }

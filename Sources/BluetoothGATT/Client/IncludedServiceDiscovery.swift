@@ -38,7 +38,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         self.places = places
         walk = HandleWalk(Self.range(of: places))
         uuids = [:]
-        for service in services where uuids[service.handles.start] == nil { know(service) }
+        for service in services where uuids[service.handles.start] == nil { addKnown(service) }
     }
 
     private static func range(of places: [AttributeHandleRange]) -> AttributeHandleRange {
@@ -59,7 +59,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
     mutating func reserveCapacity(_ count: Int) { uuids.reserveCapacity(count) }
 
     /// Adds a service whose UUID needs no request.
-    mutating func know(_ service: RemoteService) { uuids[service.handles.start] = service.uuid }
+    mutating func addKnown(_ service: RemoteService) { uuids[service.handles.start] = service.uuid }
 
     /// The range of the next request.
     var remaining: AttributeHandleRange { walk.range }
@@ -93,7 +93,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         switch answer {
         case .readByTypeResponse(let list):
             var list = list
-            while let entry = list.next() { take(entry.handle, entry.value) }
+            while let entry = list.next() { add(entry.handle, entry.value) }
             walk.endOfAnswer()
             skip()
         case .errorResponse(let error) where error.code == .attributeNotFound:
@@ -103,21 +103,21 @@ public struct IncludedServiceDiscovery: ClientProcedure {
         return walk.isAtEnd ? nextUnknown(from: 0) : .next
     }
 
-    private mutating func take(_ handle: AttributeHandle, _ value: RawSpan) {
+    private mutating func add(_ handle: AttributeHandle, _ value: RawSpan) {
         guard walk.advance(over: handle) else {
-            problems.note(DatabaseProblem(.unexpectedHandle, .include, at: handle))
+            problems.record(DatabaseProblem(.unexpectedHandle, .include, at: handle))
             return
         }
         var reader = ByteReader(value)
         guard let start = try? reader.readUInt16(), let end = try? reader.readUInt16() else {
-            problems.note(DatabaseProblem(.malformedValue, .include, at: handle))
+            problems.record(DatabaseProblem(.malformedValue, .include, at: handle))
             return
         }
         let service = AttributeHandleRange(start: AttributeHandle(start), end: AttributeHandle(end))
         let uuid = BluetoothUUID(attributeValue: reader.readRemaining())
         let isWellFormed = uuid != nil || value.byteCount == 4
         guard isWellFormed, service.isValid else {
-            problems.note(
+            problems.record(
                 DatabaseProblem(
                     isWellFormed ? .invalidRange : .malformedValue, .include, at: handle, declared: service, uuid: uuid)
             )
@@ -144,7 +144,7 @@ public struct IncludedServiceDiscovery: ClientProcedure {
             }
             declarations[index].uuid = known
             if known == nil {
-                problems.note(
+                problems.record(
                     DatabaseProblem(.unreadable, .include, at: declaration.handle, declared: declaration.service))
             }
         }

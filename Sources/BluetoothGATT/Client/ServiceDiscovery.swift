@@ -29,7 +29,7 @@ public struct ServiceDiscovery: ClientProcedure {
         switch answer {
         case .readByGroupTypeResponse(let list):
             var list = list
-            while let entry = list.next() { gathering.take(entry.range, BluetoothUUID(attributeValue: entry.value)) }
+            while let entry = list.next() { gathering.add(entry.range, BluetoothUUID(attributeValue: entry.value)) }
             gathering.endOfAnswer()
         case .errorResponse(let error) where error.code == .attributeNotFound:
             gathering.walk.end()
@@ -76,7 +76,7 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
         switch answer {
         case .findByTypeValueResponse(let list):
             var list = list
-            while let range = list.next() { gathering.take(range, uuid) }
+            while let range = list.next() { gathering.add(range, uuid) }
             gathering.endOfAnswer()
         case .errorResponse(let error) where error.code == .attributeNotFound:
             gathering.walk.end()
@@ -99,9 +99,9 @@ private struct ServiceGathering: Sendable {
 
     init(type: BluetoothUUID) { self.type = type }
 
-    mutating func take(_ range: AttributeHandleRange, _ uuid: BluetoothUUID?) {
+    mutating func add(_ range: AttributeHandleRange, _ uuid: BluetoothUUID?) {
         func report(_ reason: DatabaseProblem.Reason) {
-            problems.note(DatabaseProblem(reason, type, at: range.start, declared: range, uuid: uuid))
+            problems.record(DatabaseProblem(reason, type, at: range.start, declared: range, uuid: uuid))
         }
         guard walk.range.contains(range.start), range.start > (last?.start ?? AttributeHandle.none) else {
             return report(.unexpectedHandle)
@@ -111,7 +111,7 @@ private struct ServiceGathering: Sendable {
             let end = range.start.previous
         {
             let former = services[index]
-            problems.note(
+            problems.record(
                 DatabaseProblem(
                     .overlap, type, at: former.handles.start, declared: former.handles, uuid: former.uuid))
             services[index].handles.end = end

@@ -98,11 +98,11 @@ public struct MultipleValueRead: ClientProcedure {
     private let handles: [AttributeHandle]
     /// The lengths of the values, required by a Read Multiple Request; empty for a Read Multiple Variable Request.
     private let lengths: [Int]
-    private var asksForSeveral: Bool
+    private var usesMultipleReads: Bool
     private var isSupported = true
     private var values: [[UInt8]] = []
     /// The number of values in the outstanding request.
-    private var asked = 0
+    private var requestedCount = 0
     /// The separate read of one value.
     private var single: ValueRead?
     private var mtu = AttributeProtocol.defaultMTU
@@ -113,7 +113,7 @@ public struct MultipleValueRead: ClientProcedure {
     public init(_ handles: [AttributeHandle], isSupported: Bool = true) {
         self.handles = handles
         lengths = []
-        asksForSeveral = isSupported
+        usesMultipleReads = isSupported
         self.isSupported = isSupported
     }
 
@@ -125,7 +125,7 @@ public struct MultipleValueRead: ClientProcedure {
     public init(_ handles: [AttributeHandle], lengths: [Int], isSupported: Bool = true) {
         self.handles = handles
         self.lengths = lengths
-        asksForSeveral = isSupported && lengths.count == handles.count
+        usesMultipleReads = isSupported && lengths.count == handles.count
         self.isSupported = isSupported
     }
 
@@ -134,9 +134,9 @@ public struct MultipleValueRead: ClientProcedure {
         mtu = writer.capacity
         guard values.count < handles.count else { throw .invalid("no attribute to read") }
         if single == nil {
-            let count = asksForSeveral ? batch() : 1
+            let count = usesMultipleReads ? batch() : 1
             if count >= 2 {
-                asked = count
+                requestedCount = count
                 var request = ATTReadMultipleRequestBuilder(variable: lengths.isEmpty)
                 for handle in handles[values.count..<values.count + count] {
                     guard request.append(handle, to: &writer) else {
@@ -174,16 +174,16 @@ public struct MultipleValueRead: ClientProcedure {
         }
         switch answer {
         case .readMultipleVariableResponse(let list) where lengths.isEmpty:
-            if isTrusted(list) { try take(list) } else { askNoMore() }
-        case .readMultipleResponse(let all) where !lengths.isEmpty: take(all)
-        case .errorResponse(let error) where error.code == .requestNotSupported: askNoMore()
+            if isTrusted(list) { try append(list) } else { stopMultipleReads() }
+        case .readMultipleResponse(let all) where !lengths.isEmpty: append(all)
+        case .errorResponse(let error) where error.code == .requestNotSupported: stopMultipleReads()
         default: throw failure(answer)
         }
         return next()
     }
 
-    private mutating func askNoMore() {
-        asksForSeveral = false
+    private mutating func stopMultipleReads() {
+        usesMultipleReads = false
         isSupported = false
     }
 
@@ -204,11 +204,11 @@ public struct MultipleValueRead: ClientProcedure {
         values.count < handles.count ? .next : .done(Output(values: values, isSupported: isSupported))
     }
 
-    private mutating func take(_ list: ATTLengthValueList) throws(TransactionFailure) {
+    private mutating func append(_ list: ATTLengthValueList) throws(TransactionFailure) {
         var list = list
         var taken = 0
         while let entry = list.next() {
-            guard taken < asked else { throw .violation("more than the \(asked) requested values") }
+            guard taken < requestedCount else { throw .violation("more than the \(requestedCount) requested values") }
             guard entry.length <= AttributeProtocol.maximumAttributeValueLength else {
                 throw .violation("a value of \(entry.length) bytes")
             }
@@ -227,10 +227,10 @@ public struct MultipleValueRead: ClientProcedure {
         }
     }
 
-    private mutating func take(_ all: RawSpan) {
-        let lengths = lengths[values.count..<values.count + asked]
+    private mutating func append(_ all: RawSpan) {
+        let lengths = lengths[values.count..<values.count + requestedCount]
         guard lengths.reduce(0, +) == all.byteCount else {
-            asksForSeveral = false
+            usesMultipleReads = false
             return
         }
         var rest = all

@@ -18,10 +18,10 @@ package struct SubscriptionArbiter: Sendable {
 
     /// The outcome of a write.
     package enum Outcome: CaseIterable, Sendable {
-        case taken
+        case accepted
         case refused
         /// The link was lost, so that the outcome is unknown.
-        case lost
+        case unknown
     }
 
     /// The consequences of an input.
@@ -51,7 +51,7 @@ package struct SubscriptionArbiter: Sendable {
     }
 
     /// The union of all subscribers' requests.
-    package var wanted: ClientCharacteristicConfiguration { subscribers.reduce(into: []) { $0.formUnion($1.kind) } }
+    package var requested: ClientCharacteristicConfiguration { subscribers.reduce(into: []) { $0.formUnion($1.kind) } }
 
     /// Whether there are no subscribers, and no write is outstanding or needed.
     package var isIdle: Bool { subscribers.isEmpty && written == nil && (configured == [] || refused == []) }
@@ -70,15 +70,15 @@ package struct SubscriptionArbiter: Sendable {
     /// - Parameter isSent: Whether the previously decided write has been sent.
     package mutating func next(isSent: Bool) -> Decision {
         var decision = Decision()
-        let wanted = wanted
-        if let value = written, value != wanted, !isSent {
+        let requested = requested
+        if let value = written, value != requested, !isSent {
             written = nil
             decision.isAbandoned = true
         }
         decision.live = confirmLive()
-        guard written == nil, wanted != configured, wanted != refused else { return decision }
-        written = wanted
-        decision.write = wanted
+        guard written == nil, requested != configured, requested != refused else { return decision }
+        written = requested
+        decision.write = requested
         return decision
     }
 
@@ -99,12 +99,12 @@ package struct SubscriptionArbiter: Sendable {
     /// Ends the outstanding write; returns the removed subscribers. ``next(isSent:)`` determines the consequences.
     package mutating func didEnd(_ outcome: Outcome) -> [UInt64] {
         guard let value = written.take() else { return [] }
-        guard outcome != .taken else {
+        guard outcome != .accepted else {
             configured = value
             refused = nil
             return []
         }
-        if outcome == .lost { configured = nil }
+        if outcome == .unknown { configured = nil }
         refused = value
         let out = subscribers.filter { !$0.isLive && $0.kind.isSubset(of: value) }.map { $0.id }
         subscribers.removeAll { !$0.isLive && $0.kind.isSubset(of: value) }

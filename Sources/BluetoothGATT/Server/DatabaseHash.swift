@@ -63,7 +63,7 @@ struct DatabaseHashing {
         }
     }
 
-    var hash: DatabaseHash { DatabaseHash(code: code.finish()) }
+    var hash: DatabaseHash { DatabaseHash(code: code.finalize()) }
 }
 
 extension AttributeDatabase {

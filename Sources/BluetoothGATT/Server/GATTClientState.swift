@@ -13,7 +13,7 @@ public struct GATTClientState: Hashable, Sendable {
         case hasReadHash
         /// The client has received Database Out Of Sync since the change, and becomes change-aware with its next
         /// request.
-        case isToldOutOfSync
+        case hasReceivedOutOfSync
     }
 
     /// The configurations by value handle; no entry means neither notification nor indication.
@@ -80,9 +80,9 @@ extension GATTServer {
     public mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         client.databaseChanged(database)
         preparedWrites.databaseChanged(database)
-        if case .write(let request, let opcode, var own)? = question {
+        if case .write(let request, let opcode, var own)? = pendingRequest {
             own.removeAll { database.position(of: $0.handle) == nil }
-            question = .write(request, opcode: opcode, own: own)
+            pendingRequest = .write(request, opcode: opcode, own: own)
         }
     }
 
@@ -95,14 +95,14 @@ extension GATTServer {
             client.awareness = .aware
             return true
         }
-        guard client.isOutOfSync, let handle = handleAskedFor(pdu) else { return true }
-        client.awareness = .isToldOutOfSync
+        guard client.isOutOfSync, let handle = firstHandle(of: pdu) else { return true }
+        client.awareness = .hasReceivedOutOfSync
         write(.errorResponse(ATTError(requestOpcode: opcode, handle: handle, code: .databaseOutOfSync)), to: &writer)
         return false
     }
 
     /// The first handle that a request depends on; nil for discovery requests.
-    private func handleAskedFor(_ pdu: RawSpan) -> AttributeHandle? {
+    private func firstHandle(of pdu: RawSpan) -> AttributeHandle? {
         guard let pdu = try? ATTClientPDU(decoding: pdu) else { return nil }
         switch pdu {
         case .readRequest(let handle), .readBlobRequest(let handle, _), .writeRequest(let handle, _),

@@ -55,7 +55,7 @@ public struct GATTServer: Sendable {
     public internal(set) var outstandingIndication: AttributeHandle?
 
     var preparedWrites = PreparedWriteQueue()
-    var question: Question?
+    var pendingRequest: PendingRequest?
     private var questionNumber: UInt64 = 0
 
     /// A server on a bearer that has just opened.
@@ -78,7 +78,7 @@ public struct GATTServer: Sendable {
     public var preparedWriteCount: Int { preparedWrites.writes.count }
 
     /// Whether a request waits for the program's answer.
-    public var isWaitingForProgram: Bool { question != nil }
+    public var isWaitingForProgram: Bool { pendingRequest != nil }
 
     /// Receives one complete PDU from the client.
     ///
@@ -90,7 +90,7 @@ public struct GATTServer: Sendable {
     ) -> [GATTServerEvent] {
         begin(&writer)
         guard let opcode = ATTOpcode(of: pdu), opcode.isSentByClient else { return [] }
-        if opcode.type == .request, question != nil { return [.requestOutOfTurn(opcode)] }
+        if opcode.type == .request, pendingRequest != nil { return [.requestOutOfTurn(opcode)] }
         guard isInSync(pdu, opcode, into: &writer) else { return [] }
         return process(pdu, opcode: opcode, known: ProgramAnswers(), database: &database, into: &writer)
     }
@@ -109,7 +109,7 @@ public struct GATTServer: Sendable {
         let fits =
             start >= 0 && start <= request.offset
             && value.count <= AttributeProtocol.maximumAttributeValueLength - min(start, request.offset)
-        let result: KnownValue = fits ? .value(value, start: start) : .refused(.unlikelyError)
+        let result: ProgramValue = fits ? .value(value, start: start) : .refused(.unlikelyError)
         return resume(request, with: result, database: &database, into: &writer)
     }
 
@@ -124,12 +124,12 @@ public struct GATTServer: Sendable {
     }
 
     private mutating func resume(
-        _ request: GATTReadRequest, with result: KnownValue, database: inout AttributeDatabase,
+        _ request: GATTReadRequest, with result: ProgramValue, database: inout AttributeDatabase,
         into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         begin(&writer)
-        guard case .read(request, let pdu, var known)? = question, let opcode = pdu.first else { return [] }
-        question = nil
+        guard case .read(request, let pdu, var known)? = pendingRequest, let opcode = pdu.first else { return [] }
+        pendingRequest = nil
         known.values[request.handle] = result
         return process(
             pdu.span.bytes, opcode: ATTOpcode(opcode), known: known, database: &database, into: &writer)
@@ -140,8 +140,8 @@ public struct GATTServer: Sendable {
         _ request: GATTWriteRequest, database: inout AttributeDatabase, into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         begin(&writer)
-        guard case .write(request, let opcode, let own)? = question else { return [] }
-        question = nil
+        guard case .write(request, let opcode, let own)? = pendingRequest else { return [] }
+        pendingRequest = nil
         write(opcode == .executeWriteRequest ? .executeWriteResponse : .writeResponse, to: &writer)
         return commit(own, database: &database)
     }
@@ -154,8 +154,8 @@ public struct GATTServer: Sendable {
         into writer: inout ByteWriter
     ) {
         begin(&writer)
-        guard case .write(request, let opcode, _)? = question else { return }
-        question = nil
+        guard case .write(request, let opcode, _)? = pendingRequest else { return }
+        pendingRequest = nil
         write(
             .errorResponse(
                 ATTError(requestOpcode: opcode, handle: handle ?? request.writes.first?.handle ?? .none, code: code)),
@@ -163,12 +163,12 @@ public struct GATTServer: Sendable {
     }
 
     /// Refuses the pending request as a whole, even where a part of it could be answered.
-    public mutating func giveUp(with code: ATTErrorCode, into writer: inout ByteWriter) {
+    public mutating func refusePending(with code: ATTErrorCode, into writer: inout ByteWriter) {
         begin(&writer)
-        guard let question else { return }
-        self.question = nil
+        guard let pendingRequest else { return }
+        self.pendingRequest = nil
         let (opcode, handle) =
-            switch question {
+            switch pendingRequest {
             case .read(let request, let pdu, _): (ATTOpcode(pdu.first ?? 0), request.handle)
             case .authorization(let request, let pdu, _): (ATTOpcode(pdu.first ?? 0), request.handle)
             case .write(let request, let opcode, _): (opcode, request.writes.first?.handle ?? .none)
@@ -185,14 +185,14 @@ public struct GATTServer: Sendable {
 /// A read, or a request that requires authorization, is stored as a PDU and processed again with all answers so far, so
 /// that a response with many values needs no state of its own. A write is stored as the writes that the server itself
 /// must perform once the program agrees.
-enum Question: Sendable {
+enum PendingRequest: Sendable {
     case read(GATTReadRequest, pdu: [UInt8], known: ProgramAnswers)
     case authorization(GATTAuthorizationRequest, pdu: [UInt8], known: ProgramAnswers)
     case write(GATTWriteRequest, opcode: ATTOpcode, own: [AttributeWrite])
 }
 
 /// The program's answer for one value of the current request.
-enum KnownValue: Sendable {
+enum ProgramValue: Sendable {
     case value([UInt8], start: Int)
     case refused(ATTErrorCode)
 }
@@ -238,15 +238,15 @@ extension GATTServer {
                 return []
             case .needsValue(let handle, let offset):
                 let request = GATTReadRequest(number: nextNumber(), handle: handle, offset: offset)
-                question = .read(request, pdu: [UInt8](pdu), known: known)
+                pendingRequest = .read(request, pdu: [UInt8](pdu), known: known)
                 return [.readRequested(request)]
             case .needsAuthorization(let handle, let access):
                 let request = GATTAuthorizationRequest(number: nextNumber(), handle: handle, access: access)
-                question = .authorization(request, pdu: [UInt8](pdu), known: known)
+                pendingRequest = .authorization(request, pdu: [UInt8](pdu), known: known)
                 return [.authorizationRequested(request)]
             case .needsDecision(let writes, let own):
                 let request = GATTWriteRequest(number: nextNumber(), writes: writes)
-                question = .write(request, opcode: opcode, own: own)
+                pendingRequest = .write(request, opcode: opcode, own: own)
                 return [.writeRequested(request)]
             }
         }

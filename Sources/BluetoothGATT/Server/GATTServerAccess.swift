@@ -21,7 +21,7 @@ struct ProgramAnswers: Sendable {
     }
 
     /// The values by handle: a request may need as many as there are attributes of a type.
-    var values: [AttributeHandle: KnownValue] = [:]
+    var values: [AttributeHandle: ProgramValue] = [:]
     /// The authorizations that the program has granted or denied.
     var authorizations: [Access: Bool] = [:]
 }
@@ -68,14 +68,16 @@ extension GATTServer {
         into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         begin(&writer)
-        guard case .authorization(request, let pdu, var known)? = question, let opcode = pdu.first else { return [] }
-        question = nil
+        guard case .authorization(request, let pdu, var known)? = pendingRequest, let opcode = pdu.first else {
+            return []
+        }
+        pendingRequest = nil
         known.authorizations[.init(handle: request.handle, kind: request.access)] = isAuthorized
         return process(pdu.span.bytes, opcode: ATTOpcode(opcode), known: known, database: &database, into: &writer)
     }
 
     /// Performs a Write Command for which the client is authorized; repeats all other checks.
-    public mutating func carryOut(
+    public mutating func perform(
         _ command: AttributeWrite, database: inout AttributeDatabase
     ) -> [GATTServerEvent] {
         guard !client.isOutOfSync else { return [] }

@@ -15,7 +15,7 @@ public enum GATTServerEvent: Hashable, Sendable {
     /// ``GATTServer/authorize(_:database:into:)`` or ``GATTServer/refuse(_:database:into:)``.
     case authorizationRequested(GATTAuthorizationRequest)
     /// The client sent a command that requires authorization, without response; see
-    /// ``GATTServer/carryOut(_:database:)``.
+    /// ``GATTServer/perform(_:database:)``.
     case commandAuthorizationRequested(AttributeWrite)
     /// The client changed a stored value.
     case storedValueChanged(AttributeHandle)

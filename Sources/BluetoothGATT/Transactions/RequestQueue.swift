@@ -89,7 +89,7 @@ struct RequestQueue {
             strayResponseCount += 1
             return true
         }
-        guard answers(answer) else {
+        guard matches(answer) else {
             fail(transaction, .violation("\(answer.opcode) in response to a \(opcode)"), &ended)
             return false
         }
@@ -106,13 +106,13 @@ struct RequestQueue {
         return true
     }
 
-    private func answers(_ answer: ATTServerPDU) -> Bool {
+    private func matches(_ answer: ATTServerPDU) -> Bool {
         if case .errorResponse(let error) = answer { return error.requestOpcode == opcode }
         return answer.opcode == opcode.answer
     }
 
     /// Receives a malformed response; returns false when it does not match the outstanding request.
-    mutating func receiveMalformedAnswer(_ error: ATTDecodingError, _ ended: inout EndedOperations) -> Bool {
+    mutating func receiveMalformedResponse(_ error: ATTDecodingError, _ ended: inout EndedOperations) -> Bool {
         guard inFlight != nil, let transaction = current else {
             strayResponseCount += 1
             return true

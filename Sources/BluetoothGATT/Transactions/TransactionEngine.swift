@@ -65,7 +65,7 @@ public struct TransactionEngine {
     /// Whether the bearer is closed.
     public private(set) var isClosed = false
     /// Whether only confirmations and responses are sent, and no transaction begins.
-    public var isHeld = false
+    public var isQuiesced = false
     /// Whether Service Changed must be indicated, before any value.
     public var isServiceChangedPending = false
 
@@ -75,7 +75,7 @@ public struct TransactionEngine {
     private var indication: Indication?
     private var indications = RingBuffer<any ValueUpdate>()
     private var messages = RingBuffer<Message>()
-    private var confirmationsOwed = 0
+    private var pendingConfirmations = 0
     private var response: [UInt8] = []
     private var ended = EndedOperations()
 
@@ -132,13 +132,13 @@ public struct TransactionEngine {
 
     /// Whether a command would be sent immediately, because no other PDU waits ahead of it.
     public var isIdleForMessages: Bool {
-        !isClosed && !isHeld && messages.isEmpty && confirmationsOwed == 0 && !hasResponse
+        !isClosed && !isQuiesced && messages.isEmpty && pendingConfirmations == 0 && !hasResponse
     }
 
     /// Adds a confirmation of the peer's indication to be sent.
-    public mutating func oweConfirmation() {
+    public mutating func enqueueConfirmation() {
         guard !isClosed else { return }
-        confirmationsOwed += 1
+        pendingConfirmations += 1
     }
 
     /// Whether a response is pending; the peer must not send another request before it.
@@ -157,10 +157,12 @@ public struct TransactionEngine {
     /// The state changes only in ``didSend(_:)``; after congestion the same PDU is returned again.
     public mutating func nextToSend(into writer: inout ByteWriter) -> Outgoing? {
         // A fast path: called after every packet, mostly without anything to send.
-        guard confirmationsOwed > 0 || hasResponse || (!isHeld && hasSomethingToBegin), !isClosed else { return nil }
+        guard pendingConfirmations > 0 || hasResponse || (!isQuiesced && hasSomethingToBegin), !isClosed else {
+            return nil
+        }
         writer.removeAll()
         writer.capacity = mtu
-        if confirmationsOwed > 0 {
+        if pendingConfirmations > 0 {
             return write(.confirmation, into: &writer) { (writer) throws(TransactionFailure) in
                 try encode(.handleValueConfirmation, into: &writer)
             }
@@ -172,7 +174,7 @@ public struct TransactionEngine {
                 do throws(BufferFull) { try writer.write(response) } catch { throw .invalid("\(error)") }
             }
         }
-        guard !isHeld else { return nil }
+        guard !isQuiesced else { return nil }
         if requests.isReady, requests.writeNext(into: &writer, &ended) { return .request }
         if isIndicationReady, let outgoing = nextIndication() { return outgoing }
         return messages.isEmpty ? nil : nextMessage(into: &writer)
@@ -238,7 +240,7 @@ public struct TransactionEngine {
     public mutating func didSend(_ outgoing: Outgoing) {
         guard !isClosed else { return }
         switch outgoing {
-        case .confirmation: confirmationsOwed -= 1
+        case .confirmation: pendingConfirmations -= 1
         case .response: response = []
         case .request:
             sequence &+= 1
@@ -269,8 +271,8 @@ public struct TransactionEngine {
     ///
     /// Returns false when it does not match the outstanding request, as ``receive(_:)`` does.
     @discardableResult
-    public mutating func receiveMalformedAnswer(_ error: ATTDecodingError) -> Bool {
-        requests.receiveMalformedAnswer(error, &ended)
+    public mutating func receiveMalformedResponse(_ error: ATTDecodingError) -> Bool {
+        requests.receiveMalformedResponse(error, &ended)
     }
 
     /// Receives the peer's confirmation of the outstanding indication; an unexpected one is ignored.
@@ -304,7 +306,7 @@ public struct TransactionEngine {
         guard !isClosed else { return OutstandingTransactions() }
         return OutstandingTransactions(
             isResponseDue: requestInFlight != nil, isConfirmationDue: indicationInFlight != nil,
-            isCancellationDue: requests.isCancellationDue, isPeerWaiting: hasResponse || confirmationsOwed > 0)
+            isCancellationDue: requests.isCancellationDue, isPeerWaiting: hasResponse || pendingConfirmations > 0)
     }
 
     /// Ends all operations with ``TransactionFailure/closed``.
@@ -313,7 +315,7 @@ public struct TransactionEngine {
         isClosed = true
         indicationInFlight = nil
         isServiceChangedPending = false
-        confirmationsOwed = 0
+        pendingConfirmations = 0
         response = []
         requests.closeCurrent(&ended)
         if case .value(let update)? = indication.take() { end(update, .closed) }

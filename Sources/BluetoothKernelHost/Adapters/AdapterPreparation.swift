@@ -146,7 +146,7 @@ struct AdapterPreparation {
         guard let store else { return makes ? .random() : nil }
         let place =
             information.publicAddress.isZero
-            ? kernel.place(ofAdapter: information.index) : "\(information.publicAddress)"
+            ? kernel.port(ofAdapter: information.index) : "\(information.publicAddress)"
         return await store.localIdentity(ofAdapterAt: place, orMake: makes)
     }
 

@@ -52,7 +52,7 @@ final class AttributeDrain {
         (self.channel, self.outstanding, self.links) = (channel, outstanding, links)
         peers = [peer, channel.peer]
         handle = channel.linkHandle
-        isSpent = outstanding.isTooLate
+        isSpent = outstanding.hasTimedOut
     }
 
     func begin() {

@@ -149,8 +149,8 @@ extension Link {
     /// Refuses a whole request that the program does not answer in time.
     func giveUp(_ job: PeerRequests.Job) {
         switch job {
-        case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.answer(.giveUp(.unlikelyError))
-        case .authorization(_, let bearer): answering(bearer)?.answer(.giveUp(.insufficientAuthorization))
+        case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.answer(.refuse(.unlikelyError))
+        case .authorization(_, let bearer): answering(bearer)?.answer(.refuse(.insufficientAuthorization))
         case .command, .commandAuthorization: break
         }
     }

@@ -145,12 +145,12 @@ extension BluetoothError {
     /// Creates the error for a bearer that its rules require to close.
     init(_ failure: ATTBearerCore.Failure, _ peer: BluetoothAddress) {
         switch failure {
-        case .wrongAnswer(let opcode):
+        case .unexpectedResponse(let opcode):
             self.init(
                 .protocolViolation, .init("exchange attributes", peer: peer),
                 "The peer answered a request that was not made (\(opcode)); the link is closed.",
                 disconnectReason: .protocolViolation)
-        case .unanswered:
+        case .timedOut:
             self.init(
                 .disconnected, .init("exchange attributes", peer: peer),
                 "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",

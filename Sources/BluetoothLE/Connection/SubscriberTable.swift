@@ -42,7 +42,7 @@ struct SubscriberTable {
 
     /// What subscribers request of `handle` now.
     func wanted(of handle: AttributeHandle) -> ClientCharacteristicConfiguration {
-        configurations[handle]?.arbiter.wanted ?? []
+        configurations[handle]?.arbiter.requested ?? []
     }
 
     /// Hands the values of `handle` to `channel` from now on; the number removes it again.
@@ -146,8 +146,8 @@ struct SubscriberTable {
         guard var configuration = configurations[handle], configuration.write === write else { return }
         configuration.write = nil
         // After anything but a refusal it is not known what the peer has done.
-        let failure: SubscriptionArbiter.Outcome = error?.code == .attributeProtocol ? .refused : .lost
-        let out = configuration.arbiter.didEnd(error == nil ? .taken : failure)
+        let failure: SubscriptionArbiter.Outcome = error?.code == .attributeProtocol ? .refused : .unknown
+        let out = configuration.arbiter.didEnd(error == nil ? .accepted : failure)
         if let error {
             removeSubscribers(of: handle) { subscriber in
                 guard out.contains(subscriber.id) else { return false }

@@ -27,7 +27,7 @@ public struct DeviceTable: Sendable {
     /// The most devices that are remembered.
     public let capacity: Int
     /// How many were forgotten for want of room.
-    public private(set) var forgottenCount = 0
+    public private(set) var evictedCount = 0
     private var devices: RecentlyUsed<Device>
 
     /// A table without devices, and later at most `capacity` of them, at least one.
@@ -44,11 +44,11 @@ public struct DeviceTable: Sendable {
     public mutating func record(_ advertisement: Advertisement) -> Device {
         let key = AdvertisementJoiner.key(advertisement.address, advertisement.advertisingSetID)
         let countBefore = devices.count
-        let (index, hadToForget) = devices.use(
+        let (index, didEvict) = devices.use(
             key, orInsert: Device(latest: advertisement, history: DeviceHistory(advertisement)))
-        if hadToForget { forgottenCount &+= 1 }
+        if didEvict { evictedCount &+= 1 }
         // A device that was just put in has this advertisement already.
-        if !hadToForget, devices.count == countBefore {
+        if !didEvict, devices.count == countBefore {
             devices[index].latest = advertisement
             devices[index].history.record(advertisement)
         }

@@ -14,7 +14,7 @@ struct HeldReport {
     let rssi: Int8?
     let advertisement: Advertisement
 
-    init(_ heard: HeardDevice, _ advertisement: Advertisement, rssi: Int8?) {
+    init(_ heard: DeviceState, _ advertisement: Advertisement, rssi: Int8?) {
         (index, birth, state) = (heard.index, heard.birth, heard.state)
         self.rssi = rssi
         self.advertisement = advertisement

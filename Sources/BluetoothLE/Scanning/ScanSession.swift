@@ -46,7 +46,7 @@ struct ScanSession {
     }
 
     /// Whether a report may be handed out, if it passes the filter.
-    mutating func mayWant(_ heard: HeardDevice, _ report: borrowing AdvertisingReport) -> Bool {
+    mutating func mayWant(_ heard: DeviceState, _ report: borrowing AdvertisingReport) -> Bool {
         if rule == .all { return true }
         while devices.count <= heard.index { devices.append(Device()) }
         // The device that had this index has made room for another.
@@ -58,7 +58,7 @@ struct ScanSession {
 
     /// Hands out a report that ``mayWant(_:_:)`` let through, if it passes the filter, now or when its scan response has
     /// come.
-    mutating func receive(_ heard: HeardDevice, _ advertisement: Advertisement, _ report: borrowing AdvertisingReport) {
+    mutating func receive(_ heard: DeviceState, _ advertisement: Advertisement, _ report: borrowing AdvertisingReport) {
         guard filter.matches(advertisement) else {
             if isFilterStable, rule != .all { devices[heard.index].refused = heard.state }
             return
@@ -97,7 +97,7 @@ struct ScanSession {
     }
 
     /// Whether the report brings something new, and the filter has not refused this state of the device.
-    private func isDue(_ heard: HeardDevice, _ report: borrowing AdvertisingReport) -> Bool {
+    private func isDue(_ heard: DeviceState, _ report: borrowing AdvertisingReport) -> Bool {
         let device = devices[heard.index]
         guard device.refused != heard.state else { return false }
         if device.handedOut < heard.birth { return true }
@@ -109,7 +109,7 @@ struct ScanSession {
     }
 
     /// Whether a device that was not handed out yet may still send its scan response.
-    private func isAwaitingScanResponse(_ heard: HeardDevice, _ advertisement: Advertisement) -> Bool {
+    private func isAwaitingScanResponse(_ heard: DeviceState, _ advertisement: Advertisement) -> Bool {
         isActive && advertisement.isScannable && !heard.hasScanResponse
             && devices[heard.index].handedOut < heard.birth
     }

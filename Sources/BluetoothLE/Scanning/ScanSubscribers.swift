@@ -50,12 +50,12 @@ struct ScanSubscribers {
             session.channel.finish(reason)
             remove(session.id)
         }
-        joiner.removeParts()
+        joiner.removeFragments()
     }
 
     /// Drops incomplete chains of packets, which will not be completed when scanning has stopped.
     mutating func scanStopped() {
-        joiner.removeParts()
+        joiner.removeFragments()
     }
 
     /// When the first held report is released; nil when none is held.
@@ -95,8 +95,8 @@ struct ScanSubscribers {
         let received = ReceivedReport(
             address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
             dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
-        guard let heard = joiner.hear(received) else { return }
-        if !heard.news.isEmpty, let address = report.address {
+        guard let heard = joiner.process(received) else { return }
+        if !heard.changes.isEmpty, let address = report.address {
             identities.recordName(joiner.advertisement(of: heard, received).data.localName, of: address)
         }
         // Most reports bring no scan anything new.

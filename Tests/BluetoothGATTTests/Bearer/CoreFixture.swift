@@ -134,7 +134,7 @@ final class CoreFixture {
             in: AttributeHandleRange(start: start, end: end), database, serviceChanged: 0xFFFE)
     }
 
-    func giveUp() { events = core.answer(.giveUp(.unlikelyError), database: &database) }
+    func giveUp() { events = core.answer(.refuse(.unlikelyError), database: &database) }
 
     func timeOut() { core.timedOut() }
 }

@@ -191,6 +191,6 @@ import BluetoothGATT
         #expect(bearer.core.close().isPeerWaiting)
         #expect(bearer.core.outstanding == OutstandingTransactions(isPeerWaiting: true))
         let wrong = try CoreFixture()
-        #expect(wrong.core.close(.wrongAnswer(.writeResponse)) == OutstandingTransactions(isResponseDue: true))
+        #expect(wrong.core.close(.unexpectedResponse(.writeResponse)) == OutstandingTransactions(isResponseDue: true))
     }
 }

@@ -13,7 +13,7 @@ import BluetoothGATT
     enum Work: CaseIterable { case nothing, ours, peers, quiesced }
 
     enum Input: CaseIterable {
-        case writable, full, channelEnded, read, command, commandAtOnce, notify, indicate, answer, wrongAnswer
+        case writable, full, channelEnded, read, command, commandAtOnce, notify, indicate, answer, unexpectedResponse
         case malformedAnswer, confirmation, peersValue, peersIndication, peersRequest, peersDynamicRequest, peersCommand
         case programAnswer, giveUp, serviceChanged, quiesce, resume, late, close
     }
@@ -86,7 +86,7 @@ import BluetoothGATT
         case .channelEnded, .late, .close: return .ended
         // A response is wrong only while a request is outstanding. When the channel accepts packets, one of the new
         // ones is sent.
-        case .wrongAnswer where work == .ours || (state == .ready && work != .quiesced): return .ended
+        case .unexpectedResponse where work == .ours || (state == .ready && work != .quiesced): return .ended
         case .writable: return .ready
         case .full where state == .ready: return .full
         default: break
@@ -109,7 +109,7 @@ import BluetoothGATT
         case .notify: fixture.notify("06", "input")
         case .indicate: fixture.indicate("07", "input")
         case .answer: fixture.receive("0B 01")
-        case .wrongAnswer: fixture.receive("13")
+        case .unexpectedResponse: fixture.receive("13")
         case .malformedAnswer: fixture.receive("01 0A")
         case .confirmation: fixture.receive("1E")
         case .peersValue: fixture.receive("1B 0300 01")

@@ -118,7 +118,7 @@ import BluetoothGATT
                 "20 0C00 0D00": "21 0000 0000",
             ], [String](repeating: "-", count: 13).joined(separator: " ")),
         Transcript(
-            "a server that does not know the request is asked one by one", MultipleValueRead([3, 5]),
+            "a server that does not support the request is asked one by one", MultipleValueRead([3, 5]),
             ["20 0300 0500": "01 20 0000 06", "0A 0300": "0B 01", "0A 0500": "0B 02"], "01 02, not supported"),
         Transcript(
             "a server that cuts values where the answer has room is believed nothing", mtu: 64,
@@ -169,7 +169,7 @@ import BluetoothGATT
             "an answer of another length has all read by themselves", MultipleValueRead([3, 5], lengths: [1, 1]),
             ["0E 0300 0500": "0F 010203", "0A 0300": "0B 01", "0A 0500": "0B 0203"], "01 0203"),
         Transcript(
-            "a server that does not know the request is asked one by one",
+            "a server that does not support the request is asked one by one",
             MultipleValueRead([3, 5], lengths: [1, 1]),
             ["0E 0300 0500": "01 0E 0000 06", "0A 0300": "0B 01", "0A 0500": "0B 02"], "01 02, not supported"),
         Transcript(

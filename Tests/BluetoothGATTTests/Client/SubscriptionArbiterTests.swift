@@ -13,7 +13,7 @@ import BluetoothGATT
         arbiter.add(1, .notification)
         arbiter.add(2, .notification)
         #expect(arbiter.next(isSent: false).write == .notification)
-        #expect(arbiter.didEnd(.taken) == [])
+        #expect(arbiter.didEnd(.accepted) == [])
         #expect(arbiter.next(isSent: false).live == [1, 2])
         arbiter.add(3, .notification)
         let decision = arbiter.next(isSent: false)
@@ -32,7 +32,7 @@ import BluetoothGATT
         #expect(decision.write == [.notification, .indication])
         arbiter.remove(1)
         #expect(arbiter.next(isSent: true).write == nil)
-        #expect(arbiter.didEnd(.taken) == [])
+        #expect(arbiter.didEnd(.accepted) == [])
         let next = arbiter.next(isSent: false)
         #expect(next.live == [2])
         #expect(next.write == .indication)
@@ -48,15 +48,15 @@ import BluetoothGATT
         #expect(arbiter.isIdle)
         arbiter.add(2, .notification)
         #expect(arbiter.next(isSent: false).write == .notification)
-        #expect(arbiter.didEnd(.lost) == [2])
+        #expect(arbiter.didEnd(.unknown) == [2])
         #expect(arbiter.next(isSent: false).write == [])
         #expect(!arbiter.isIdle)
-        #expect(arbiter.didEnd(.taken) == [])
+        #expect(arbiter.didEnd(.accepted) == [])
         #expect(arbiter.isIdle)
     }
 
     enum Input: CaseIterable {
-        case addNotification, addIndication, removeFirst, removeLast, sent, taken, refused, lost
+        case addNotification, addIndication, removeFirst, removeLast, sent, accepted, refused, unknown
     }
 
     @Test("in every order of events each subscriber is notified once, and the peer has the requested configuration")
@@ -66,10 +66,10 @@ import BluetoothGATT
         for sequence in sequences {
             var peer = Peer()
             for input in sequence { peer.apply(input) }
-            while peer.written != nil { peer.apply(.taken) }
-            let wanted = peer.arbiter.wanted
-            if !sequence.contains(.refused), !sequence.contains(.lost) {
-                #expect(peer.configuration == wanted, "\(sequence)")
+            while peer.written != nil { peer.apply(.accepted) }
+            let requested = peer.arbiter.requested
+            if !sequence.contains(.refused), !sequence.contains(.unknown) {
+                #expect(peer.configuration == requested, "\(sequence)")
             }
             #expect(Set(peer.told).count == peer.told.count, "notified twice: \(sequence)")
             let live = Set(peer.told)
@@ -97,9 +97,9 @@ import BluetoothGATT
             case .removeFirst: if !present.isEmpty { arbiter.remove(present.removeFirst()) }
             case .removeLast: if let last = present.popLast() { arbiter.remove(last) }
             case .sent: isSent = written != nil
-            case .taken: end(.taken)
+            case .accepted: end(.accepted)
             case .refused: end(.refused)
-            case .lost: end(.lost)
+            case .unknown: end(.unknown)
             }
             let decision = arbiter.next(isSent: isSent)
             if decision.isAbandoned { written = nil }
@@ -120,7 +120,7 @@ import BluetoothGATT
             guard let value = written else { return }
             written = nil
             isSent = false
-            if outcome == .taken { configuration = value }
+            if outcome == .accepted { configuration = value }
             let out = arbiter.didEnd(outcome)
             told += out
             present.removeAll { out.contains($0) }

@@ -26,7 +26,7 @@ import Testing
         Transcript("an offer of nothing counts as 23", MTUExchange(offering: 517), ["02 0502": "03 0000"], "23"),
         Transcript("we offer no less than 23", MTUExchange(offering: 0), ["02 1700": "03 0502"], "23"),
         Transcript(
-            "a server that does not know the request stays at 23", MTUExchange(offering: 517),
+            "a server that does not support the request stays at 23", MTUExchange(offering: 517),
             ["02 0502": "01 02 0000 06"], "23"),
         Transcript(
             "another refusal is handed on", MTUExchange(offering: 517), ["02 0502": "01 02 0000 0E"], "refused 0E"),

@@ -19,7 +19,7 @@ import BluetoothGATT
     ]
 
     @Test("a response that does not match fails the request, and the bearer must be closed", arguments: wrongAnswers)
-    func wrongAnswer(_ answer: String) {
+    func unexpectedResponse(_ answer: String) {
         let bearer = Bearer()
         let first = bearer.read(0x0003)
         let second = bearer.read(0x0005)

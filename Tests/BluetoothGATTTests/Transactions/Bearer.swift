@@ -54,7 +54,7 @@ final class Bearer {
     // MARK: The channel
 
     /// Records an indication of the peer.
-    func oweConfirmation() { engine.oweConfirmation() }
+    func enqueueConfirmation() { engine.enqueueConfirmation() }
 
     /// Queues a response to the peer's request; returns whether it was accepted.
     func respond(_ bytes: [UInt8]) -> Bool { engine.respond(bytes) }
@@ -109,7 +109,7 @@ final class Bearer {
         do {
             return engine.receive(try ATTServerPDU(decoding: bytes.span.bytes))
         } catch {
-            return engine.receiveMalformedAnswer(error)
+            return engine.receiveMalformedResponse(error)
         }
     }
 }

@@ -22,7 +22,7 @@ import BluetoothGATT
         bearer.indicate("02", "indication 2")
         bearer.command("01", "command 1")
         bearer.command("02", "command 2")
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
         _ = bearer.respond(hex("13"))
         return bearer
     }
@@ -41,7 +41,7 @@ import BluetoothGATT
         #expect(bearer.send() == [])
 
         // Later operations are refused.
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
         #expect(!bearer.respond(hex("13")))
         bearer.receive("0B 01")
         bearer.receive("1E")

@@ -70,10 +70,10 @@ import BluetoothGATT
     @Test("every indication of the peer is confirmed once")
     func confirmations() {
         let bearer = Bearer()
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
         #expect(bearer.send() == ["1E"])
-        bearer.oweConfirmation()
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
+        bearer.enqueueConfirmation()
         #expect(bearer.send() == ["1E", "1E"])
         #expect(bearer.send() == [])
     }

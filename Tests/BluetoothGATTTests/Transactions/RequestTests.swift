@@ -82,7 +82,7 @@ import BluetoothGATT
         bearer.indicate("02")
         bearer.read(0x0005)
         #expect(bearer.respond(hex("13")))
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
         #expect(!bearer.engine.isIdleForMessages)
         #expect(bearer.send() == ["1E", "13", "0A0500", "1D030002", "52030001"])
         #expect(bearer.engine.isIdleForMessages)
@@ -98,7 +98,7 @@ import BluetoothGATT
         #expect(bearer.respond(hex("13")))
         #expect(!bearer.engine.isIdleForMessages)
         #expect(bearer.sendOne() == "13")
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
         #expect(!bearer.engine.isIdleForMessages)
         #expect(bearer.sendOne() == "1E")
         bearer.command("01")
@@ -130,7 +130,7 @@ import BluetoothGATT
         let indication = bearer.indicate("02")
         let command = bearer.command("01")
         _ = bearer.respond(hex("13"))
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
         for pdu in ["1E", "13", "0A0500", "1D030002", "52030001"] {
             for _ in 0..<3 { #expect(bearer.offer() == pdu) }
             #expect(bearer.sendOne() == pdu)
@@ -144,8 +144,8 @@ import BluetoothGATT
         let bearer = Bearer()
         bearer.read(0x0005)
         #expect(bearer.offer() == "0A0500")
-        bearer.oweConfirmation()
-        bearer.oweConfirmation()
+        bearer.enqueueConfirmation()
+        bearer.enqueueConfirmation()
         #expect(bearer.send() == ["1E", "1E", "0A0500"])
     }
 

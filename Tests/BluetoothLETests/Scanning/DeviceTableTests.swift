@@ -81,7 +81,7 @@ import Testing
     @Test func theDeviceSilentTheLongestIsForgotten() {
         var table = DeviceTable(capacity: 3)
         for address in [1, 2, 3, 1, 4] as [UInt64] { table.record(Self.advertisement(address)) }
-        #expect(table.count == 3 && table.forgottenCount == 1)
+        #expect(table.count == 3 && table.evictedCount == 1)
         #expect(table.device(BluetoothAddress(2, kind: .random)) == nil)
         #expect(table.all.map { $0.latest.address?.value } == [4, 1, 3])
         #expect(table.device(BluetoothAddress(1, kind: .random))?.history.reportCount == 2)
@@ -96,6 +96,6 @@ import Testing
         #expect(MemoryLayout<DeviceTable.Device>.stride <= 300)
         var table = DeviceTable(capacity: 10_000)
         for address in 0..<30_000 as Range<UInt64> { table.record(Self.advertisement(address)) }
-        #expect(table.count == 10_000 && table.forgottenCount == 20_000)
+        #expect(table.count == 10_000 && table.evictedCount == 20_000)
     }
 }

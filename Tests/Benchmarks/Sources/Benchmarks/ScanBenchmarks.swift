@@ -54,7 +54,7 @@ final class InjectingKernel: BluetoothKernel {
     var socket: Socket? { current.withLock { $0 } }
     var loop: EventLoop { base.loop }
     func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    func place(ofAdapter index: UInt16) -> String { base.place(ofAdapter: index) }
+    func port(ofAdapter index: UInt16) -> String { base.port(ofAdapter: index) }
     func environment() -> HostEnvironment { base.environment() }
 
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {

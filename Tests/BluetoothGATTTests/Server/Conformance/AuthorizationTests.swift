@@ -124,13 +124,13 @@ import BluetoothGATT
         #expect(!fixture.server.isWaitingForProgram)
         #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [2])
         #expect(
-            fixture.server.carryOut(AttributeWrite(0xFFFE, value: [5]), database: &fixture.database)
+            fixture.server.perform(AttributeWrite(0xFFFE, value: [5]), database: &fixture.database)
                 == [.storedValueChanged(0xFFFE)])
         #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [5])
         // The answer grants nothing else.
         #expect(
-            fixture.server.carryOut(AttributeWrite(0xFFFE, value: [5, 6, 7, 8]), database: &fixture.database) == [])
-        #expect(fixture.server.carryOut(AttributeWrite(0x0003, value: [9]), database: &fixture.database) == [])
+            fixture.server.perform(AttributeWrite(0xFFFE, value: [5, 6, 7, 8]), database: &fixture.database) == [])
+        #expect(fixture.server.perform(AttributeWrite(0x0003, value: [9]), database: &fixture.database) == [])
         fixture.server.client.authorize(.all)
         #expect(fixture.send("52 FEFF 06") == "")
         #expect(fixture.events == [.storedValueChanged(0xFFFE)])
@@ -154,15 +154,15 @@ import BluetoothGATT
     func givenUp() throws {
         var fixture = try Self.makeFixture(value: .dynamic)
         #expect(fixture.send("08 0100 FFFF AAAA") == "")
-        fixture.server.giveUp(with: .insufficientAuthorization, into: &fixture.writer)
+        fixture.server.refusePending(with: .insufficientAuthorization, into: &fixture.writer)
         #expect(fixture.writer.bytes.hexadecimal == "0108FEFF08")
         #expect(!fixture.server.isWaitingForProgram)
-        fixture.server.giveUp(with: .unlikelyError, into: &fixture.writer)
+        fixture.server.refusePending(with: .unlikelyError, into: &fixture.writer)
         #expect(fixture.writer.bytes.isEmpty)
         fixture.server.client.authorize(.all)
         #expect(fixture.send("16 FEFF 0000 05").hasPrefix("17"))
         #expect(fixture.send("18 01") == "")
-        fixture.server.giveUp(with: .unlikelyError, into: &fixture.writer)
+        fixture.server.refusePending(with: .unlikelyError, into: &fixture.writer)
         #expect(fixture.writer.bytes.hexadecimal == "0118FEFF0E")
         #expect(fixture.send("18 01") == "19")
     }
