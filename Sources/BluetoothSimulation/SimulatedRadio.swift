@@ -85,7 +85,7 @@ public final class SimulatedRadio: Sendable {
             guard let handler = withWorld({ $0.sockets[identifier]?.handler(for: event) }) else { return }
             handler.value(event)
             switch event {
-            case .readable: withWorld { $0.sockets[identifier]?.toldReadable() }
+            case .readable: withWorld { $0.sockets[identifier]?.didReportReadable() }
             case .writable: break
             case .closed: withWorld { $0.sockets[identifier]?.close() }
             }

@@ -46,7 +46,7 @@ final class ReceiveBuffer: Sendable {
     }
 
     /// Adds bytes if there is room for them; returns whether there was. After the end there is none.
-    func take(_ bytes: [UInt8]) -> Bool {
+    func tryAppend(_ bytes: [UInt8]) -> Bool {
         let (reader, isTaken) = state.withLock { state -> (Promise<Void, BluetoothError>?, Bool) in
             guard state.ending == nil, bytes.count <= capacity - state.bytes.count else { return (nil, false) }
             state.bytes += bytes
@@ -84,7 +84,7 @@ final class ReceiveBuffer: Sendable {
     ) async throws(BluetoothError) -> [UInt8]? {
         while true {
             let waiter = Promise<Void, BluetoothError>()
-            if let ready = takeOrWait(waiter) { return try ready.get() }
+            if let ready = nextOrWait(waiter) { return try ready.get() }
             let timer = deadline.map { deadline in
                 let timer = loop.makeTimer { [operation] in
                     waiter.fail(
@@ -107,7 +107,7 @@ final class ReceiveBuffer: Sendable {
     }
 
     /// The result if there is one now; otherwise `waiter` is resolved when there is.
-    private func takeOrWait(_ waiter: Promise<Void, BluetoothError>) -> Result<[UInt8]?, BluetoothError>? {
+    private func nextOrWait(_ waiter: Promise<Void, BluetoothError>) -> Result<[UInt8]?, BluetoothError>? {
         let (result, filler) = state.withLock { state -> (Result<[UInt8]?, BluetoothError>?, Promise<Bool, Never>?) in
             guard state.bytes.isEmpty else {
                 defer {

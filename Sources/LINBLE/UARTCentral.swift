@@ -114,8 +114,8 @@ public actor UARTCentral {
     ///
     /// A central that sends Write Commands cannot be slowed down, so one that sends more than there is room for loses
     /// its link rather than some of its bytes. A Write Request is refused instead.
-    nonisolated func take(_ write: AttributeWrite, isRequest: Bool) -> ATTErrorCode? {
-        guard !buffer.take(write.value), buffer.end == nil else { return nil }
+    nonisolated func receive(_ write: AttributeWrite, isRequest: Bool) -> ATTErrorCode? {
+        guard !buffer.tryAppend(write.value), buffer.end == nil else { return nil }
         if isRequest { return .insufficientResources }
         finish(
             BluetoothError(

@@ -25,7 +25,7 @@ extension UARTConnection {
             } catch {
                 // The error of an earlier attempt is more informative than that the device is absent now.
                 if let failure, error.code == .notFound { throw failure }
-                guard attempt < options.attempts, error.mayGoBetterNextTime else { throw error }
+                guard attempt < options.attempts, error.isWorthRetrying else { throw error }
                 failure = error
                 attempt += 1
                 progress?(.startingOver(after: error))
@@ -70,10 +70,10 @@ extension UARTConnection {
                 $0.isConnectable && $0.address != nil && device.matches($0, profiles: profiles)
             }
             progress?(.found(advertisement))
-            guard let address = advertisement.address else { throw .notSeen(device) }
+            guard let address = advertisement.address else { throw .deviceNotFound(device) }
             return address
         } catch  where error.code == .notFound {
-            throw .notSeen(device)
+            throw .deviceNotFound(device)
         }
     }
 
@@ -113,14 +113,14 @@ extension UARTConnection {
 
 extension BluetoothError {
     /// Whether restarting with scanning may help.
-    fileprivate var mayGoBetterNextTime: Bool {
+    fileprivate var isWorthRetrying: Bool {
         switch code {
         case .timedOut, .connectionFailed, .disconnected: true
         default: false
         }
     }
 
-    fileprivate static func notSeen(_ device: UARTDevice) -> BluetoothError {
+    fileprivate static func deviceNotFound(_ device: UARTDevice) -> BluetoothError {
         BluetoothError(
             .notFound, Operation("find"), "Did not find \(device).",
             remedy: "Check that it is on, in range and not connected elsewhere: a connected device does "

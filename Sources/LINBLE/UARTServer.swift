@@ -124,7 +124,7 @@ private final class OnlineCentrals: Sendable {
         handlers.events = .atOnce { [self] event, connection in
             switch event {
             case .write(let writes, let question):
-                let answer = take(writes, from: connection, isRequest: isRequest)
+                let answer = receive(writes, from: connection, isRequest: isRequest)
                 question?.resolve(answer)
             case .subscription(let subscription):
                 if subscription.configuration.contains(.notification) {
@@ -139,12 +139,12 @@ private final class OnlineCentrals: Sendable {
     }
 
     /// Receives a central's write; returns why it is refused, which only a request's answer reports.
-    private func take(
+    private func receive(
         _ writes: [AttributeWrite], from connection: Connection, isRequest: Bool
     ) -> Result<[UInt8], ATTErrorCode> {
         guard let central = state.withLock({ $0.centrals[ObjectIdentifier(connection)] }) else { return .success([]) }
         for write in writes {
-            if let code = central.take(write, isRequest: isRequest) { return .failure(code) }
+            if let code = central.receive(write, isRequest: isRequest) { return .failure(code) }
         }
         return .success([])
     }

@@ -119,14 +119,14 @@ final class UARTLinkHandler: SimulatedLinkHandler {
     private func perform(_ actions: [AttachedDeviceAction]) {
         for action in actions {
             switch action {
-            case .send(let bytes): take(bytes)
+            case .send(let bytes): receive(bytes)
             case .setTimer(let duration): setTimer(duration)
             }
         }
     }
 
     /// Receives bytes from the UART; those without room are lost.
-    private func take(_ bytes: [UInt8]) {
+    private func receive(_ bytes: [UInt8]) {
         state.withLock { state in
             guard state.isOnline else { return }
             let room = max(0, device.configuration.bufferCapacity - state.bytes.count)

@@ -340,8 +340,8 @@ import BluetoothLE
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             try await fixture.base.radio.sleep(for: .seconds(1))
             // Removed and added again: the hash is the former one.
-            let added = try #require(try fixture.server.change(adding: [Self.other], isTold: false))
-            try fixture.server.change(removing: added, isTold: false)
+            let added = try #require(try fixture.server.change(adding: [Self.other], isReported: false))
+            try fixture.server.change(removing: added, isReported: false)
             let count = try await fixture.count {
                 let value = try await connection.read(level)
                 #expect(value == [9])
@@ -358,7 +358,7 @@ import BluetoothLE
             let level = try #require(services.service(0x180F)?.characteristic(0x2A19))
             let changes = await connection.serviceChanges()
             try await fixture.base.radio.sleep(for: .seconds(1))
-            try fixture.server.change(adding: [Self.other], isTold: false)
+            try fixture.server.change(adding: [Self.other], isReported: false)
             let error = await failure { try await connection.write([1], to: level) }
             #expect(error?.code == .attributesChanged)
             var iterator = changes.makeAsyncIterator()

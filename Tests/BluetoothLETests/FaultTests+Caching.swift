@@ -18,8 +18,8 @@ extension FaultTests {
             let again = try await connection.discover()
             #expect(again == services)
         } else {
-            let added = try server.change(adding: [CachingTests.other], isTold: false)
-            try server.change(removing: added, isTold: false)
+            let added = try server.change(adding: [CachingTests.other], isReported: false)
+            try server.change(removing: added, isReported: false)
             let value = try await connection.read(level)
             #expect(value == [9])
         }

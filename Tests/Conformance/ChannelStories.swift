@@ -117,12 +117,12 @@ extension Conformance {
                     await Journal<Int>().wait(on: fixture.kernel.loop, limit: .milliseconds(500)) { _ in false }
                 }
                 #expect(sent > 0 && sent < limit)
-                let told = central.events.journal.entries.count
+                let count = central.events.journal.entries.count
                 await fixture.kernel.onLoop {
                     central.socket.notifyWhenWritable()
                     peripheral.socket.setReading(true)
                 }
-                #expect(await central.told { $0.count > told } != nil)
+                #expect(await central.recordedEvents { $0.count > count } != nil)
                 #expect(await central.send(numbered(sent)) == .sent)
                 #expect(await peripheral.packets(sent + 1) == (0...sent).map(numbered))
             }
@@ -136,7 +136,7 @@ extension Conformance {
                 for _ in 0..<3 {
                     let end = try await fixture.connect(
                         from: fixture.central.address, to: fixture.peripheral.address, channel: Self.channel)
-                    try #require(await end.told { $0 == [.writable] } != nil)
+                    try #require(await end.recordedEvents { $0 == [.writable] } != nil)
                     centrals.append(end)
                 }
                 let accepted = try #require(

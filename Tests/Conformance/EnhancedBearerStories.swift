@@ -19,7 +19,7 @@ extension Conformance {
                     let central = try await fixture.base.connect(
                         from: fixture.adapters.central.address, to: fixture.adapters.peripheral.address,
                         channel: Self.channel, options: Self.options)
-                    try #require(await central.told { $0 == [.writable] } != nil)
+                    try #require(await central.recordedEvents { $0 == [.writable] } != nil)
                     let accepted = await listening.accepted.wait(on: fixture.base.kernel.loop) { $0.count == count }
                     let peripheral = try #require(accepted?.last)
                     #expect(peripheral.socket.peer == fixture.adapters.central.address)
@@ -53,7 +53,7 @@ extension Conformance {
                     await listening.accepted.wait(on: fixture.base.kernel.loop, limit: .seconds(1)) { !$0.isEmpty }
                         == nil)
                 try await fixture.confirmBoth()
-                try #require(await central.told { $0 == [.writable] } != nil)
+                try #require(await central.recordedEvents { $0 == [.writable] } != nil)
                 let peripheral = try #require(await listening.first())
                 #expect(try await fixture.security(peripheral).level >= .medium)
             }

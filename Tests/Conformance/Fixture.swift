@@ -150,8 +150,8 @@ final class Fixture: Sendable {
     func connected(from adapter: BluetoothAddress, to peer: BluetoothAddress) async throws -> ChannelEnd {
         for _ in 1...4 {
             let end = try await connect(from: adapter, to: peer)
-            let told = try #require(await end.told { !$0.isEmpty })
-            if told.first == .writable { return end }
+            let events = try #require(await end.recordedEvents { !$0.isEmpty })
+            if events.first == .writable { return end }
         }
         return try await connect(from: adapter, to: peer)
     }
@@ -197,7 +197,7 @@ final class Fixture: Sendable {
         try await advertise()
         let central = try await connect(
             from: self.central.address, to: peripheral.address, channel: listening.listener.channel, options: options)
-        try #require(await central.told { $0 == [.writable] } == [.writable])
+        try #require(await central.recordedEvents { $0 == [.writable] } == [.writable])
         let accepted = try #require(await listening.first())
         return (central, accepted)
     }
@@ -210,7 +210,7 @@ struct ChannelEnd: Sendable {
     let events: SocketRecorder
 
     /// The recorded events, once they meet `condition`; nil if they never do.
-    func told(
+    func recordedEvents(
         limit: Duration = .seconds(60), until condition: @escaping @Sendable ([SocketRecorder.Entry]) -> Bool
     ) async -> [SocketRecorder.Entry]? {
         await events.journal.wait(on: kernel.loop, limit: limit, until: condition)
@@ -219,7 +219,7 @@ struct ChannelEnd: Sendable {
     /// The received packets, once there are `count`; nil if there never are.
     func packets(_ count: Int) async -> [[UInt8]]? {
         let events = events
-        let reached = await told { entries in
+        let reached = await recordedEvents { entries in
             entries.reduce(0) { if case .packet = $1 { $0 + 1 } else { $0 } } >= count
         }
         return reached == nil ? nil : events.packets
@@ -227,7 +227,7 @@ struct ChannelEnd: Sendable {
 
     /// The error it ended with; nil if it does not end.
     func end() async -> KernelError? {
-        let entries = await told { if case .closed = $0.last { true } else { false } }
+        let entries = await recordedEvents { if case .closed = $0.last { true } else { false } }
         guard case .closed(let error) = entries?.last else { return nil }
         return error
     }

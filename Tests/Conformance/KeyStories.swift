@@ -42,7 +42,7 @@ extension Conformance {
             try await PairingFixture.run(secureConnections: hasSecureConnections, bondable: false) { fixture in
                 try await fixture.raise(fixture.central, to: .medium)
                 try await fixture.confirmBoth()
-                try #require(await fixture.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await fixture.central.recordedEvents { $0 == [.writable, .writable] } != nil)
                 #expect(await fixture.central.send([1]) == .sent)
                 #expect(await fixture.peripheral.packets(1) == [[1]])
                 for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
@@ -66,7 +66,7 @@ extension Conformance {
                 let asked = management.events(ManagementEvent.userConfirmationRequest, of: fixture.adapters.central)
                 let again = try await fixture.reconnected()
                 try await again.raise(again.central, to: .medium)
-                try #require(await again.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await again.central.recordedEvents { $0 == [.writable, .writable] } != nil)
                 #expect(try await again.security(again.central) == LinkSecurity(level: .medium, keySize: 16))
                 #expect(
                     management.events(ManagementEvent.userConfirmationRequest, of: fixture.adapters.central) == asked)
@@ -79,7 +79,7 @@ extension Conformance {
                 try await fixture.disconnect()
                 let again = try await fixture.reconnected()
                 try await again.raise(again.peripheral, to: .medium)
-                try #require(await again.peripheral.told { $0.contains(.writable) } != nil)
+                try #require(await again.peripheral.recordedEvents { $0.contains(.writable) } != nil)
                 #expect(try await again.security(again.peripheral) == LinkSecurity(level: .medium, keySize: 16))
             }
         }
@@ -92,7 +92,7 @@ extension Conformance {
                 let again = try await fixture.reconnected()
                 try await again.raise(again.central, to: .medium)
                 try await again.confirmBoth(question: 2)
-                try #require(await again.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await again.central.recordedEvents { $0 == [.writable, .writable] } != nil)
             }
         }
 
@@ -187,7 +187,7 @@ extension Conformance {
                 }
                 let again = try await fixture.reconnected()
                 try await again.raise(again.central, to: .medium)
-                try #require(await again.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await again.central.recordedEvents { $0 == [.writable, .writable] } != nil)
                 #expect(try await again.security(again.central) == LinkSecurity(level: .medium, keySize: 16))
             }
         }

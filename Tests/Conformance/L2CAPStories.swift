@@ -81,12 +81,12 @@ extension Conformance {
                 let options = L2CAPOptions(connectTimeout: .seconds(10))
                 var end = try await fixture.connect(
                     from: fixture.central.address, to: fixture.peripheral.address, options: options)
-                var first = await end.told { !$0.isEmpty }?.first
+                var first = await end.recordedEvents { !$0.isEmpty }?.first
                 if case .closed(let error) = first {
                     #expect(error.call == "connect")
                     end = try await fixture.connect(
                         from: fixture.central.address, to: fixture.peripheral.address, options: options)
-                    first = await end.told { !$0.isEmpty }?.first
+                    first = await end.recordedEvents { !$0.isEmpty }?.first
                 }
                 #expect(first == .writable)
                 #expect(await listening.first() != nil)
@@ -103,7 +103,7 @@ extension Conformance {
                 await central.close()
                 // The link itself lasts a little longer and is reused by the next connect.
                 let again = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
-                #expect(await again.told { $0 == [.writable] } != nil)
+                #expect(await again.recordedEvents { $0 == [.writable] } != nil)
             }
         }
 
@@ -113,7 +113,7 @@ extension Conformance {
                 let newer = try await fixture.listen(on: fixture.peripheral.address)
                 try await fixture.advertise()
                 let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
-                #expect(await central.told { $0 == [.writable] } != nil)
+                #expect(await central.recordedEvents { $0 == [.writable] } != nil)
                 #expect(await newer.first() != nil)
                 #expect(older.accepted.entries.isEmpty)
             }
@@ -123,7 +123,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 try await fixture.advertise()
                 let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
-                #expect(await central.told { $0 == [.writable] } != nil)
+                #expect(await central.recordedEvents { $0 == [.writable] } != nil)
                 #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
             }
         }
@@ -170,7 +170,7 @@ extension Conformance {
                     central.socket.notifyWhenWritable()
                     return sent
                 }
-                #expect(await central.told { $0 == [.writable, .writable] } != nil)
+                #expect(await central.recordedEvents { $0 == [.writable, .writable] } != nil)
                 #expect(await central.send(numbered(sent)) == .sent)
                 #expect(await peripheral.packets(sent + 1) == (0...sent).map(numbered))
             }

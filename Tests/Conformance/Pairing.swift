@@ -83,7 +83,7 @@ struct PairingFixture: Sendable {
     func pair() async throws {
         try await raise(central, to: .medium)
         try await confirmBoth()
-        try #require(await central.told { $0.last == .writable && $0.count > 1 } != nil)
+        try #require(await central.recordedEvents { $0.last == .writable && $0.count > 1 } != nil)
         // Both have reported their keys.
         for adapter in [base.central, base.peripheral] {
             try #require(await question(ManagementEvent.newLongTermKey, of: adapter) != nil)

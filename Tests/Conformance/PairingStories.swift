@@ -15,9 +15,9 @@ extension Conformance {
                 // The peer, and a hint that there is no number to compare; a number follows nevertheless.
                 #expect(Array(asked.prefix(8)) == fixture.adapters.peripheral.address.managementBytes + [1])
                 #expect(asked.count == 12)
-                #expect(await fixture.central.told(limit: .seconds(1)) { $0.count > 1 } == nil)
+                #expect(await fixture.central.recordedEvents(limit: .seconds(1)) { $0.count > 1 } == nil)
                 try await fixture.confirmBoth()
-                try #require(await fixture.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await fixture.central.recordedEvents { $0 == [.writable, .writable] } != nil)
                 #expect(try await fixture.security(fixture.central) == LinkSecurity(level: .medium, keySize: 16))
                 #expect(try await fixture.security(fixture.peripheral) == LinkSecurity(level: .medium, keySize: 16))
                 #expect(await fixture.central.send([1]) == .sent)
@@ -31,7 +31,7 @@ extension Conformance {
             try await PairingFixture.run { fixture in
                 try await fixture.raise(fixture.peripheral, to: .medium)
                 try await fixture.confirmBoth()
-                try #require(await fixture.peripheral.told { $0.contains(.writable) } != nil)
+                try #require(await fixture.peripheral.recordedEvents { $0.contains(.writable) } != nil)
                 #expect(try await fixture.security(fixture.peripheral) == LinkSecurity(level: .medium, keySize: 16))
                 #expect(await fixture.peripheral.send([2]) == .sent)
                 #expect(await fixture.central.packets(1) == [[2]])
@@ -50,7 +50,7 @@ extension Conformance {
                 }
                 #expect(numbers[0] == numbers[1])
                 try await fixture.confirmBoth()
-                try #require(await fixture.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await fixture.central.recordedEvents { $0 == [.writable, .writable] } != nil)
                 // More than was requested: Secure Connections with authentication.
                 #expect(try await fixture.security(fixture.central) == LinkSecurity(level: .fips, keySize: 16))
             }
@@ -68,7 +68,7 @@ extension Conformance {
                 #expect(shown.count == 12)
                 let passkey = Array(shown[7..<11])
                 #expect(try await fixture.answer(.userPasskeyReply, on: fixture.adapters.central, passkey) == 0)
-                try #require(await fixture.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await fixture.central.recordedEvents { $0 == [.writable, .writable] } != nil)
                 #expect(
                     try await fixture.security(fixture.central)
                         == LinkSecurity(level: hasSecureConnections ? .fips : .high, keySize: 16))
@@ -85,7 +85,7 @@ extension Conformance {
                 #expect(
                     try await fixture.answer(.userPasskeyReply, on: fixture.adapters.peripheral, Array(shown[7..<11]))
                         == 0)
-                try #require(await fixture.central.told { $0 == [.writable, .writable] } != nil)
+                try #require(await fixture.central.recordedEvents { $0 == [.writable, .writable] } != nil)
             }
         }
 

@@ -86,7 +86,7 @@ extension Conformance {
                 for round in 1...2 {
                     let central = try await fixture.connected(
                         from: fixture.central.address, to: fixture.peripheral.address)
-                    try #require(await central.told { $0.first == .writable } != nil)
+                    try #require(await central.recordedEvents { $0.first == .writable } != nil)
                     let links = await listening.accepted.wait(on: fixture.kernel.loop) { $0.count >= round }
                     let accepted = try #require(links?.last)
                     // A link on which nothing was ever received crashes one kernel release.
@@ -106,7 +106,7 @@ extension Conformance {
                 let listening = try await fixture.listen(on: fixture.peripheral.address)
                 #expect(try await Self.begin(fixture, 1).status == 0)
                 let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
-                try #require(await central.told { $0.first == .writable } != nil)
+                try #require(await central.recordedEvents { $0.first == .writable } != nil)
                 let accepted = try #require(await listening.first())
                 #expect(await accepted.send([1]) == .sent)
                 #expect(await central.packets(1) == [[1]])

@@ -129,7 +129,7 @@ extension Conformance {
 
         /// The Discovering events of the adapter, each `on` or `off`, once there are `count`.
         private static func discoveries(_ fixture: Fixture, count: Int) async -> [String] {
-            @Sendable func told(_ entries: [SocketRecorder.Entry]) -> [String] {
+            @Sendable func states(_ entries: [SocketRecorder.Entry]) -> [String] {
                 entries.compactMap { entry in
                     guard case .packet(let packet) = entry, let event = ManagementEvent(packet),
                         event.code == ManagementEvent.discovering, event.index == fixture.central.index
@@ -138,8 +138,8 @@ extension Conformance {
                 }
             }
             let journal = fixture.management.events.journal
-            await journal.wait(on: fixture.kernel.loop) { told($0).count >= count }
-            return told(journal.entries)
+            await journal.wait(on: fixture.kernel.loop) { states($0).count >= count }
+            return states(journal.entries)
         }
 
         @Test func anActiveScanIsADiscoveryUntilThatIsEnded() async throws {
@@ -196,12 +196,12 @@ extension Conformance {
                 let listening = try await fixture.listen(on: fixture.peripheral.address)
                 let central = try await fixture.connect(from: fixture.central.address, to: fixture.peripheral.address)
                 try await fixture.advertise()
-                #expect(await central.told(limit: .seconds(5)) { !$0.isEmpty } == nil)
+                #expect(await central.recordedEvents(limit: .seconds(5)) { !$0.isEmpty } == nil)
                 // Removed before, so that the removal does not start the connection.
                 _ = try await fixture.management.succeed(.removeAdvertising, on: fixture.peripheral, [1])
                 _ = try await fixture.management.succeed(.stopDiscovery, on: fixture.central, [0])
                 try await fixture.advertise()
-                #expect(await central.told { $0 == [.writable] } == [.writable])
+                #expect(await central.recordedEvents { $0 == [.writable] } == [.writable])
                 #expect(await listening.first() != nil)
             }
         }
@@ -218,7 +218,7 @@ extension Conformance {
                 try await fixture.advertise()
                 // A connection is created from an active scan's report although it counts as a discovery, which then
                 // ends.
-                try #require(await central.told { $0 == [.writable] } == [.writable])
+                try #require(await central.recordedEvents { $0 == [.writable] } == [.writable])
                 #expect(await listening.first() != nil)
                 #expect(try await user.isAnybodyScanning() == false)
                 let told = type == .active ? ["on", "off"] : []

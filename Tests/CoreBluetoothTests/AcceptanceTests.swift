@@ -77,7 +77,7 @@ import Testing
             await second.setNotify(true, name, in: Server.service.uuidString)
             await fixture.wait(for: "subscribed true 2", in: server.journal)
             #expect(server.central !== central)
-            let (one, other) = (Handed(central), Handed(server.central))
+            let (one, other) = (UncheckedSendable(central), UncheckedSendable(server.central))
             #expect(Set([one.object, other.object].compactMap { $0?.identifier }).count == 2)
             #expect(server.stream.subscribedCentrals?.count == 2)
             await first.wait(for: "notifying \(name) true")
@@ -209,7 +209,7 @@ private final class Timekeeper: NSObject, CBCentralManagerDelegate, @unchecked S
     }
 }
 
-private struct Handed<Object>: @unchecked Sendable {
+private struct UncheckedSendable<Object>: @unchecked Sendable {
     let object: Object
     init(_ object: Object) { self.object = object }
 }

@@ -62,7 +62,7 @@ import Testing
             let first = await Recorder.start(fixture)
             let second = await Recorder.start(fixture)
             _ = try #require(await first.reachDevice())
-            let foreign = Handed(first.peripherals[0])
+            let foreign = UncheckedSendable(first.peripherals[0])
             await second.perform { manager, _ in
                 manager.connect(foreign.object)
                 manager.cancelPeripheralConnection(foreign.object)
@@ -190,7 +190,7 @@ import Testing
             let device = try Device(on: fixture.radio)
             let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
-            let all = Handed((program.manager, program.peripherals[0]))
+            let all = UncheckedSendable((program.manager, program.peripherals[0]))
             for round in 0..<5 {
                 await concurrently(fixture, 6) { thread in
                     guard let manager = all.object.0 else { return }
@@ -240,8 +240,9 @@ import Testing
     @Test func offeringFromSeveralThreadsAtOnce() async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture, subscribing: true)
-            let all = Handed((server.manager, server.offer, server.stream))
-            let extra = Handed((0..<4).map { CBMutableService(type: CBUUID(string: "181\($0)"), primary: true) })
+            let all = UncheckedSendable((server.manager, server.offer, server.stream))
+            let extra = UncheckedSendable(
+                (0..<4).map { CBMutableService(type: CBUUID(string: "181\($0)"), primary: true) })
             for _ in 0..<5 {
                 await client.perform(with: { peripheral in
                     guard
@@ -377,7 +378,7 @@ private func concurrently(_ fixture: Fixture, _ count: Int, _ body: @escaping @S
     }
 }
 
-private struct Handed<Object>: @unchecked Sendable {
+private struct UncheckedSendable<Object>: @unchecked Sendable {
     let object: Object
     init(_ object: Object) { self.object = object }
 }

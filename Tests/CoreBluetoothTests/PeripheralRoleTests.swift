@@ -129,7 +129,7 @@ import Testing
                 type: CBUUID(string: "2A1C"), properties: .indicate, value: nil, permissions: [])
             let service = CBMutableService(type: CBUUID(string: "1809"), primary: true)
             service.characteristics = [indicated]
-            let offer = (service: Handed(service), value: Handed(indicated))
+            let offer = (service: UncheckedSendable(service), value: UncheckedSendable(indicated))
             await fixture.onQueue { server.manager?.add(offer.service.object) }
             await fixture.wait(for: "added false 0", in: server.journal)
             let address = try #require(fixture.kernel.adapters().first?.address)
@@ -182,9 +182,9 @@ import Testing
             await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
             await fixture.wait(for: "published true", in: server.journal)
             let psm = server.psm
-            let opened = Mutex<Handed<CBL2CAPChannel>?>(nil)
+            let opened = Mutex<UncheckedSendable<CBL2CAPChannel>?>(nil)
             client.then["channel \(psm)"] = { _, channel in
-                if let channel = channel as? CBL2CAPChannel { opened.withLock { $0 = Handed(channel) } }
+                if let channel = channel as? CBL2CAPChannel { opened.withLock { $0 = UncheckedSendable(channel) } }
             }
             await client.perform(with: { $0.openL2CAPChannel(psm) })
             await client.wait(for: "channel \(psm)")
@@ -193,8 +193,8 @@ import Testing
             let theirs = try #require(server.channel)
             #expect(mine.peer === client.peripherals.first)
             let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }
-            let sender = Handed(mine.outputStream)
-            let receiver = Handed(theirs.inputStream)
+            let sender = UncheckedSendable(mine.outputStream)
+            let receiver = UncheckedSendable(theirs.inputStream)
             sender.object?.open()
             receiver.object?.open()
             // Blocking, as streams that are not scheduled are; on threads of their own, since time has to pass.
@@ -234,7 +234,7 @@ private func onThread<Result: Sendable>(
     }
 }
 
-private struct Handed<Object>: @unchecked Sendable {
+private struct UncheckedSendable<Object>: @unchecked Sendable {
     let object: Object
     init(_ object: Object) { self.object = object }
 }

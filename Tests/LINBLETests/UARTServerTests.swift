@@ -7,7 +7,7 @@ import Testing
 @testable import LINBLE
 
 /// A machine that offers a UART, and others in its range, in virtual time.
-private struct Served: Sendable {
+private struct ServerFixture: Sendable {
     let radio: SimulatedRadio
     let kernel: SimulatedKernel
     let adapter: Adapter
@@ -38,7 +38,7 @@ private struct Served: Sendable {
     static func run(
         _ options: UARTServerOptions = UARTServerOptions(), centrals count: Int = 1,
         serve: @escaping @Sendable (UARTCentral) async throws -> Void = echo,
-        _ story: @escaping @Sendable (Served) async throws -> Void
+        _ story: @escaping @Sendable (ServerFixture) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio(time: .virtual, seed: 1)
         let kernel = radio.makeKernel()
@@ -53,10 +53,10 @@ private struct Served: Sendable {
             let server = Task(executorPreference: radio.loop) {
                 try await UARTServer.run(on: adapter, options: options, events: { events.tell($0) }, serve: serve)
             }
-            let served = Served(
+            let fixture = ServerFixture(
                 radio: radio, kernel: kernel, adapter: adapter, centralKernels: kernels, centrals: centrals,
                 server: server, events: events)
-            try await story(served)
+            try await story(fixture)
             server.cancel()
             _ = await server.result
             await adapter.close()
@@ -98,8 +98,8 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
 @Suite(.timeLimit(.minutes(2))) struct UARTServerTests {
     @Test(arguments: [23, 60, 247, 517] as [UInt16])
     func everythingComesBackFromALoopback(mtu: UInt16) async throws {
-        try await Served.run { served in
-            let uart = try await served.open(0, UARTOptions(maximumTransmissionUnit: mtu))
+        try await ServerFixture.run { fixture in
+            let uart = try await fixture.open(0, UARTOptions(maximumTransmissionUnit: mtu))
             #expect(uart.profile == .linble)
             #expect(await uart.connection.maximumTransmissionUnit == Int(mtu))
             let bytes = pattern(102_400)
@@ -111,8 +111,8 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     }
 
     @Test func theServersATTMTUCounts() async throws {
-        try await Served.run(UARTServerOptions(maximumTransmissionUnit: 100, maximumChunkLength: 7)) { served in
-            let uart = try await served.open()
+        try await ServerFixture.run(UARTServerOptions(maximumTransmissionUnit: 100, maximumChunkLength: 7)) { fixture in
+            let uart = try await fixture.open()
             #expect(await uart.maximumChunkLength == 97)
             try await uart.send(pattern(20))
             let first = try await uart.read(timeout: .seconds(5))
@@ -122,13 +122,13 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     }
 
     @Test func itAdvertisesAsALINBLEDoes() async throws {
-        try await Served.run { served in
-            let seen = try await served.centrals[0].firstAdvertisement(timeout: .seconds(5)) {
+        try await ServerFixture.run { fixture in
+            let seen = try await fixture.centrals[0].firstAdvertisement(timeout: .seconds(5)) {
                 $0.data.localName == "LINBLE-Z1"
             }
             #expect(seen.data.containsService(UARTProfile.linble.service))
             #expect(seen.isConnectable)
-            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+            let connection = try await fixture.centrals[0].connect(to: fixture.adapter.information.address)
             let service = try #require(try await connection.discover().service(UARTProfile.linble.service))
             #expect(
                 service.characteristics.map(\.uuid) == [UARTProfile.linble.fromDevice, UARTProfile.linble.toDevice])
@@ -139,10 +139,10 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
 
     @Test func severalCentralsAreToldApart() async throws {
         let count = 4
-        try await Served.run(centrals: count) { served in
+        try await ServerFixture.run(centrals: count) { fixture in
             try await withThrowingTaskGroup(of: Void.self) { group in
                 for number in 0..<count {
-                    let uart = try await served.open(number)
+                    let uart = try await fixture.open(number)
                     group.addTask {
                         let bytes = pattern(20_000, seed: 1000 * number)
                         async let sending: Void = uart.send(bytes)
@@ -154,56 +154,56 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
                 }
                 try await group.waitForAll()
             }
-            try await served.settle { served.events.count("offline") == count }
-            #expect(served.events.count("online") == count)
-            #expect(served.events.failures.withLock { $0 } == Array(repeating: .disconnected, count: count))
+            try await fixture.settle { fixture.events.count("offline") == count }
+            #expect(fixture.events.count("online") == count)
+            #expect(fixture.events.failures.withLock { $0 } == Array(repeating: .disconnected, count: count))
         }
     }
 
     @Test func oneThatVanishesInMidTransferLeavesTheOthersAlone() async throws {
-        try await Served.run(centrals: 2) { served in
-            let vanishing = try await served.open(0)
-            let staying = try await served.open(1)
-            let sending = Task(executorPreference: served.radio.loop) {
+        try await ServerFixture.run(centrals: 2) { fixture in
+            let vanishing = try await fixture.open(0)
+            let staying = try await fixture.open(1)
+            let sending = Task(executorPreference: fixture.radio.loop) {
                 while true { try await vanishing.send(pattern(1000)) }
             }
-            try await served.radio.sleep(for: .seconds(1))
-            served.centralKernels[0].setHidden(true, adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(1))
+            fixture.centralKernels[0].setHidden(true, adapter: 0)
             let bytes = pattern(50_000)
             async let back: Void = staying.send(bytes)
             #expect(try await staying.read(count: bytes.count) == bytes)
             try await back
-            try await served.settle { served.events.count("offline") == 1 }
-            #expect(served.events.failures.withLock { $0 } == [.disconnected])
+            try await fixture.settle { fixture.events.count("offline") == 1 }
+            #expect(fixture.events.failures.withLock { $0 } == [.disconnected])
             sending.cancel()
             _ = await sending.result
             // The central may reconnect, and starts anew.
-            served.centralKernels[0].setHidden(false, adapter: 0)
-            let again = try await served.open(0)
+            fixture.centralKernels[0].setHidden(false, adapter: 0)
+            let again = try await fixture.open(0)
             try await again.send([1, 2, 3])
             #expect(try await again.read(count: 3) == [1, 2, 3])
         }
     }
 
     @Test func itGoesOnWhenTheAdapterWasOff() async throws {
-        try await Served.run { served in
-            let uart = try await served.open()
+        try await ServerFixture.run { fixture in
+            let uart = try await fixture.open()
             try await uart.send([1])
             #expect(try await uart.read(count: 1) == [1])
-            served.kernel.setPowered(false, adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
             #expect(await failureCode { _ = try await uart.read(timeout: .seconds(60)) } == .disconnected)
-            try await served.settle { served.events.count("offline") == 1 }
-            try await served.radio.sleep(for: .seconds(10))
-            served.kernel.setPowered(true, adapter: 0)
-            let again = try await served.open()
+            try await fixture.settle { fixture.events.count("offline") == 1 }
+            try await fixture.radio.sleep(for: .seconds(10))
+            fixture.kernel.setPowered(true, adapter: 0)
+            let again = try await fixture.open()
             try await again.send([1, 2, 3])
             #expect(try await again.read(count: 3) == [1, 2, 3])
         }
     }
 
     @Test func beforeTheSubscriptionBytesGoNowhere() async throws {
-        try await Served.run { served in
-            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+        try await ServerFixture.run { fixture in
+            let connection = try await fixture.centrals[0].connect(to: fixture.adapter.information.address)
             let service = try #require(try await connection.discoverServices(UARTProfile.linble.service).first)
             let characteristics = try await connection.discoverCharacteristics(of: service)
             let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
@@ -229,8 +229,8 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             let code = await failureCode { try await central.send([1]) }
             sendingAfterwards.withLock { $0.append(code) }
         }
-        try await Served.run(serve: serve) { served in
-            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+        try await ServerFixture.run(serve: serve) { fixture in
+            let connection = try await fixture.centrals[0].connect(to: fixture.adapter.information.address)
             let service = try #require(try await connection.discoverServices(UARTProfile.linble.service).first)
             let characteristics = try await connection.discoverCharacteristics(of: service)
             let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
@@ -243,7 +243,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
                     try await connection.writeCommand([byte, byte], to: toDevice)
                     break
                 }
-                try await served.settle { served.events.count("offline") == number }
+                try await fixture.settle { fixture.events.count("offline") == number }
                 try await connection.writeCommand([0], to: toDevice)
             }
             #expect(Set(received.withLock { $0 }) == [[1, 1], [2, 2], [3, 3]])
@@ -259,12 +259,12 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             _ = await central.connection.closed()
             for try await bytes in central.received { received.withLock { $0 += bytes } }
         }
-        try await Served.run(UARTServerOptions(receiveCapacity: 5000), serve: serve) { served in
-            let uart = try await served.open()
+        try await ServerFixture.run(UARTServerOptions(receiveCapacity: 5000), serve: serve) { fixture in
+            let uart = try await fixture.open()
             let bytes = pattern(20_000)
             #expect(await failureCode { while true { try await uart.send(bytes) } } == .disconnected)
-            try await served.settle { served.events.count("offline") == 1 }
-            #expect(served.events.failures.withLock { $0 } == [.overflow])
+            try await fixture.settle { fixture.events.count("offline") == 1 }
+            #expect(fixture.events.failures.withLock { $0 } == [.overflow])
             let all = received.withLock { $0 }
             #expect(all.count > 4000 && all.count <= 5000)
             #expect(all == Array(bytes.prefix(all.count)))
@@ -279,10 +279,10 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             let loop = central.connection.loop
             try await loop.wait(
                 until: loop.now.advanced(by: .seconds(20)), ifCancelled: BluetoothError(.cancelled, .init("wait"), ""))
-            try await Served.echo(central)
+            try await ServerFixture.echo(central)
         }
-        try await Served.run(options, serve: serve) { served in
-            let uart = try await served.open(0, UARTOptions(profiles: [.nordic]))
+        try await ServerFixture.run(options, serve: serve) { fixture in
+            let uart = try await fixture.open(0, UARTOptions(profiles: [.nordic]))
             try await uart.send(pattern(100))
             #expect(await failureCode { try await uart.send([1]) } == .attributeProtocol)
             #expect(try await uart.read(count: 100) == pattern(100))
@@ -292,15 +292,15 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     }
 
     @Test func centralsTakeTurnsWhereThatIsAskedFor() async throws {
-        try await Served.run(UARTServerOptions(isExclusive: true), centrals: 2) { served in
-            let first = try await served.open(0)
+        try await ServerFixture.run(UARTServerOptions(isExclusive: true), centrals: 2) { fixture in
+            let first = try await fixture.open(0)
             try await first.send([1])
             #expect(try await first.read(count: 1) == [1])
             // It does not advertise meanwhile.
             let patience = UARTOptions(scanTimeout: .seconds(5), attempts: 1)
-            #expect(await failureCode { _ = try await served.open(1, patience) } == .notFound)
+            #expect(await failureCode { _ = try await fixture.open(1, patience) } == .notFound)
             await first.disconnect()
-            let second = try await served.open(1)
+            let second = try await fixture.open(1)
             try await second.send([2])
             #expect(try await second.read(count: 1) == [2])
         }
@@ -310,46 +310,46 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         let serve: @Sendable (UARTCentral) async throws -> Void = { central in
             while true { try await central.send(pattern(1000)) }
         }
-        try await Served.run(centrals: 2, serve: serve) { served in
-            let silent = try await served.open(0)
-            let stuck = try #require(served.centrals.first?.information.address)
-            served.kernel.setSending(false, adapter: 0, to: stuck)
-            let listening = try await served.open(1)
+        try await ServerFixture.run(centrals: 2, serve: serve) { fixture in
+            let silent = try await fixture.open(0)
+            let stuck = try #require(fixture.centrals.first?.information.address)
+            fixture.kernel.setSending(false, adapter: 0, to: stuck)
+            let listening = try await fixture.open(1)
             _ = try await listening.read(count: 20_000)
             #expect(silent.receivedByteCount < 100_000)
-            served.kernel.setSending(true, adapter: 0, to: stuck)
+            fixture.kernel.setSending(true, adapter: 0, to: stuck)
             #expect(try await silent.read(count: 3000).prefix(1000) == pattern(1000)[...])
         }
     }
 
     @Test func encryptionIsAskedForWhereItIsWanted() async throws {
-        try await Served.run(UARTServerOptions(requiresEncryption: true)) { served in
+        try await ServerFixture.run(UARTServerOptions(requiresEncryption: true)) { fixture in
             var options = ConnectionOptions()
             options.securityPolicy = .never
-            let connection = try await served.centrals[0].connect(
-                to: served.adapter.information.address, options: options)
+            let connection = try await fixture.centrals[0].connect(
+                to: fixture.adapter.information.address, options: options)
             do {
                 _ = try await UARTConnection.attach(to: connection)
                 Issue.record("no error")
             } catch let error as BluetoothError {
                 #expect(error.code == .attributeProtocol)
             }
-            #expect(served.events.count("online") == 0)
+            #expect(fixture.events.count("online") == 0)
             await connection.disconnect()
         }
     }
 
     @Test func anAuthenticatedLinkIsNotHadWithoutNumbers() async throws {
-        try await Served.run(UARTServerOptions(security: .high)) { served in
-            try await served.adapter.setPairingAgent(JustWorksPairingAgent())
-            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+        try await ServerFixture.run(UARTServerOptions(security: .high)) { fixture in
+            try await fixture.adapter.setPairingAgent(JustWorksPairingAgent())
+            let connection = try await fixture.centrals[0].connect(to: fixture.adapter.information.address)
             do {
                 _ = try await UARTConnection.attach(to: connection)
                 Issue.record("no error")
             } catch is BluetoothError {
                 // The error depends on which side notices first that no number can be compared.
             }
-            #expect(served.events.count("online") == 0)
+            #expect(fixture.events.count("online") == 0)
             await connection.disconnect()
         }
     }
@@ -371,9 +371,9 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     }
 
     @Test func whoMayPairIsServedEncrypted() async throws {
-        try await Served.run(UARTServerOptions(requiresEncryption: true)) { served in
-            try await served.adapter.setPairingAgent(JustWorksPairingAgent())
-            let connection = try await served.centrals[0].connect(to: served.adapter.information.address)
+        try await ServerFixture.run(UARTServerOptions(requiresEncryption: true)) { fixture in
+            try await fixture.adapter.setPairingAgent(JustWorksPairingAgent())
+            let connection = try await fixture.centrals[0].connect(to: fixture.adapter.information.address)
             let uart = try await UARTConnection.attach(to: connection)
             #expect(try await connection.security().level == .medium)
             try await uart.send(pattern(2000))
@@ -387,17 +387,17 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     @Test(arguments: [false, true]) func aBondedCentralComesBackOnline(_ requiresEncryption: Bool) async throws {
         let serve: @Sendable (UARTCentral) async throws -> Void = { central in
             try await central.send([0xEE])
-            try await Served.echo(central)
+            try await ServerFixture.echo(central)
         }
         let options = UARTServerOptions(requiresEncryption: requiresEncryption)
-        try await Served.run(options, serve: serve) { served in
-            for adapter in [served.adapter, served.centrals[0]] {
+        try await ServerFixture.run(options, serve: serve) { fixture in
+            for adapter in [fixture.adapter, fixture.centrals[0]] {
                 try await adapter.setPairingAgent(JustWorksPairingAgent())
             }
             var protected = ConnectionOptions()
             protected.socket.security = .medium
-            let address = served.adapter.information.address
-            let first = try await served.centrals[0].connect(to: address, options: protected)
+            let address = fixture.adapter.information.address
+            let first = try await fixture.centrals[0].connect(to: address, options: protected)
             let uart = try await UARTConnection.attach(to: first)
             #expect(try await uart.read(count: 1) == [0xEE])
             try await uart.send([1])
@@ -406,39 +406,39 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
             let characteristics = try await first.discoverCharacteristics(of: service)
             let toDevice = try #require(characteristics.first { $0.uuid == UARTProfile.linble.toDevice })
             await first.disconnect()
-            try await served.settle { served.events.count("offline") == 1 }
+            try await fixture.settle { fixture.events.count("offline") == 1 }
             // It reconnects, sends no request, and is greeted.
             for number in 2...3 {
-                let again = try await served.centrals[0].connect(to: address, options: protected)
-                try await served.settle { served.events.count("online") == number }
+                let again = try await fixture.centrals[0].connect(to: address, options: protected)
+                try await fixture.settle { fixture.events.count("online") == number }
                 try await again.writeCommand([7, 8], to: toDevice)
-                let end = served.radio.now.advanced(by: .seconds(10))
-                while await again.unwantedValueCount < 2, served.radio.now < end {
-                    try await served.radio.sleep(for: .milliseconds(10))
+                let end = fixture.radio.now.advanced(by: .seconds(10))
+                while await again.unwantedValueCount < 2, fixture.radio.now < end {
+                    try await fixture.radio.sleep(for: .milliseconds(10))
                 }
                 #expect(await again.unwantedValueCount == 2)
                 await again.disconnect()
-                try await served.settle { served.events.count("offline") == number }
+                try await fixture.settle { fixture.events.count("offline") == number }
             }
             // All have lost their links, and none was sent a notification below the required security.
-            #expect(served.events.failures.withLock { $0 } == Array(repeating: .disconnected, count: 3))
+            #expect(fixture.events.failures.withLock { $0 } == Array(repeating: .disconnected, count: 3))
         }
     }
 
     @Test func endingItTakesEverythingBack() async throws {
-        try await Served.run { served in
-            let uart = try await served.open()
-            served.server.cancel()
-            #expect(await failureCode { try await served.server.value } == .cancelled)
+        try await ServerFixture.run { fixture in
+            let uart = try await fixture.open()
+            fixture.server.cancel()
+            #expect(await failureCode { try await fixture.server.value } == .cancelled)
             #expect(await failureCode { _ = try await uart.read(timeout: .seconds(10)) } == .disconnected)
-            #expect(try await served.adapter.removeForeignAdvertising() == 0)
+            #expect(try await fixture.adapter.removeForeignAdvertising() == 0)
             let patience = UARTOptions(scanTimeout: .seconds(5), attempts: 1)
-            #expect(await failureCode { _ = try await served.open(0, patience) } == .notFound)
+            #expect(await failureCode { _ = try await fixture.open(0, patience) } == .notFound)
             // It can be offered again.
-            let again = Task(executorPreference: served.radio.loop) {
-                try await UARTServer.run(on: served.adapter, serve: Served.echo)
+            let again = Task(executorPreference: fixture.radio.loop) {
+                try await UARTServer.run(on: fixture.adapter, serve: ServerFixture.echo)
             }
-            let second = try await served.open()
+            let second = try await fixture.open()
             try await second.send([1])
             #expect(try await second.read(count: 1) == [1])
             again.cancel()
@@ -451,11 +451,11 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         let serve: @Sendable (UARTCentral) async throws -> Void = { central in
             if try await central.read() == [0xFF] { throw Failure() }
             try await central.send([1])
-            try await Served.echo(central)
+            try await ServerFixture.echo(central)
         }
-        try await Served.run(centrals: 2, serve: serve) { served in
-            let good = try await served.open(0)
-            let bad = try await served.open(1)
+        try await ServerFixture.run(centrals: 2, serve: serve) { fixture in
+            let good = try await fixture.open(0)
+            let bad = try await fixture.open(1)
             try await good.send([1])
             try await bad.send([0xFF])
             #expect(await failureCode { _ = try await bad.read(timeout: .seconds(10)) } == .disconnected)

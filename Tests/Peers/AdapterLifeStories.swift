@@ -8,16 +8,16 @@ extension Peers {
     @Suite struct AdapterLife {
         /// Checks that every pending operation ends with `code` when the adapter leaves.
         private static func expectEverythingEnds(
-            _ code: BluetoothError.Code, _ band: Band, _ happen: () async throws -> Void
+            _ code: BluetoothError.Code, _ fixture: Fixture, _ happen: () async throws -> Void
         ) async throws {
-            let connection = try await band.connect(to: "LINBLE-ECHO")
+            let connection = try await fixture.connect(to: "LINBLE-ECHO")
             let values = try await connection.subscribe(to: try await connection.find(Echo.tx))
-            let ending = try await band.adapter.scan()
+            let ending = try await fixture.adapter.scan()
             let tasks = [
                 Task { for try await _ in values {} },
                 Task { while true { _ = try await connection.discoverServices() } },
                 Task { for try await _ in ending {} }, Task { throw await connection.closed() },
-                Task { _ = try await band.adapter.connect(to: BluetoothAddress(0xC000_0000_0001, kind: .random)) },
+                Task { _ = try await fixture.adapter.connect(to: BluetoothAddress(0xC000_0000_0001, kind: .random)) },
             ]
             try await Task.sleep(for: .seconds(1))
             try await happen()
@@ -25,79 +25,79 @@ extension Peers {
                 let error = await failure { try await task.value }
                 #expect(error?.code == code, "\(number): \(String(describing: error))")
             }
-            try await band.wait(for: "the state") { !band.adapter.state.isReady }
-            let refused = await failure { _ = try await band.adapter.scan() }
+            try await fixture.wait(for: "the state") { !fixture.adapter.state.isReady }
+            let refused = await failure { _ = try await fixture.adapter.scan() }
             #expect(refused?.code == code)
         }
 
         /// Checks that the adapter works: it receives advertisements and connects.
-        private static func expectAllIsWell(_ band: Band) async throws {
-            try await band.adapter.ready(timeout: .seconds(20))
-            let address = try band["LINBLE-ECHO"]
-            _ = try await band.adapter.firstAdvertisement(timeout: .seconds(20)) { $0.address == address }
-            let connection = try await band.connect(to: "LINBLE-ECHO")
+        private static func expectAllIsWell(_ fixture: Fixture) async throws {
+            try await fixture.adapter.ready(timeout: .seconds(20))
+            let address = try fixture["LINBLE-ECHO"]
+            _ = try await fixture.adapter.firstAdvertisement(timeout: .seconds(20)) { $0.address == address }
+            let connection = try await fixture.connect(to: "LINBLE-ECHO")
             _ = try await connection.discover()
             await connection.disconnect()
         }
 
         /// A scan with the resume policy.
-        private static func resumingScan(_ band: Band) async throws -> BoundedStream<Advertisement> {
+        private static func resumingScan(_ fixture: Fixture) async throws -> BoundedStream<Advertisement> {
             var options = ScanOptions()
             options.duplicates = .all
             options.whenAdapterLeaves = .resume
-            return try await band.adapter.scan(options)
+            return try await fixture.adapter.scan(options)
         }
 
         @Test func powerOffAndOn() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let other = try await Adapter.open()
-                let scan = try await Self.resumingScan(band)
-                try await Self.expectEverythingEnds(.adapterOff, band) { try await other.setPowered(false) }
-                #expect(band.adapter.state == .poweredOff)
+                let scan = try await Self.resumingScan(fixture)
+                try await Self.expectEverythingEnds(.adapterOff, fixture) { try await other.setPowered(false) }
+                #expect(fixture.adapter.state == .poweredOff)
                 try await other.setPowered(true)
-                let back = band.adapter.loop.now
+                let back = fixture.adapter.loop.now
                 for try await advertisement in scan where advertisement.time > back { break }
-                try await Self.expectAllIsWell(band)
+                try await Self.expectAllIsWell(fixture)
                 await other.close()
             }
         }
 
         @Test func aRadioSwitch() async throws {
-            try await Band.run { band in
-                let scan = try await Self.resumingScan(band)
-                try await Self.expectEverythingEnds(.adapterBlocked, band) { try Self.setBlocked(true) }
-                #expect(band.adapter.state == .blocked(isHard: false))
-                let error = await failure { try await band.adapter.ready(timeout: .seconds(1)) }
+            try await Fixture.run { fixture in
+                let scan = try await Self.resumingScan(fixture)
+                try await Self.expectEverythingEnds(.adapterBlocked, fixture) { try Self.setBlocked(true) }
+                #expect(fixture.adapter.state == .blocked(isHard: false))
+                let error = await failure { try await fixture.adapter.ready(timeout: .seconds(1)) }
                 #expect(error?.code == .adapterBlocked)
                 // The kernel does not power it on again, but the adapter was opened with a policy that does.
                 try Self.setBlocked(false)
-                try await Self.expectAllIsWell(band)
-                let now = band.adapter.loop.now
+                try await Self.expectAllIsWell(fixture)
+                let now = fixture.adapter.loop.now
                 for try await advertisement in scan where advertisement.time > now { break }
             }
         }
 
         @Test func unpluggedAndPluggedInAgainWithAnotherIndex() async throws {
-            try await Band.run { band in
-                let (address, index) = (band.adapter.information.address, band.adapter.information.index)
-                let scan = try await Self.resumingScan(band)
+            try await Fixture.run { fixture in
+                let (address, index) = (fixture.adapter.information.address, fixture.adapter.information.index)
+                let scan = try await Self.resumingScan(fixture)
                 var changes = try await Adapter.changes().makeAsyncIterator()
                 #expect(try await changes.next()?.adapter.index == index)
-                try await Self.expectEverythingEnds(.noAdapter, band) { try await band.ask("unplug \(index)") }
-                #expect(band.adapter.state == .absent)
+                try await Self.expectEverythingEnds(.noAdapter, fixture) { try await fixture.ask("unplug \(index)") }
+                #expect(fixture.adapter.state == .absent)
                 // Another adapter gets its index.
-                let taken = try await band.ask("plug")
-                try await band.ask("plug \(address)")
-                try await Self.expectAllIsWell(band)
-                #expect(band.adapter.information.address == address)
-                #expect(band.adapter.information.name != taken)
-                let now = band.adapter.loop.now
+                let taken = try await fixture.ask("plug")
+                try await fixture.ask("plug \(address)")
+                try await Self.expectAllIsWell(fixture)
+                #expect(fixture.adapter.information.address == address)
+                #expect(fixture.adapter.information.name != taken)
+                let now = fixture.adapter.loop.now
                 for try await advertisement in scan where advertisement.time > now { break }
                 var told: [String] = []
                 while told.last != "removed", let change = try await changes.next() {
                     if case .removed = change { told.append("removed") }
                 }
-                try await band.ask("unplug \(taken.dropFirst(3))")
+                try await fixture.ask("unplug \(taken.dropFirst(3))")
             }
         }
 

@@ -21,10 +21,10 @@ extension Connection {
 extension Peers {
     @Suite struct Attributes {
         @Test func theWholeDatabaseIsDiscovered() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "big")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "big")
                 let services = try await connection.discover()
-                let truth = try Outline.of(try await band.database(of: "big"))
+                let truth = try Outline.of(try await fixture.database(of: "big"))
                 #expect(Outline.of(services) == truth)
                 #expect(services.count == 22)
                 await connection.disconnect()
@@ -49,18 +49,18 @@ extension Peers {
 
         @Test("a Database Hash is recognised in either order of its bytes", arguments: ["big", "turned"])
         func theHashIsRecognised(name: String) async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let cache = CountingCache()
-                await band.adapter.setAttributeCache(cache)
-                var connection = try await band.connect(to: name)
+                await fixture.adapter.setAttributeCache(cache)
+                var connection = try await fixture.connect(to: name)
                 let found = try await connection.discover()
                 #expect(found.problems.isEmpty)
-                try await band.wait(for: "the hash is read") { cache.count > 0 }
+                try await fixture.wait(for: "the hash is read") { cache.count > 0 }
                 // Stored with its services: the hash is that of the discovered database.
                 #expect(cache.last?.services == found.services)
                 #expect(cache.last?.hash != nil)
                 await connection.disconnect()
-                connection = try await band.connect(to: name)
+                connection = try await fixture.connect(to: name)
                 let again = try await connection.discover()
                 #expect(again == found)
                 // A discovery would have been stored.
@@ -73,21 +73,21 @@ extension Peers {
 
         @Test("one of everything is discovered", arguments: ["gatt", "narrow"])
         func oneOfEverythingIsDiscovered(name: String) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: name)
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: name)
                 let services = try await connection.discover()
-                let truth = try Outline.of(try await band.database(of: name))
+                let truth = try Outline.of(try await fixture.database(of: name))
                 #expect(Outline.of(services) == truth)
                 await connection.disconnect()
             }
         }
 
         @Test func theWholeDatabaseIsDiscoveredWithASmallMTU() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let options = ConnectionOptions(timeout: .seconds(60), maximumTransmissionUnit: 23)
-                let connection = try await band.connect(to: "big", options: options)
+                let connection = try await fixture.connect(to: "big", options: options)
                 let services = try await connection.discover()
-                let truth = try Outline.of(try await band.database(of: "big"))
+                let truth = try Outline.of(try await fixture.database(of: "big"))
                 #expect(Outline.of(services) == truth)
                 await connection.disconnect()
             }
@@ -95,9 +95,9 @@ extension Peers {
 
         @Test("a value of any length is read whole", arguments: ["gatt", "narrow"])
         func valuesOfAnyLength(name: String) async throws {
-            try await Band.run { band in
-                let truth = try await band.database(of: name)
-                let connection = try await band.connect(to: name)
+            try await Fixture.run { fixture in
+                let truth = try await fixture.database(of: name)
+                let connection = try await fixture.connect(to: name)
                 var lengths: Set<Int> = []
                 for characteristic in try await connection.discover().flatMap(\.characteristics)
                 where characteristic.uuid == 0xFF10 {
@@ -112,13 +112,13 @@ extension Peers {
 
         @Test("a value of any length is written whole", arguments: ["gatt", "narrow"])
         func writesOfAnyLength(name: String) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: name)
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: name)
                 let characteristic = try await connection.find("CA010001-1234-5678-9ABC-DEF012345678")
                 for length in [0, 1, 20, 60, 61, 62, 511, 512] {
                     let value = (0..<length).map { UInt8(truncatingIfNeeded: $0 &* 3 &+ length) }
                     try await connection.write(value, to: characteristic)
-                    let stored = try await band.database(of: name).first { $0.handle == characteristic.valueHandle }
+                    let stored = try await fixture.database(of: name).first { $0.handle == characteristic.valueHandle }
                     #expect(stored?.value == value)
                     #expect(try await connection.read(characteristic) == value)
                 }
@@ -127,10 +127,10 @@ extension Peers {
         }
 
         @Test func aRefusalHasThePeersCode() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 var options = ConnectionOptions(timeout: .seconds(60))
                 options.securityPolicy = .never
-                let connection = try await band.connect(to: "gatt", options: options)
+                let connection = try await fixture.connect(to: "gatt", options: options)
                 let characteristic = try await connection.find("CA01000A-1234-5678-9ABC-DEF012345678")
                 let reading = await failure { _ = try await connection.read(characteristic) }
                 #expect(reading?.cause == .attribute(ATTErrorCode(0x80)))

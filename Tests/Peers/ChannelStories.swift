@@ -19,11 +19,11 @@ extension Peers {
 
         @Test(arguments: [L2CAPFlowControl.leCreditBased, .enhancedCreditBased])
         func whatIsWrittenComesBack(flowControl: L2CAPFlowControl) async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let options = ChannelOptions(
                     timeout: .seconds(60), maximumTransmissionUnit: 400, flowControl: flowControl)
-                let channel = try await band.adapter.openChannel(
-                    to: try band["channel"], psm: Self.echo, options: options)
+                let channel = try await fixture.adapter.openChannel(
+                    to: try fixture["channel"], psm: Self.echo, options: options)
                 #expect(await channel.maximumTransmissionUnit == 400)
                 #expect(await channel.peerMaximumTransmissionUnit == 500)
                 let bytes = Self.pattern(20_000)
@@ -41,8 +41,8 @@ extension Peers {
         }
 
         @Test func aChannelOpensBesideTheAttributes() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "channel")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "channel")
                 let channel = try await connection.openChannel(psm: Self.echo)
                 let other = try await connection.openChannel(psm: Self.echo)
                 try await channel.send([1, 2, 3])
@@ -63,9 +63,9 @@ extension Peers {
         }
 
         @Test func aReaderThatSleepsHoldsBackThePeer() async throws {
-            try await Band.run { band in
-                let channel = try await band.adapter.openChannel(
-                    to: try band["channel"], psm: Self.flooding, options: ChannelOptions(timeout: .seconds(60)))
+            try await Fixture.run { fixture in
+                let channel = try await fixture.adapter.openChannel(
+                    to: try fixture["channel"], psm: Self.flooding, options: ChannelOptions(timeout: .seconds(60)))
                 // 200 000 bytes, more than the kernel's buffer takes of such SDUs.
                 try await channel.send([0x40, 0x0D, 0x03, 0x00])
                 try await Task.sleep(for: .seconds(5))
@@ -81,8 +81,8 @@ extension Peers {
         }
 
         @Test func thePeersCloseIsTheEnd() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "channel")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "channel")
                 let channel = try await connection.openChannel(psm: Self.closing)
                 try await channel.write(Self.pattern(1000))
                 let end = try await channel.read(timeout: .seconds(30))
@@ -94,8 +94,8 @@ extension Peers {
         }
 
         @Test func aMissingServiceIsRefused() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "channel")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "channel")
                 for flowControl in [L2CAPFlowControl.leCreditBased, .enhancedCreditBased] {
                     let error = await failure {
                         _ = try await connection.openChannel(
@@ -108,9 +108,9 @@ extension Peers {
         }
 
         @Test func attributesGoOverEnhancedBearers() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let user = try await PairingUser()
-                let connection = try await band.connect(to: "channel")
+                let connection = try await fixture.connect(to: "channel")
                 let opened = try await connection.openEnhancedBearers(count: 3, timeout: .seconds(60))
                 #expect(opened == 3)
                 #expect(await connection.bearerCount == 4)

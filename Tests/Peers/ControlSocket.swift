@@ -2,7 +2,7 @@ import Dispatch
 import Glibc
 
 /// The emulated radio's error for a command.
-struct BandError: Error, CustomStringConvertible {
+struct FixtureError: Error, CustomStringConvertible {
     var description: String
 }
 
@@ -19,7 +19,7 @@ final class ControlSocket: Sendable {
         address.sun_family = sa_family_t(AF_UNIX)
         let bytes = Array(path.utf8)
         guard bytes.count < MemoryLayout.size(ofValue: address.sun_path) else {
-            throw BandError(description: "\(path) is too long for the address of a socket")
+            throw FixtureError(description: "\(path) is too long for the address of a socket")
         }
         withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
         let status = withUnsafePointer(to: &address) {
@@ -30,7 +30,7 @@ final class ControlSocket: Sendable {
         guard status == 0 else {
             let reason = String(cString: strerror(errno))
             close(descriptor)
-            throw BandError(description: "no emulated radio answers at \(path): \(reason)")
+            throw FixtureError(description: "no emulated radio answers at \(path): \(reason)")
         }
         var limit = timeval(tv_sec: 120, tv_usec: 0)
         setsockopt(descriptor, SOL_SOCKET, SO_RCVTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size))
@@ -45,8 +45,8 @@ final class ControlSocket: Sendable {
         let answer: String? = await withCheckedContinuation { continuation in
             queue.async { [self] in continuation.resume(returning: exchange(line)) }
         }
-        guard let answer else { throw BandError(description: "\(line): the emulated radio does not answer") }
-        guard answer == "ok" || answer.hasPrefix("ok ") else { throw BandError(description: "\(line): \(answer)") }
+        guard let answer else { throw FixtureError(description: "\(line): the emulated radio does not answer") }
+        guard answer == "ok" || answer.hasPrefix("ok ") else { throw FixtureError(description: "\(line): \(answer)") }
         return String(answer.dropFirst(3))
     }
 

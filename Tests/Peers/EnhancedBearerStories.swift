@@ -10,36 +10,36 @@ extension Peers.Pairing {
             characteristics: [GATTCharacteristic(0xFFF1, properties: [.read, .write], value: .stored([7, 8]))])
 
         @Test func requestsGoByAllOfThemAtOnce() async throws {
-            try await Band.run { band in
-                try await band.adapter.removeForeignAdvertising()
-                let published = try await band.adapter.publish([Self.service])
+            try await Fixture.run { fixture in
+                try await fixture.adapter.removeForeignAdvertising()
+                let published = try await fixture.adapter.publish([Self.service])
                 let value = try #require(published.handle(of: 0xFFF1))
-                try await band.adapter.setPairingAgent(JustWorksPairingAgent())
-                let incoming = try await band.adapter.incomingConnections(
+                try await fixture.adapter.setPairingAgent(JustWorksPairingAgent())
+                let incoming = try await fixture.adapter.incomingConnections(
                     IncomingConnectionOptions(enhancedBearers: 3))
-                let set = try await band.adapter.advertise(AdvertisementContent(localName: "machine"))
-                let address = band.adapter.information.address
+                let set = try await fixture.adapter.advertise(AdvertisementContent(localName: "machine"))
+                let address = fixture.adapter.information.address
                 let kind = address.kind == .public ? "public" : "random"
-                try await band.ask("call caller-bearers connect \(address) \(kind)")
-                try await band.wait(for: "a central") { !incoming.connections.isEmpty }
+                try await fixture.ask("call caller-bearers connect \(address) \(kind)")
+                try await fixture.wait(for: "a central") { !incoming.connections.isEmpty }
                 let connection = try #require(incoming.connections.first)
-                try await band.ask("call caller-bearers find")
+                try await fixture.ask("call caller-bearers find")
                 // Server Supported Features reports support; without encryption there is none.
-                let features = try await band.ask("call caller-bearers read 2B3A")
+                let features = try await fixture.ask("call caller-bearers read 2B3A")
                 #expect(features == "01")
-                await #expect(throws: BandError.self) { _ = try await band.ask("call caller-bearers bearers 1") }
-                try await band.ask("call caller-bearers pair")
-                let opened = try await band.ask("call caller-bearers bearers 3")
+                await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call caller-bearers bearers 1") }
+                try await fixture.ask("call caller-bearers pair")
+                let opened = try await fixture.ask("call caller-bearers bearers 3")
                 #expect(opened == "3")
                 // The central has the kernel's answer before this program has the channel.
-                try await band.wait(for: "four bearers") { await connection.bearerCount == 4 }
-                let read = try await band.ask("call caller-bearers readall FFF1")
+                try await fixture.wait(for: "four bearers") { await connection.bearerCount == 4 }
+                let read = try await fixture.ask("call caller-bearers readall FFF1")
                 #expect(read == "0708,0708,0708")
-                try await band.ask("call caller-bearers writeby 2 FFF1 010203")
+                try await fixture.ask("call caller-bearers writeby 2 FFF1 010203")
                 #expect(published.value(of: value) == [1, 2, 3])
-                let everywhere = try await band.ask("call caller-bearers readall FFF1")
+                let everywhere = try await fixture.ask("call caller-bearers readall FFF1")
                 #expect(everywhere == "010203,010203,010203")
-                let own = try await band.ask("call caller-bearers read FFF1")
+                let own = try await fixture.ask("call caller-bearers read FFF1")
                 #expect(own == "010203")
                 await set.stop()
                 incoming.close()

@@ -20,14 +20,14 @@ extension Peers {
 
         /// A device that delays responses, and its attributes.
         private struct Late: Sendable {
-            let band: Band
+            let fixture: Fixture
             let short: AttributeHandle
             let long: AttributeHandle
             let value: AttributeHandle
 
             static func run(_ story: @Sendable (Late) async throws -> Void) async throws {
-                try await Band.run { band in
-                    let published = try await band.adapter.publish(
+                try await Fixture.run { fixture in
+                    let published = try await fixture.adapter.publish(
                         [
                             GATTService(
                                 0xFFF0,
@@ -40,18 +40,18 @@ extension Peers {
                             try await Task.sleep(for: .seconds(20))
                             return []
                         }))
-                    let values = try await band.database(of: "late").filter { $0.type == 0xFF10 }
+                    let values = try await fixture.database(of: "late").filter { $0.type == 0xFF10 }
                     let short = try #require(values.first(where: { $0.value?.count == 19 }))
                     let long = try #require(values.first(where: { $0.value?.count == 244 }))
                     let value = try #require(published.handle(of: served))
-                    try await band.ask("late late")
+                    try await fixture.ask("late late")
                     try await story(
-                        Late(band: band, short: short.handle, long: long.handle, value: value))
-                    try await band.ask("late late")
+                        Late(fixture: fixture, short: short.handle, long: long.handle, value: value))
+                    try await fixture.ask("late late")
                 }
             }
 
-            func connect() async throws -> Connection { try await band.connect(to: "late") }
+            func connect() async throws -> Connection { try await fixture.connect(to: "late") }
 
             /// Makes the device answer with `opcode`.
             func perform(_ opcode: ATTOpcode, on connection: Connection) async throws {
@@ -69,7 +69,7 @@ extension Peers {
                 case .prepareWriteResponse, .executeWriteResponse:
                     try await connection.write([UInt8](repeating: 2, count: 244), to: long)
                 default:
-                    try await band.ask("ask late confirm FFF1")
+                    try await fixture.ask("ask late confirm FFF1")
                     try await connection.indicate([8], of: value)
                 }
             }
@@ -86,23 +86,23 @@ extension Peers {
 
             func hold(_ opcode: ATTOpcode, _ delay: Duration) async throws {
                 let seconds = Double(delay.components.attoseconds) / 1e18 + Double(delay.components.seconds)
-                try await band.ask("late late \(String(opcode.rawValue, radix: 16)) \(seconds)")
+                try await fixture.ask("late late \(String(opcode.rawValue, radix: 16)) \(seconds)")
             }
 
             func waitUntilHeld(_ what: String) async throws {
                 let deadline = ContinuousClock.now + .seconds(20)
-                while try await band.ask("held late") == "0" {
-                    guard ContinuousClock.now < deadline else { throw BandError(description: "not asked: \(what)") }
+                while try await fixture.ask("held late") == "0" {
+                    guard ContinuousClock.now < deadline else { throw FixtureError(description: "not asked: \(what)") }
                 }
             }
 
             /// Reconnects; the device's counters distinguish a new ACL link from the old one.
             func reconnect(after opcode: ATTOpcode, _ delay: Duration) async throws -> Connection {
-                let taken = try await band.ask("taken late")
+                let taken = try await fixture.ask("taken late")
                 let start = ContinuousClock.now
                 let connection = try await connect()
                 let time = start.duration(to: .now)
-                let isSame = try await band.ask("taken late") == taken
+                let isSame = try await fixture.ask("taken late") == taken
                 print("# \(opcode), \(delay) late: connected after \(time), \(isSame ? "the same link" : "a new link")")
                 return connection
             }
@@ -127,7 +127,7 @@ extension Peers {
                 var connection = try await late.connect()
                 for opcode in Self.answers {
                     try await late.endLink(connection, awaiting: opcode, late: delay)
-                    try await late.band.ask("late late")
+                    try await late.fixture.ask("late late")
                     connection = try await late.reconnect(after: opcode, delay)
                     try await late.expectOwnAnswers(opcode, on: connection)
                 }
@@ -160,20 +160,20 @@ extension Peers {
         /// A link to the device "channel" that a channel keeps, with `milliseconds` until the device responds.
         private static func keepLink(
             milliseconds: Int,
-            _ story: @Sendable (Band, AttributeHandle, ConnectionOrientedChannel) async throws -> Void
+            _ story: @Sendable (Fixture, AttributeHandle, ConnectionOrientedChannel) async throws -> Void
         ) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "channel")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "channel")
                 let value = try await connection.find(0xFFF1).valueHandle
                 let channel = try await connection.openChannel(psm: 0x80)
-                try await band.ask("late channel 0b \(Double(milliseconds) / 1000)")
+                try await fixture.ask("late channel 0b \(Double(milliseconds) / 1000)")
                 let call = Task { _ = try await connection.read(value) }
-                try await band.wait(for: "the read") { try await band.ask("held channel") != "0" }
+                try await fixture.wait(for: "the read") { try await fixture.ask("held channel") != "0" }
                 await connection.disconnect()
                 let end = await failure { try await call.value }
                 #expect(end?.code == .disconnected)
-                try await band.ask("late channel")
-                try await story(band, value, channel)
+                try await fixture.ask("late channel")
+                try await story(fixture, value, channel)
                 await channel.close()
             }
         }
@@ -190,20 +190,20 @@ extension Peers {
 
         @Test(arguments: [1000, 6000])
         func aLinkThatAChannelKeepsIsOfUseOnceTheAnswerIsIn(milliseconds: Int) async throws {
-            try await Self.keepLink(milliseconds: milliseconds) { band, value, channel in
-                let taken = try await band.ask("taken channel")
+            try await Self.keepLink(milliseconds: milliseconds) { fixture, value, channel in
+                let taken = try await fixture.ask("taken channel")
                 let start = ContinuousClock.now
                 var waits: [Duration] = []
                 var next: Connection?
                 while next == nil, waits.count < 10 {
-                    let end = await failure { next = try await band.connect(to: "channel") }
+                    let end = await failure { next = try await fixture.connect(to: "channel") }
                     #expect(end == nil || end?.code == .busy)
                     waits.append(start.duration(to: .now))
                 }
                 print("# answered after \(milliseconds) ms: connected or busy after \(waits)")
                 #expect(milliseconds < 2500 ? waits.count == 1 : waits.count > 1)
                 let connection = try #require(next)
-                #expect(try await band.ask("taken channel") == taken)
+                #expect(try await fixture.ask("taken channel") == taken)
                 try await Self.expectOwnAnswers(value, on: connection)
                 try await channel.send([1, 2, 3])
                 #expect(try await channel.read(timeout: .seconds(30)) == [1, 2, 3])
@@ -212,15 +212,15 @@ extension Peers {
         }
 
         @Test func aLinkThatAChannelKeepsIsMadeAnewOnceItIsClosed() async throws {
-            try await Self.keepLink(milliseconds: 10_000) { band, value, channel in
-                let taken = try await band.ask("taken channel")
-                let end = await failure { _ = try await band.connect(to: "channel") }
+            try await Self.keepLink(milliseconds: 10_000) { fixture, value, channel in
+                let taken = try await fixture.ask("taken channel")
+                let end = await failure { _ = try await fixture.connect(to: "channel") }
                 #expect(end?.code == .busy)
                 let start = ContinuousClock.now
                 await channel.close()
-                let connection = try await band.connect(to: "channel")
+                let connection = try await fixture.connect(to: "channel")
                 print("# the channel closed: connected after \(start.duration(to: .now))")
-                #expect(try await band.ask("taken channel") != taken)
+                #expect(try await fixture.ask("taken channel") != taken)
                 try await Self.expectOwnAnswers(value, on: connection)
                 try await Task.sleep(for: .seconds(6))
                 #expect(try await connection.strayResponseCount() == 0)
@@ -231,14 +231,14 @@ extension Peers {
         @Test func aDeviceAwaitingAConfirmationGetsANewLink() async throws {
             try await Late.run { late in
                 let connection = try await late.connect()
-                let taken = try await late.band.ask("taken late")
-                try await late.band.ask("ask late read FFF2")
-                try await late.band.wait(for: "the read") {
+                let taken = try await late.fixture.ask("taken late")
+                try await late.fixture.ask("ask late read FFF2")
+                try await late.fixture.wait(for: "the read") {
                     await connection.isAskedForAnAnswer()
                 }
                 await connection.disconnect()
                 let next = try await late.reconnect(after: .readRequest, .zero)
-                #expect(try await late.band.ask("taken late") != taken)
+                #expect(try await late.fixture.ask("taken late") != taken)
                 try await late.expectOwnAnswers(.readResponse, on: next)
                 await next.disconnect()
             }

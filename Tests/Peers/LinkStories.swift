@@ -6,11 +6,11 @@ extension Peers {
     /// Links below the attributes: RSSI, parameters, PHYs; many links, and reconnections.
     @Suite struct Linking {
         @Test func theSignalAndThePowerAreRead() async throws {
-            try await Band.run { band in
-                try await band.ask("rssi LINBLE-ECHO -61")
-                let connection = try await band.connect(to: "LINBLE-ECHO")
+            try await Fixture.run { fixture in
+                try await fixture.ask("rssi LINBLE-ECHO -61")
+                let connection = try await fixture.connect(to: "LINBLE-ECHO")
                 let rssi = try await connection.rssi()
-                try await band.ask("rssi LINBLE-ECHO -50")
+                try await fixture.ask("rssi LINBLE-ECHO -50")
                 #expect(rssi == -61)
                 let power = try await connection.transmitPower()
                 #expect(power == 4)
@@ -19,8 +19,8 @@ extension Peers {
         }
 
         @Test func theParametersAreKnownAndChanged() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "LINBLE-ECHO")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "LINBLE-ECHO")
                 let first = await connection.parameters
                 #expect(first != nil)
                 let changes = try await connection.linkChanges()
@@ -36,9 +36,9 @@ extension Peers {
         }
 
         @Test func physAndDataLengthAreSet() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "LINBLE-ECHO")
-                if Band.isLegacy {
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "LINBLE-ECHO")
+                if Fixture.isLegacy {
                     #expect(await failure { _ = try await connection.phys() }?.code == .unsupported)
                     let error = await failure { _ = try await connection.setPHYs(transmit: .le2M, receive: .le2M) }
                     #expect(error?.code == .unsupported)
@@ -59,13 +59,13 @@ extension Peers {
         }
 
         @Test func anAttemptThatWasCancelledKeepsNobodyFromTheNext() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 for milliseconds in [5, 50, 150, 400, 1500] {
-                    let attempt = Task { try await band.connect(to: "LINBLE-ECHO") }
+                    let attempt = Task { try await fixture.connect(to: "LINBLE-ECHO") }
                     try await Task.sleep(for: .milliseconds(milliseconds))
                     attempt.cancel()
                     if let made = try? await attempt.value { await made.disconnect() }
-                    let connection = try await band.connect(to: "LINBLE-ECHO")
+                    let connection = try await fixture.connect(to: "LINBLE-ECHO")
                     _ = try await connection.rssi()
                     await connection.disconnect()
                 }
@@ -73,15 +73,15 @@ extension Peers {
         }
 
         @Test func thoseThatNeverAnswerKeepNobodyWaiting() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let absent = (0..<20).map { number in
                     Task {
                         let peer = BluetoothAddress(0xC000_0000_0000 + UInt64(number), kind: .random)
-                        _ = try await band.adapter.connect(to: peer, options: ConnectionOptions(timeout: nil))
+                        _ = try await fixture.adapter.connect(to: peer, options: ConnectionOptions(timeout: nil))
                     }
                 }
                 try await Task.sleep(for: .seconds(1))
-                let connection = try await band.connect(to: "LINBLE-ECHO")
+                let connection = try await fixture.connect(to: "LINBLE-ECHO")
                 _ = try await connection.rssi()
                 await connection.disconnect()
                 for task in absent { task.cancel() }
@@ -93,17 +93,17 @@ extension Peers {
         }
 
         @Test func aMaintainedConnectionComesBackWithItsSubscriptions() async throws {
-            try await Band.run { band in
-                let maintained = band.adapter.maintainConnection(to: try band["LINBLE-ECHO"])
+            try await Fixture.run { fixture in
+                let maintained = fixture.adapter.maintainConnection(to: try fixture["LINBLE-ECHO"])
                 let notices = try await maintained.subscribe(
                     to: "27ADC9CB-35EB-465A-9154-B8FF9076F3E8", in: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8",
                     timeout: .seconds(60))
                 var iterator = notices.makeAsyncIterator()
                 for _ in 0..<2 {
-                    try await band.ask("notify LINBLE-ECHO 0102")
+                    try await fixture.ask("notify LINBLE-ECHO 0102")
                     let value = try await iterator.next()
                     #expect(value == .value([1, 2]))
-                    try await band.ask("drop LINBLE-ECHO 0x13")
+                    try await fixture.ask("drop LINBLE-ECHO 0x13")
                     guard case .interrupted(let reason) = try await iterator.next() else {
                         return #expect(Bool(false), "the gap was not reported")
                     }

@@ -14,9 +14,9 @@ extension Peers {
                 ("drop LINBLE-ECHO 0x3d", .authentication), ("vanish LINBLE-ECHO 1", .supervisionTimeout),
             ] as [(String, DisconnectReason)])
         func theEndHasItsReason(order: String, reason: DisconnectReason) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "LINBLE-ECHO")
-                try await band.ask(order)
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "LINBLE-ECHO")
+                try await fixture.ask(order)
                 let end = await connection.closed()
                 #expect(end.code == .disconnected)
                 #expect(end.disconnectReason == reason)
@@ -27,29 +27,29 @@ extension Peers {
         }
 
         @Test func everythingPendingEndsWithTheLink() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "narrow")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "narrow")
                 let silent = try await connection.find("CA01000E-1234-5678-9ABC-DEF012345678")
                 let pending = Task { try await connection.read(silent) }
                 try await Task.sleep(for: .milliseconds(300))
-                try await band.ask("drop narrow 0x13")
+                try await fixture.ask("drop narrow 0x13")
                 let error = await failure { _ = try await pending.value }
                 #expect(error?.code == .disconnected)
             }
         }
 
         @Test func aStreamEndsWithTheReasonOfTheLink() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "LINBLE-ECHO")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "LINBLE-ECHO")
                 let values = try await connection.subscribe(to: try await connection.find(Echo.tx))
-                try await band.ask("notify LINBLE-ECHO 010203")
+                try await fixture.ask("notify LINBLE-ECHO 010203")
                 let received = Task {
                     var all: [[UInt8]] = []
                     let error = await failure { for try await value in values { all.append(value) } }
                     return (all, error)
                 }
                 try await Task.sleep(for: .milliseconds(500))
-                try await band.ask("drop LINBLE-ECHO 0x13")
+                try await fixture.ask("drop LINBLE-ECHO 0x13")
                 let (all, error) = await received.value
                 #expect(all == [[1, 2, 3]])
                 #expect(error?.code == .disconnected)
@@ -57,9 +57,9 @@ extension Peers {
         }
 
         @Test func aDeviceThatDropsEveryLinkIsToldApart() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let error = await failure {
-                    let connection = try await band.connect(to: "refuser")
+                    let connection = try await fixture.connect(to: "refuser")
                     _ = try await connection.discover()
                 }
                 #expect([.connectionFailed, .disconnected].contains(error?.code))

@@ -10,87 +10,87 @@ extension Peers {
         private static let receiving: BluetoothUUID = "27ADC9CC-35EB-465A-9154-B8FF9076F3E8"
 
         /// Writes an attribute that requires encryption, and checks its value.
-        private static func use(_ connection: Connection, _ name: String, of band: Band) async throws {
-            let before = try #require(Int(try await band.ask("count \(name)")))
+        private static func use(_ connection: Connection, _ name: String, of fixture: Fixture) async throws {
+            let before = try #require(Int(try await fixture.ask("count \(name)")))
             let written = try await connection.discover().flatMap(\.characteristics).first {
                 $0.uuid == receiving
             }
             try await connection.write([1, 2, 3], to: try #require(written))
-            let after = try await band.ask("count \(name)")
+            let after = try await fixture.ask("count \(name)")
             #expect(after == String(before + 3))
         }
 
         /// Pairs with a device, and checks the result.
         private static func pairs(
-            _ name: String, of band: Band, _ agent: any PairingAgent, to level: SecurityLevel = .medium,
+            _ name: String, of fixture: Fixture, _ agent: any PairingAgent, to level: SecurityLevel = .medium,
             reaches reached: SecurityLevel, isBonded: Bool = true
         ) async throws {
-            try await band.adapter.setPairingAgent(agent)
-            let connection = try await band.connect(to: name)
+            try await fixture.adapter.setPairingAgent(agent)
+            let connection = try await fixture.connect(to: name)
             let outcome = try await connection.pair(to: level)
             #expect(outcome.security == LinkSecurity(level: reached, keySize: 16))
             #expect(outcome.isBonded == isBonded)
-            try await use(connection, name, of: band)
+            try await use(connection, name, of: fixture)
             await connection.disconnect()
         }
 
         @Test func withoutAnybodyLooking() async throws {
-            try await Band.run { band in
-                try await Self.pairs("just", of: band, RefusingPairingAgent(), reaches: .medium)
+            try await Fixture.run { fixture in
+                try await Self.pairs("just", of: fixture, RefusingPairingAgent(), reaches: .medium)
             }
         }
 
         @Test func withADeviceThatHasLegacyPairingOnly() async throws {
-            try await Band.run { band in
-                try await Self.pairs("legacy", of: band, RefusingPairingAgent(), reaches: .medium)
+            try await Fixture.run { fixture in
+                try await Self.pairs("legacy", of: fixture, RefusingPairingAgent(), reaches: .medium)
             }
         }
 
         @Test func withADeviceThatKeepsNoKeys() async throws {
-            try await Band.run { band in
-                try await Self.pairs("unbound", of: band, RefusingPairingAgent(), reaches: .medium, isBonded: false)
+            try await Fixture.run { fixture in
+                try await Self.pairs("unbound", of: fixture, RefusingPairingAgent(), reaches: .medium, isBonded: false)
             }
         }
 
         @Test func whatTheDeviceShowsIsEnteredHere() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let agent = FixedPasskeyAgent(try #require(Passkey(42042)))
-                try await Self.pairs("shown", of: band, agent, to: .high, reaches: .fips)
+                try await Self.pairs("shown", of: fixture, agent, to: .high, reaches: .fips)
             }
         }
 
         @Test func aWrongPasskeyFailsAndTheRightOneWorksAfterIt() async throws {
-            try await Band.run { band in
-                try await band.adapter.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(70))))
-                let connection = try await band.connect(to: "old-shown")
+            try await Fixture.run { fixture in
+                try await fixture.adapter.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(70))))
+                let connection = try await fixture.connect(to: "old-shown")
                 let error = await failure { try await connection.pair(to: .high) }
                 #expect(error?.pairingFailure == .authenticationFailed, "\(String(describing: error))")
                 await connection.disconnect()
                 let agent = FixedPasskeyAgent(try #require(Passkey(7)))
-                try await Self.pairs("old-shown", of: band, agent, to: .high, reaches: .high)
+                try await Self.pairs("old-shown", of: fixture, agent, to: .high, reaches: .high)
             }
         }
 
         @Test func whatIsShownHereIsEnteredAtTheDevice() async throws {
-            try await Band.run { band in
-                let agent = ShowingAgent(band: band, device: "typed")
-                try await Self.pairs("typed", of: band, agent, to: .high, reaches: .fips)
+            try await Fixture.run { fixture in
+                let agent = ShowingAgent(fixture: fixture, device: "typed")
+                try await Self.pairs("typed", of: fixture, agent, to: .high, reaches: .fips)
             }
         }
 
         @Test func bothShowTheSameNumber() async throws {
-            try await Band.run { band in
-                let agent = ComparingAgent(band: band, device: "numbers")
-                try await Self.pairs("numbers", of: band, agent, to: .high, reaches: .fips)
+            try await Fixture.run { fixture in
+                let agent = ComparingAgent(fixture: fixture, device: "numbers")
+                try await Self.pairs("numbers", of: fixture, agent, to: .high, reaches: .fips)
                 #expect(agent.numbers.withLock { $0.count } == 1)
             }
         }
 
         @Test func numbersThatDifferAreRefusedAtTheDevice() async throws {
-            try await Band.run { band in
-                try await band.ask("pairing doubtful no")
-                try await band.adapter.setPairingAgent(ComparingAgent(band: band, device: "doubtful"))
-                let connection = try await band.connect(to: "doubtful")
+            try await Fixture.run { fixture in
+                try await fixture.ask("pairing doubtful no")
+                try await fixture.adapter.setPairingAgent(ComparingAgent(fixture: fixture, device: "doubtful"))
+                let connection = try await fixture.connect(to: "doubtful")
                 let error = await failure { try await connection.pair(to: .high) }
                 #expect(error?.code == .pairingFailed)
                 await connection.disconnect()
@@ -98,9 +98,9 @@ extension Peers {
         }
 
         @Test func aRequestThatNeedsItPairsByItself() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "reading")
-                try await Self.use(connection, "reading", of: band)
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "reading")
+                try await Self.use(connection, "reading", of: fixture)
                 let security = try await connection.security()
                 #expect(security == LinkSecurity(level: .medium, keySize: 16))
                 await connection.disconnect()
@@ -108,53 +108,53 @@ extension Peers {
         }
 
         @Test func aRequestThatNeedsItFailsWhereThatIsTheProgramsWish() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 var options = ConnectionOptions(timeout: .seconds(60))
                 options.securityPolicy = .never
-                let connection = try await band.connect(to: "again", options: options)
-                let error = await failure { try await Self.use(connection, "again", of: band) }
+                let connection = try await fixture.connect(to: "again", options: options)
+                let error = await failure { try await Self.use(connection, "again", of: fixture) }
                 #expect(error?.code == .attributeProtocol, "\(String(describing: error))")
                 // And pairing works explicitly, and the next link works without it.
                 try await connection.pair()
-                try await Self.use(connection, "again", of: band)
+                try await Self.use(connection, "again", of: fixture)
                 await connection.disconnect()
-                let next = try await band.connect(to: "again")
+                let next = try await fixture.connect(to: "again")
                 let security = try await next.raiseSecurity(to: .medium)
                 #expect(security == LinkSecurity(level: .medium, keySize: 16))
-                try await Self.use(next, "again", of: band)
+                try await Self.use(next, "again", of: fixture)
                 await next.disconnect()
             }
         }
 
         @Test func aDeviceThatRefusesSaysSoAndMayChangeItsMind() async throws {
-            try await Band.run { band in
-                try await band.ask("pairing refusing no")
-                let connection = try await band.connect(to: "refusing")
+            try await Fixture.run { fixture in
+                try await fixture.ask("pairing refusing no")
+                let connection = try await fixture.connect(to: "refusing")
                 let error = await failure { try await connection.pair() }
                 #expect(error?.pairingFailure == .rejected, "\(String(describing: error))")
                 await connection.disconnect()
-                try await band.ask("pairing refusing yes")
-                try await Self.pairs("refusing", of: band, RefusingPairingAgent(), reaches: .medium)
+                try await fixture.ask("pairing refusing yes")
+                try await Self.pairs("refusing", of: fixture, RefusingPairingAgent(), reaches: .medium)
             }
         }
 
-        @Test(.enabled(if: !Band.isLegacy, "half a minute, the same on either chip"))
+        @Test(.enabled(if: !Fixture.isLegacy, "half a minute, the same on either chip"))
         func aDeviceThatNeverAnswersIsGivenUpAfterThirtySeconds() async throws {
-            try await Band.run { band in
-                try await band.ask("pairing silent never")
-                let connection = try await band.connect(to: "silent")
+            try await Fixture.run { fixture in
+                try await fixture.ask("pairing silent never")
+                let connection = try await fixture.connect(to: "silent")
                 let error = await failure { try await connection.pair() }
                 #expect(error?.pairingFailure == .timedOut, "\(String(describing: error))")
                 await connection.disconnect()
-                try await band.ask("pairing silent yes")
-                try await Self.pairs("silent", of: band, RefusingPairingAgent(), reaches: .medium)
+                try await fixture.ask("pairing silent yes")
+                try await Self.pairs("silent", of: fixture, RefusingPairingAgent(), reaches: .medium)
             }
         }
 
         @Test func aPairingThatIsCancelledCanBeBegunAgain() async throws {
-            try await Band.run { band in
-                try await band.ask("pairing given-up never")
-                let connection = try await band.connect(to: "given-up")
+            try await Fixture.run { fixture in
+                try await fixture.ask("pairing given-up never")
+                let connection = try await fixture.connect(to: "given-up")
                 let pairing = Task { await failure { try await connection.pair() } }
                 // Usually enough to be in progress; cancelling works before that, too.
                 try? await Task.sleep(for: .seconds(1))
@@ -162,40 +162,40 @@ extension Peers {
                 let error = await pairing.value
                 #expect(error?.code == .cancelled, "\(String(describing: error))")
                 await connection.disconnect()
-                try await band.ask("pairing given-up yes")
-                try await Self.pairs("given-up", of: band, RefusingPairingAgent(), reaches: .medium)
+                try await fixture.ask("pairing given-up yes")
+                try await Self.pairs("given-up", of: fixture, RefusingPairingAgent(), reaches: .medium)
             }
         }
 
         @Test func aBondOutlivesTheProgramThatMadeIt() async throws {
             let bonds = MemoryBondStore()
-            try await Band.run(bonds: bonds) { band in
-                try await Self.pairs("kept", of: band, RefusingPairingAgent(), reaches: .medium)
+            try await Fixture.run(bonds: bonds) { fixture in
+                try await Self.pairs("kept", of: fixture, RefusingPairingAgent(), reaches: .medium)
                 // The device does not pair again.
-                try await band.ask("pairing kept no")
+                try await fixture.ask("pairing kept no")
             }
             // A program without bonds removes the keys from the kernel.
-            try await Band.run { band in
-                let connection = try await band.connect(to: "kept")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "kept")
                 let error = await failure { try await connection.raiseSecurity(to: .medium) }
                 #expect(error?.pairingFailure == .rejected, "\(String(describing: error))")
                 await connection.disconnect()
             }
-            try await Band.run(bonds: bonds) { band in
-                let connection = try await band.connect(to: "kept")
+            try await Fixture.run(bonds: bonds) { fixture in
+                let connection = try await fixture.connect(to: "kept")
                 let security = try await connection.raiseSecurity(to: .medium)
                 #expect(security == LinkSecurity(level: .medium, keySize: 16))
-                try await Self.use(connection, "kept", of: band)
+                try await Self.use(connection, "kept", of: fixture)
                 await connection.disconnect()
             }
         }
 
         @Test func aDeviceThatHasLostItsKeySaysSo() async throws {
-            try await Band.run { band in
-                try await Self.pairs("forgetful", of: band, RefusingPairingAgent(), reaches: .medium)
-                try await band.wait(for: "the end of the link") { try await band.links(of: "forgetful") == 0 }
-                try await band.ask("pairing forgetful forget")
-                let connection = try await band.connect(to: "forgetful")
+            try await Fixture.run { fixture in
+                try await Self.pairs("forgetful", of: fixture, RefusingPairingAgent(), reaches: .medium)
+                try await fixture.wait(for: "the end of the link") { try await fixture.links(of: "forgetful") == 0 }
+                try await fixture.ask("pairing forgetful forget")
+                let connection = try await fixture.connect(to: "forgetful")
                 let error = await failure { try await connection.raiseSecurity(to: .medium) }
                 #expect(error?.pairingFailure == .keyMissing, "\(String(describing: error))")
                 await connection.disconnect()
@@ -206,30 +206,30 @@ extension Peers {
 
 /// Passes the number it shows to the device's user.
 private struct ShowingAgent: PairingAgent {
-    let band: Band
+    let fixture: Fixture
     let device: String
     var ioCapability: IOCapability { .displayOnly }
 
     func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
-        try await band.askAside("pairing \(device) enter \(passkey.digits)")
+        try await fixture.askAside("pairing \(device) enter \(passkey.digits)")
     }
 }
 
 /// Compares the number with the device's.
 private final class ComparingAgent: PairingAgent {
-    let band: Band
+    let fixture: Fixture
     let device: String
     let numbers = Mutex<[Passkey]>([])
     var ioCapability: IOCapability { .displayYesNo }
 
-    init(band: Band, device: String) {
-        self.band = band
+    init(fixture: Fixture, device: String) {
+        self.fixture = fixture
         self.device = device
     }
 
     func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
         numbers.withLock { $0.append(number) }
-        return try await band.askAside("pairing \(device) shown") == number.digits
+        return try await fixture.askAside("pairing \(device) shown") == number.digits
     }
 }
 
@@ -245,36 +245,36 @@ extension Peers.Pairing {
             ])
 
         private static func run(
-            _ name: String, _ agent: @Sendable (Band) throws -> any PairingAgent,
-            _ story: @Sendable (Band, Connection) async throws -> Void
+            _ name: String, _ agent: @Sendable (Fixture) throws -> any PairingAgent,
+            _ story: @Sendable (Fixture, Connection) async throws -> Void
         ) async throws {
-            try await Band.run { band in
-                try await band.adapter.removeForeignAdvertising()
-                _ = try await band.adapter.publish([service])
-                try await band.adapter.setPairingAgent(agent(band))
-                let incoming = try await band.adapter.incomingConnections()
-                let set = try await band.adapter.advertise(AdvertisementContent(localName: "machine"))
-                try await connect(name, band)
-                try await band.wait(for: "a central") { !incoming.connections.isEmpty }
-                try await story(band, try #require(incoming.connections.first))
+            try await Fixture.run { fixture in
+                try await fixture.adapter.removeForeignAdvertising()
+                _ = try await fixture.adapter.publish([service])
+                try await fixture.adapter.setPairingAgent(agent(fixture))
+                let incoming = try await fixture.adapter.incomingConnections()
+                let set = try await fixture.adapter.advertise(AdvertisementContent(localName: "machine"))
+                try await connect(name, fixture)
+                try await fixture.wait(for: "a central") { !incoming.connections.isEmpty }
+                try await story(fixture, try #require(incoming.connections.first))
                 await set.stop()
             }
         }
 
-        private static func connect(_ name: String, _ band: Band) async throws {
-            let address = band.adapter.information.address
-            try await band.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
+        private static func connect(_ name: String, _ fixture: Fixture) async throws {
+            let address = fixture.adapter.information.address
+            try await fixture.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
         }
 
         /// The central pairs, and reads the protected value then, and not before.
         private static func pairs(
-            _ name: String, reaches level: SecurityLevel, _ agent: @Sendable (Band) throws -> any PairingAgent
+            _ name: String, reaches level: SecurityLevel, _ agent: @Sendable (Fixture) throws -> any PairingAgent
         ) async throws {
-            try await run(name, agent) { band, connection in
-                try await band.ask("call \(name) find")
-                await #expect(throws: BandError.self) { _ = try await band.ask("call \(name) read FFF1") }
-                try await band.ask("call \(name) pair")
-                let value = try await band.ask("call \(name) read FFF1")
+            try await run(name, agent) { fixture, connection in
+                try await fixture.ask("call \(name) find")
+                await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call \(name) read FFF1") }
+                try await fixture.ask("call \(name) pair")
+                let value = try await fixture.ask("call \(name) read FFF1")
                 #expect(value == "0708")
                 let security = try await connection.security()
                 #expect(security == LinkSecurity(level: level, keySize: 16))
@@ -286,8 +286,8 @@ extension Peers.Pairing {
         }
 
         @Test func nobodyPairsUnlessTheProgramSaysSo() async throws {
-            try await Self.run("unwelcome", { _ in RefusingPairingAgent() }) { band, connection in
-                await #expect(throws: BandError.self) { _ = try await band.ask("call unwelcome pair") }
+            try await Self.run("unwelcome", { _ in RefusingPairingAgent() }) { fixture, connection in
+                await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call unwelcome pair") }
                 let security = try? await connection.security()
                 #expect(security?.isEncrypted != true)
             }
@@ -300,25 +300,25 @@ extension Peers.Pairing {
         }
 
         @Test func whatIsShownHereIsEnteredAtTheCentral() async throws {
-            try await Self.pairs("caller-typed", reaches: .fips) { ShowingAgent(band: $0, device: "caller-typed") }
+            try await Self.pairs("caller-typed", reaches: .fips) { ShowingAgent(fixture: $0, device: "caller-typed") }
         }
 
         @Test func bothShowTheSameNumber() async throws {
             try await Self.pairs("caller-numbers", reaches: .fips) {
-                ComparingAgent(band: $0, device: "caller-numbers")
+                ComparingAgent(fixture: $0, device: "caller-numbers")
             }
         }
 
         @Test func aKeyFromBeforeEncryptsWithoutAQuestion() async throws {
-            try await Self.run("returning", { _ in JustWorksPairingAgent() }) { band, connection in
-                try await band.ask("call returning pair")
-                try await band.ask("call returning close")
+            try await Self.run("returning", { _ in JustWorksPairingAgent() }) { fixture, connection in
+                try await fixture.ask("call returning pair")
+                try await fixture.ask("call returning close")
                 _ = await connection.closed()
-                try await band.adapter.setPairingAgent(RefusingPairingAgent())
-                try await Self.connect("returning", band)
-                try await band.ask("call returning encrypt")
-                try await band.ask("call returning find")
-                let value = try await band.ask("call returning read FFF1")
+                try await fixture.adapter.setPairingAgent(RefusingPairingAgent())
+                try await Self.connect("returning", fixture)
+                try await fixture.ask("call returning encrypt")
+                try await fixture.ask("call returning find")
+                let value = try await fixture.ask("call returning read FFF1")
                 #expect(value == "0708")
             }
         }

@@ -18,18 +18,18 @@ extension Peers {
 
         /// A machine that publishes services and advertises.
         private struct Machine {
-            let band: Band
+            let fixture: Fixture
             let published: PublishedServices
             let incoming: IncomingConnections
             let set: AdvertisingSet
 
             /// Sends a command to a central.
             func call(_ words: String, by central: String = "central") async throws -> String {
-                try await band.ask("call \(central) \(words)")
+                try await fixture.ask("call \(central) \(words)")
             }
 
             func connect(_ central: String = "central") async throws {
-                let address = band.adapter.information.address
+                let address = fixture.adapter.information.address
                 _ = try await call(
                     "connect \(address) \(address.kind == .public ? "public" : "random")", by: central)
             }
@@ -37,7 +37,7 @@ extension Peers {
             /// The values that a central received since the last call, once there are `count`.
             func values(_ count: Int, by central: String = "central") async throws -> String {
                 let got = Mutex("")
-                try await band.wait(for: "\(count) values") {
+                try await fixture.wait(for: "\(count) values") {
                     let more = try await call("got", by: central)
                     return got.withLock { got in
                         if !more.isEmpty { got += (got.isEmpty ? "" : ",") + more }
@@ -53,14 +53,14 @@ extension Peers {
             options: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume),
             _ story: @Sendable (Machine) async throws -> Void
         ) async throws {
-            try await Band.run { band in
-                try await band.adapter.removeForeignAdvertising()
-                let published = try await band.adapter.publish([service], handlers: handlers)
-                let incoming = try await band.adapter.incomingConnections()
-                let set = try await band.adapter.advertise(content, options: options)
-                try await story(Machine(band: band, published: published, incoming: incoming, set: set))
+            try await Fixture.run { fixture in
+                try await fixture.adapter.removeForeignAdvertising()
+                let published = try await fixture.adapter.publish([service], handlers: handlers)
+                let incoming = try await fixture.adapter.incomingConnections()
+                let set = try await fixture.adapter.advertise(content, options: options)
+                try await story(Machine(fixture: fixture, published: published, incoming: incoming, set: set))
                 await set.stop()
-                let chip = try await band.chip()
+                let chip = try await fixture.chip()
                 #expect(chip?["adv"] == 0)
             }
         }
@@ -74,7 +74,7 @@ extension Peers {
                 let found = try await machine.call("find")
                 #expect(found.contains("FFF1") && found.contains("FFF2"), "\(found)")
                 let accepted = try #require(machine.incoming.connections.first)
-                let central = try machine.band["central"]
+                let central = try machine.fixture["central"]
                 #expect(accepted.peer == central)
                 #expect(accepted.role == .peripheral)
                 let mtu = await accepted.maximumTransmissionUnit
@@ -140,9 +140,9 @@ extension Peers {
                 for _ in 0..<2 {
                     try await machine.connect("central")
                     try await machine.connect("second")
-                    try await machine.band.wait(for: "both links") { machine.incoming.connections.count == 2 }
+                    try await machine.fixture.wait(for: "both links") { machine.incoming.connections.count == 2 }
                     let peers = machine.incoming.connections.map(\.peer)
-                    let expected = [try machine.band["central"], try machine.band["second"]]
+                    let expected = [try machine.fixture["central"], try machine.fixture["second"]]
                     #expect(peers == expected)
                     for central in ["central", "second"] {
                         _ = try await machine.call("find", by: central)
@@ -150,7 +150,7 @@ extension Peers {
                         #expect(value == "0708")
                     }
                     for central in ["second", "central"] { _ = try await machine.call("close", by: central) }
-                    try await machine.band.wait(for: "no link") { machine.incoming.connections.isEmpty }
+                    try await machine.fixture.wait(for: "no link") { machine.incoming.connections.isEmpty }
                 }
             }
         }
@@ -159,11 +159,11 @@ extension Peers {
             try await Self.run(options: AdvertisingOptions(continuesWhileConnected: false)) { machine in
                 for _ in 0..<2 {
                     try await machine.connect()
-                    try await machine.band.wait(for: "a link") { machine.incoming.connections.count == 1 }
-                    let during = try await machine.band.chip()
+                    try await machine.fixture.wait(for: "a link") { machine.incoming.connections.count == 1 }
+                    let during = try await machine.fixture.chip()
                     #expect(during?["adv"] == 0)
                     _ = try await machine.call("close")
-                    try await machine.band.wait(for: "advertising") { try await machine.band.chip()?["adv"] == 1 }
+                    try await machine.fixture.wait(for: "advertising") { try await machine.fixture.chip()?["adv"] == 1 }
                 }
             }
         }
@@ -171,9 +171,9 @@ extension Peers {
         @Test func disconnectingHereEndsTheLinkThere() async throws {
             try await Self.run { machine in
                 try await machine.connect()
-                try await machine.band.wait(for: "a link") { machine.incoming.connections.count == 1 }
+                try await machine.fixture.wait(for: "a link") { machine.incoming.connections.count == 1 }
                 await machine.incoming.connections.first?.disconnect()
-                try await machine.band.wait(for: "no link") { try await machine.band.links(of: "central") == 0 }
+                try await machine.fixture.wait(for: "no link") { try await machine.fixture.links(of: "central") == 0 }
                 try await machine.connect()
                 _ = try await machine.call("close")
             }
@@ -181,13 +181,13 @@ extension Peers {
 
         @Test func itComesBackWithTheAdapter() async throws {
             try await Self.run { machine in
-                let adapter = machine.band.adapter
+                let adapter = machine.fixture.adapter
                 try await adapter.setPowered(false)
-                try await machine.band.wait(for: "waiting") {
+                try await machine.fixture.wait(for: "waiting") {
                     if case .waiting = machine.set.state { true } else { false }
                 }
                 try await adapter.setPowered(true)
-                try await machine.band.wait(for: "advertising") { machine.set.state == .advertising }
+                try await machine.fixture.wait(for: "advertising") { machine.set.state == .advertising }
                 try await machine.connect()
                 _ = try await machine.call("find")
                 let value = try await machine.call("read FFF1")

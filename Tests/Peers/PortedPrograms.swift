@@ -235,7 +235,7 @@ final class PortedPeripheral: NSObject, CBPeripheralManagerDelegate, @unchecked 
     }
 }
 
-extension Band {
+extension Fixture {
     /// Runs programs written to Core Bluetooth on this machine's adapter.
     func runPorted(
         bonds: MemoryBondStore = MemoryBondStore(), agent: (any PairingAgent)? = nil,

@@ -11,10 +11,10 @@ extension Peers {
         private static func own(_ number: String) -> String { "CA0100\(number)-1234-5678-9ABC-DEF012345678" }
 
         @Test func aCentralUsesEverything() async throws {
-            try await Band.run { band in
-                try await band.runPorted {
+            try await Fixture.run { fixture in
+                try await fixture.runPorted {
                     let program = PortedCentral(seeking: "gatt")
-                    try await band.wait(for: "ready -50", in: program.journal)
+                    try await fixture.wait(for: "ready -50", in: program.journal)
                     #expect(program.journal.entries == ["state 5", "found", "connected", "ready -50"])
                     // Other tests write this value, too.
                     program.write(Array("read me".utf8), Self.own("01"))
@@ -29,7 +29,7 @@ extension Peers {
                             peripheral.discoverDescriptors(for: subject)
                         }
                     }
-                    try await band.wait(for: "descriptor read and write", in: program.journal)
+                    try await fixture.wait(for: "descriptor read and write", in: program.journal)
                     let long = [UInt8](repeating: 5, count: 400).hexadecimal
                     #expect(
                         program.journal.entries.dropFirst(4) == [
@@ -40,21 +40,21 @@ extension Peers {
                     for uuid in [Self.own("05"), Self.own("06")] {
                         program.setNotify(true, uuid)
                         let before = program.journal.entries.count
-                        try await band.wait(
+                        try await fixture.wait(
                             for: "notifying true", in: program.journal, count: uuid == Self.own("05") ? 1 : 2)
-                        try await band.ask("\(uuid == Self.own("05") ? "notify" : "indicate") gatt 0a0b \(uuid)")
-                        try await band.wait(
+                        try await fixture.ask("\(uuid == Self.own("05") ? "notify" : "indicate") gatt 0a0b \(uuid)")
+                        try await fixture.wait(
                             for: "value 0a0b", in: program.journal, count: uuid == Self.own("05") ? 1 : 2)
                         #expect(program.journal.entries.count == before + 2)
                     }
                     program.setNotify(false, Self.own("05"))
-                    try await band.wait(for: "notifying false", in: program.journal)
-                    try await band.ask("drop gatt 0x13")
-                    try await band.wait(for: "disconnected CBError 7", in: program.journal)
+                    try await fixture.wait(for: "notifying false", in: program.journal)
+                    try await fixture.ask("drop gatt 0x13")
+                    try await fixture.wait(for: "disconnected CBError 7", in: program.journal)
                     program.perform { manager, peripheral in manager.connect(peripheral) }
-                    try await band.wait(for: "ready -50", in: program.journal, count: 2)
+                    try await fixture.wait(for: "ready -50", in: program.journal, count: 2)
                     program.perform { manager, peripheral in manager.cancelPeripheralConnection(peripheral) }
-                    try await band.wait(for: "disconnected", in: program.journal)
+                    try await fixture.wait(for: "disconnected", in: program.journal)
                     program.end()
                 }
             }
@@ -64,8 +64,8 @@ extension Peers {
         @Test func everyByteOfManyChunksComesBack() async throws {
             let size = getenv("BLUETOOTH_PEERS_BYTES").flatMap { Int(String(cString: $0)) } ?? 1 << 17
             let bytes = (0..<size).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-            try await Band.run { band in
-                try await band.runPorted {
+            try await Fixture.run { fixture in
+                try await fixture.runPorted {
                     let queue = DispatchQueue(label: "program")
                     let sender = ChunkSender(bytes, chunkLength: nil, named: "LINBLE-ECHO", queue: queue)
                     let start = ContinuousClock.now
@@ -83,36 +83,36 @@ extension Peers {
         }
 
         @Test func aPeripheralServesACentral() async throws {
-            try await Band.run { band in
-                try await band.adapter.removeForeignAdvertising()
-                try await band.runPorted {
+            try await Fixture.run { fixture in
+                try await fixture.adapter.removeForeignAdvertising()
+                try await fixture.runPorted {
                     let program = PortedPeripheral()
-                    try await band.wait(for: "advertising true", in: program.journal)
-                    let address = band.adapter.information.address
-                    try await band.ask(
+                    try await fixture.wait(for: "advertising true", in: program.journal)
+                    let address = fixture.adapter.information.address
+                    try await fixture.ask(
                         "call central connect \(address) \(address.kind == .public ? "public" : "random")")
-                    let found = try await band.ask("call central find")
+                    let found = try await fixture.ask("call central find")
                     #expect(found.contains("FFF1") && found.contains("FFF2"), "\(found)")
-                    let fixed = try await band.ask("call central read FFF3")
+                    let fixed = try await fixture.ask("call central read FFF3")
                     #expect(fixed == Array("fixed".utf8).hexadecimal.lowercased())
-                    let first = try await band.ask("call central read FFF1")
+                    let first = try await fixture.ask("call central read FFF1")
                     #expect(first == "010203")
-                    try await band.ask("call central write FFF1 0a0b0c0d")
-                    let second = try await band.ask("call central read FFF1")
+                    try await fixture.ask("call central write FFF1 0a0b0c0d")
+                    let second = try await fixture.ask("call central read FFF1")
                     #expect(second == "0a0b0c0d")
-                    await #expect(throws: BandError.self) { _ = try await band.ask("call central write FFF1 ee") }
+                    await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call central write FFF1 ee") }
                     let long = [UInt8](repeating: 6, count: 512).hexadecimal
-                    try await band.ask("call central long FFF1 \(long)")
-                    let third = try await band.ask("call central read FFF1")
+                    try await fixture.ask("call central long FFF1 \(long)")
+                    let third = try await fixture.ask("call central read FFF1")
                     #expect(third == long)
-                    try await band.ask("call central subscribe FFF2")
-                    try await band.wait(for: "subscribed true 512", in: program.journal)
+                    try await fixture.ask("call central subscribe FFF2")
+                    try await fixture.wait(for: "subscribed true 512", in: program.journal)
                     let count = 500
                     program.send(count)
                     var values: [Substring] = []
                     let deadline = ContinuousClock.now + .seconds(60)
                     while values.count < count, ContinuousClock.now < deadline {
-                        values += try await band.ask("call central got").split(separator: ",")
+                        values += try await fixture.ask("call central got").split(separator: ",")
                         try await Task.sleep(for: .milliseconds(100))
                     }
                     #expect(
@@ -124,15 +124,15 @@ extension Peers {
                     // More than there was room for, and the program was notified when there was.
                     #expect(program.refusals > 0)
                     #expect(program.journal.entries.contains("ready"))
-                    try await band.ask("call central unsubscribe FFF2")
-                    try await band.wait(for: "unsubscribed true", in: program.journal)
+                    try await fixture.ask("call central unsubscribe FFF2")
+                    try await fixture.wait(for: "unsubscribed true", in: program.journal)
                     let told = program.journal.entries.filter { $0 != "ready" }
                     #expect(
                         told == [
                             "state 5", "advertising true", "read 0", "wrote 4 in 1", "read 0", "wrote 1 in 1",
                             "wrote 512 in 1", "read 0", "subscribed true 512", "unsubscribed true",
                         ], "\(told)")
-                    try await band.ask("call central close")
+                    try await fixture.ask("call central close")
                     program.end()
                 }
             }
@@ -142,16 +142,16 @@ extension Peers {
     /// Programs written to Core Bluetooth that pair without code of their own for it.
     @Suite struct PairingPorted {
         @Test func whatIsProtectedIsPairedForAndARestartNeedsNoPairing() async throws {
-            try await Band.run { band in
+            try await Fixture.run { fixture in
                 let bonds = MemoryBondStore()
                 for round in 0..<2 {
-                    try await band.runPorted(bonds: bonds) {
+                    try await fixture.runPorted(bonds: bonds) {
                         let program = PortedCentral(seeking: "ported")
-                        try await band.wait(for: "ready -50", in: program.journal)
+                        try await fixture.wait(for: "ready -50", in: program.journal)
                         program.setNotify(true, Echo.tx.description)
-                        try await band.wait(for: "notifying true", in: program.journal)
+                        try await fixture.wait(for: "notifying true", in: program.journal)
                         program.write([1, 2, UInt8(round)], Echo.rx.description)
-                        try await band.wait(for: "value 01020\(round)", in: program.journal)
+                        try await fixture.wait(for: "value 01020\(round)", in: program.journal)
                         #expect(
                             Set(program.journal.entries.dropFirst(4)) == [
                                 "notifying true", "wrote", "value 01020\(round)",
@@ -159,63 +159,67 @@ extension Peers {
                         program.end()
                     }
                     // From now on it rejects every pairing.
-                    try await band.wait(for: "no link") { try await band.links(of: "ported") == 0 }
-                    try await band.ask("pairing ported no")
+                    try await fixture.wait(for: "no link") { try await fixture.links(of: "ported") == 0 }
+                    try await fixture.ask("pairing ported no")
                 }
             }
         }
 
         @Test func thePasskeyOfADeviceIsEntered() async throws {
-            try await Band.run { band in
-                try await band.runPorted(agent: FixedPasskeyAgent(try #require(Passkey(42042)))) {
+            try await Fixture.run { fixture in
+                try await fixture.runPorted(agent: FixedPasskeyAgent(try #require(Passkey(42042)))) {
                     let program = PortedCentral(seeking: "ported-shown")
-                    try await band.wait(for: "ready -50", in: program.journal)
+                    try await fixture.wait(for: "ready -50", in: program.journal)
                     program.write([1], Echo.rx.description)
-                    try await band.wait(for: "wrote", in: program.journal)
+                    try await fixture.wait(for: "wrote", in: program.journal)
                     program.end()
                 }
             }
         }
 
         @Test func aCentralPairsForWhatAProgramOffers() async throws {
-            try await Band.run { band in
-                try await band.adapter.removeForeignAdvertising()
-                try await band.runPorted(agent: JustWorksPairingAgent()) {
+            try await Fixture.run { fixture in
+                try await fixture.adapter.removeForeignAdvertising()
+                try await fixture.runPorted(agent: JustWorksPairingAgent()) {
                     let program = PortedPeripheral(isProtected: true)
-                    try await band.wait(for: "advertising true", in: program.journal)
-                    try await Self.connect("ported-caller", band)
-                    try await band.ask("call ported-caller find")
-                    await #expect(throws: BandError.self) { _ = try await band.ask("call ported-caller read FFF1") }
-                    await #expect(throws: BandError.self) { _ = try await band.ask("call ported-caller write FFF1 01") }
+                    try await fixture.wait(for: "advertising true", in: program.journal)
+                    try await Self.connect("ported-caller", fixture)
+                    try await fixture.ask("call ported-caller find")
+                    await #expect(throws: FixtureError.self) {
+                        _ = try await fixture.ask("call ported-caller read FFF1")
+                    }
+                    await #expect(throws: FixtureError.self) {
+                        _ = try await fixture.ask("call ported-caller write FFF1 01")
+                    }
                     #expect(program.journal.entries == ["state 5", "advertising true"])
-                    try await band.ask("call ported-caller pair")
-                    let value = try await band.ask("call ported-caller read FFF1")
+                    try await fixture.ask("call ported-caller pair")
+                    let value = try await fixture.ask("call ported-caller read FFF1")
                     #expect(value == "010203")
-                    try await band.ask("call ported-caller write FFF1 01")
+                    try await fixture.ask("call ported-caller write FFF1 01")
                     #expect(program.journal.entries == ["state 5", "advertising true", "read 0", "wrote 1 in 1"])
-                    try await band.ask("call ported-caller close")
+                    try await fixture.ask("call ported-caller close")
                     program.end()
                 }
             }
         }
 
         @Test func withoutAnAgentStrangersAreRefused() async throws {
-            try await Band.run { band in
-                try await band.adapter.removeForeignAdvertising()
-                try await band.runPorted {
+            try await Fixture.run { fixture in
+                try await fixture.adapter.removeForeignAdvertising()
+                try await fixture.runPorted {
                     let program = PortedPeripheral(isProtected: true)
-                    try await band.wait(for: "advertising true", in: program.journal)
-                    try await Self.connect("ported-unwelcome", band)
-                    await #expect(throws: BandError.self) { _ = try await band.ask("call ported-unwelcome pair") }
+                    try await fixture.wait(for: "advertising true", in: program.journal)
+                    try await Self.connect("ported-unwelcome", fixture)
+                    await #expect(throws: FixtureError.self) { _ = try await fixture.ask("call ported-unwelcome pair") }
                     #expect(program.journal.entries == ["state 5", "advertising true"])
                     program.end()
                 }
             }
         }
 
-        private static func connect(_ name: String, _ band: Band) async throws {
-            let address = band.adapter.information.address
-            try await band.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
+        private static func connect(_ name: String, _ fixture: Fixture) async throws {
+            let address = fixture.adapter.information.address
+            try await fixture.ask("call \(name) connect \(address) \(address.kind == .public ? "public" : "random")")
         }
     }
 }

@@ -21,33 +21,33 @@ extension Peers {
             return taken
         }
 
-        private static func isQuiet(_ band: Band) async throws {
-            try await band.wait(for: "the chip no longer scans") { try await band.chip()?["scan"] == 0 }
+        private static func isQuiet(_ fixture: Fixture) async throws {
+            try await fixture.wait(for: "the chip no longer scans") { try await fixture.chip()?["scan"] == 0 }
         }
 
         // MARK: Receiving
 
         @Test func everybodyIsHeardWithWhatTheySay() async throws {
-            try await Band.run { band in
-                var missing = Set(band.devices.map(\.address))
+            try await Fixture.run { fixture in
+                var missing = Set(fixture.devices.map(\.address))
                 // Devices that act as centrals do not advertise.
-                for name in ["central", "second"] { missing.remove(try band[name]) }
+                for name in ["central", "second"] { missing.remove(try fixture[name]) }
                 // A controller of Bluetooth 4 does not receive extended advertising.
-                if Band.isLegacy { missing.remove(try band["long"]) }
+                if Fixture.isLegacy { missing.remove(try fixture["long"]) }
                 var names: [BluetoothAddress: String] = [:]
-                for try await advertisement in try await band.adapter.scan() {
+                for try await advertisement in try await fixture.adapter.scan() {
                     let address = try #require(advertisement.address)
                     missing.remove(address)
                     names[address] = advertisement.data.localName ?? names[address]
-                    let isAnswered = try names[band["beacon-2"]] != nil
+                    let isAnswered = try names[fixture["beacon-2"]] != nil
                     if missing.isEmpty, isAnswered { break }
                 }
-                #expect(try names[band["gatt"]] == "gatt")
-                #expect(try names[band["beacon-0"]] == nil)
+                #expect(try names[fixture["gatt"]] == "gatt")
+                #expect(try names[fixture["beacon-0"]] == nil)
                 // One name in the scan response only, and one beyond ASCII.
-                #expect(try names[band["beacon-2"]] == "beacon-2")
-                #expect(try names[band["beacon-3"]] == "Bëacon ✓ 3")
-                try await Self.isQuiet(band)
+                #expect(try names[fixture["beacon-2"]] == "beacon-2")
+                #expect(try names[fixture["beacon-3"]] == "Bëacon ✓ 3")
+                try await Self.isQuiet(fixture)
             }
         }
 
@@ -65,9 +65,9 @@ extension Peers {
         @Test("who passes a filter, and nobody else", arguments: filters.indices)
         func filter(_ index: Int) async throws {
             let (filter, name, said) = Self.filters[index]
-            try await Band.run { band in
-                let address = try band[name]
-                let stream = try await band.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
+            try await Fixture.run { fixture in
+                let address = try fixture[name]
+                let stream = try await fixture.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
                 let heard = try await Self.take(3, from: stream)
                 #expect(heard.allSatisfy { $0.address == address }, "\(said): \(heard)")
                 #expect(heard.count == 3)
@@ -75,15 +75,15 @@ extension Peers {
         }
 
         @Test func anAddressAndASignalStrengthDecide() async throws {
-            try await Band.run { band in
-                let address = try band["gatt"]
-                try await band.ask("rssi gatt -90")
+            try await Fixture.run { fixture in
+                let address = try fixture["gatt"]
+                try await fixture.ask("rssi gatt -90")
                 let near = ScanOptions(filter: .address(address) && .rssi(atLeast: -70), duplicates: .all)
-                var strong = try await band.adapter.scan(near).makeAsyncIterator()
-                let weak = try await band.adapter.scan(ScanOptions(filter: .address(address), duplicates: .all))
+                var strong = try await fixture.adapter.scan(near).makeAsyncIterator()
+                let weak = try await fixture.adapter.scan(ScanOptions(filter: .address(address), duplicates: .all))
                 let heard = try await Self.take(5, from: weak)
                 #expect(heard.allSatisfy { $0.address == address && ($0.rssi ?? 0) < -80 })
-                try await band.ask("rssi gatt -50")
+                try await fixture.ask("rssi gatt -50")
                 let first = try await strong.next()
                 #expect(first?.rssi.map { $0 > -60 } == true)
                 // None before.
@@ -94,11 +94,11 @@ extension Peers {
         // MARK: Duplicates
 
         @Test func onceMeansOnceAndWithTheAnswer() async throws {
-            try await Band.run { band in
-                let addresses = [try band["gatt"], try band["beacon-3"]]
+            try await Fixture.run { fixture in
+                let addresses = [try fixture["gatt"], try fixture["beacon-3"]]
                 let filter = ScanFilter.any(addresses.map { .address($0) })
-                let once = Collector(try await band.adapter.scan(ScanOptions(filter: filter, duplicates: .once)))
-                let all = try await band.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
+                let once = Collector(try await fixture.adapter.scan(ScanOptions(filter: filter, duplicates: .once)))
+                let all = try await fixture.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
                 var counts: [BluetoothAddress: Int] = [:]
                 for try await advertisement in all {
                     counts[try #require(advertisement.address), default: 0] += 1
@@ -114,18 +114,18 @@ extension Peers {
         }
 
         @Test func aMergedDeviceIsToldAgainWhenSomethingHasChanged() async throws {
-            try await Band.run { band in
-                let filter = ScanFilter.address(try band["gatt"])
-                var merged = try await band.adapter.scan(
+            try await Fixture.run { fixture in
+                let filter = ScanFilter.address(try fixture["gatt"])
+                var merged = try await fixture.adapter.scan(
                     ScanOptions(filter: filter, duplicates: .merge(rssiChange: 20))
                 ).makeAsyncIterator()
                 while let advertisement = try await merged.next(), advertisement.data.scanResponse.isEmpty {}
                 // The advertisement does not change meanwhile.
-                let all = try await band.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
+                let all = try await fixture.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
                 _ = try await Self.take(6, from: all)
-                try await band.ask("rssi gatt -85")
+                try await fixture.ask("rssi gatt -85")
                 let next = try await merged.next()
-                try await band.ask("rssi gatt -50")
+                try await fixture.ask("rssi gatt -50")
                 #expect(next?.rssi.map { $0 < -75 } == true)
             }
         }
@@ -133,12 +133,12 @@ extension Peers {
         // MARK: Extended advertising
 
         @Test func aLongPayloadIsJoinedFromItsParts() async throws {
-            try await Band.run { band in
-                let filter = ScanFilter.address(try band["long"])
-                let stream = try await band.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
-                guard !Band.isLegacy else {
+            try await Fixture.run { fixture in
+                let filter = ScanFilter.address(try fixture["long"])
+                let stream = try await fixture.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
+                guard !Fixture.isLegacy else {
                     let long = Collector(stream)
-                    let others = try await band.adapter.scan(ScanOptions(duplicates: .all))
+                    let others = try await fixture.adapter.scan(ScanOptions(duplicates: .all))
                     _ = try await Self.take(40, from: others)
                     return #expect(await long.end() == [])
                 }
@@ -159,51 +159,51 @@ extension Peers {
         // MARK: Several at once
 
         @Test func severalScansAreServedByOneAndTheLastEndsIt() async throws {
-            try await Band.run { band in
-                let (gatt, beacon) = (try band["gatt"], try band["beacon-3"])
-                let one = try await band.adapter.scan(ScanOptions(filter: .address(gatt), duplicates: .all))
+            try await Fixture.run { fixture in
+                let (gatt, beacon) = (try fixture["gatt"], try fixture["beacon-3"])
+                let one = try await fixture.adapter.scan(ScanOptions(filter: .address(gatt), duplicates: .all))
                 // A passive scan receives no scan responses; the other requests them.
-                let two = try await band.adapter.scan(
+                let two = try await fixture.adapter.scan(
                     ScanOptions(filter: .address(beacon), isActive: false, duplicates: .all))
                 let first = try await Self.take(2, from: one)
                 #expect(first.allSatisfy { $0.address == gatt })
                 let second = try await Self.take(2, from: two)
                 #expect(second.allSatisfy { $0.address == beacon && !$0.isScanResponse })
-                try await Self.isQuiet(band)
+                try await Self.isQuiet(fixture)
             }
         }
 
         // MARK: Beside links
 
         @Test func aScanGoesOnWhileConnectingAndConnected() async throws {
-            try await Band.run { band in
-                let beacon = try band["beacon-3"]
-                var heard = try await band.adapter.scan(ScanOptions(filter: .address(beacon), duplicates: .all))
+            try await Fixture.run { fixture in
+                let beacon = try fixture["beacon-3"]
+                var heard = try await fixture.adapter.scan(ScanOptions(filter: .address(beacon), duplicates: .all))
                     .makeAsyncIterator()
                 _ = try await heard.next()
                 for name in ["gatt", "LINBLE-ECHO"] {
-                    let connection = try await band.connect(to: name)
-                    let up = band.adapter.loop.now
+                    let connection = try await fixture.connect(to: name)
+                    let up = fixture.adapter.loop.now
                     while let advertisement = try await heard.next(), advertisement.time <= up {}
                     _ = try await connection.discover()
                     await connection.disconnect()
-                    let down = band.adapter.loop.now
+                    let down = fixture.adapter.loop.now
                     while let advertisement = try await heard.next(), advertisement.time <= down {}
                 }
             }
         }
 
         @Test func whoIsHeardIsConnectedTo() async throws {
-            try await Band.run { band in
-                let heard = try await band.adapter.firstAdvertisement(
+            try await Fixture.run { fixture in
+                let heard = try await fixture.adapter.firstAdvertisement(
                     timeout: .seconds(30), options: ScanOptions(filter: .name("gatt")))
-                let connection = try await band.adapter.connect(
+                let connection = try await fixture.adapter.connect(
                     to: heard, options: ConnectionOptions(timeout: .seconds(60)))
                 #expect(await connection.isConnected)
                 await connection.disconnect()
-                let beacon = try await band.adapter.firstAdvertisement(
+                let beacon = try await fixture.adapter.firstAdvertisement(
                     timeout: .seconds(30), options: ScanOptions(filter: .name("Bëacon ✓ 3")))
-                let refused = await failure { _ = try await band.adapter.connect(to: beacon) }
+                let refused = await failure { _ = try await fixture.adapter.connect(to: beacon) }
                 #expect(refused?.code == .invalidArgument)
             }
         }
@@ -211,13 +211,13 @@ extension Peers {
         // MARK: Beside other programs
 
         @Test func anotherProgramSwitchesTheScanOff() async throws {
-            try await Band.run { band in
-                var heard = try await band.adapter.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
+            try await Fixture.run { fixture in
+                var heard = try await fixture.adapter.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
                 _ = try await heard.next()
-                let other = try await OtherProgram(band.adapter.information.index)
+                let other = try await OtherProgram(fixture.adapter.information.index)
                 for _ in 0..<3 {
                     await other.switchScanOff()
-                    let off = band.adapter.loop.now
+                    let off = fixture.adapter.loop.now
                     while let advertisement = try await heard.next(), advertisement.time <= off {}
                 }
                 await other.close()
@@ -225,20 +225,20 @@ extension Peers {
         }
 
         @Test func anotherProgramDiscoversDevices() async throws {
-            try await Band.run { band in
-                let other = try await OtherProgram(band.adapter.information.index)
+            try await Fixture.run { fixture in
+                let other = try await OtherProgram(fixture.adapter.information.index)
                 await other.startDiscovery()
-                try await band.wait(for: "the discovery") { try await band.chip()?["scan"] == 1 }
+                try await fixture.wait(for: "the discovery") { try await fixture.chip()?["scan"] == 1 }
                 // Its reports are used; after its ten seconds the scan is our own.
-                let stream = try await band.adapter.scan(
-                    ScanOptions(filter: .address(try band["beacon-3"]), duplicates: .all))
-                let began = band.adapter.loop.now
+                let stream = try await fixture.adapter.scan(
+                    ScanOptions(filter: .address(try fixture["beacon-3"]), duplicates: .all))
+                let began = fixture.adapter.loop.now
                 let heard = try await Self.take(1, from: stream) {
                     began.duration(to: $0.time) > .seconds(15)
                 }
                 #expect(heard.count == 1)
                 await other.close()
-                try await Self.isQuiet(band)
+                try await Self.isQuiet(fixture)
             }
         }
     }
@@ -289,7 +289,7 @@ private final class OtherProgram: Sendable {
     /// LE Set Scan Enable, or its extended form.
     func switchScanOff() async {
         let packet: [UInt8] =
-            Band.isLegacy ? [0x01, 0x0C, 0x20, 2, 0, 0] : [0x01, 0x42, 0x20, 6, 0, 0, 0, 0, 0, 0]
+            Fixture.isLegacy ? [0x01, 0x0C, 0x20, 2, 0, 0] : [0x01, 0x42, 0x20, 6, 0, 0, 0, 0, 0, 0]
         await onLoop { $0.raw.send(packet.span.bytes) }
     }
 

@@ -9,10 +9,10 @@ extension Peers {
     @Suite struct SeveralAttributes {
         @Test("includes and the secondary services they lead to are in the tree", arguments: ["gatt", "narrow"])
         func includes(name: String) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: name)
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: name)
                 let services = try await connection.discover()
-                #expect(Outline.of(services) == (try Outline.of(try await band.database(of: name))))
+                #expect(Outline.of(services) == (try Outline.of(try await fixture.database(of: name))))
                 let every = try #require(services.service(made(0x5E01_0000)))
                 #expect(every.includedServices.map(\.uuid) == [0x180F, made(0x5E02_0000)])
                 let secondary = try #require(services.service(every.includedServices[1]))
@@ -31,9 +31,9 @@ extension Peers {
             "values are read by their UUID",
             arguments: ["gatt", "narrow"])
         func byUUID(name: String) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: name)
-                let truth = try await band.database(of: name).filter { $0.type == 0xFF10 }
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: name)
+                let truth = try await fixture.database(of: name).filter { $0.type == 0xFF10 }
                 let values = try await connection.readValues(of: 0xFF10)
                 #expect(values.map(\.handle) == truth.map(\.handle))
                 #expect(values.map(\.value) == truth.compactMap(\.value))
@@ -44,9 +44,9 @@ extension Peers {
         @Test(
             "several values are read whatever the peer knows of it", arguments: ["gatt", "narrow"])
         func several(name: String) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: name)
-                let truth = try await band.database(of: name).filter { $0.type == 0xFF10 }
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: name)
+                let truth = try await fixture.database(of: name).filter { $0.type == 0xFF10 }
                 let handles = truth.map(\.handle)
                 let expected = truth.compactMap(\.value)
                 for _ in 0..<2 {
@@ -60,8 +60,8 @@ extension Peers {
         }
 
         @Test func severalValuesAreWrittenTogether() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "gatt")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "gatt")
                 let services = try await connection.discover()
                 let one = try #require(services.characteristics(made(0xCA01_0003)).first)
                 let two = try #require(services.characteristics(made(0xCA01_0004)).first)
@@ -76,8 +76,8 @@ extension Peers {
         }
 
         @Test func descriptorsSayWhatTheyAre() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "gatt")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "gatt")
                 let services = try await connection.discover()
                 let characteristic = try #require(services.characteristics(made(0xCA01_000D)).first)
                 var texts: [String] = []
@@ -96,8 +96,8 @@ extension Peers {
         }
 
         @Test func bothKindsOfSubscribersAreServedAtOnce() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "gatt")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "gatt")
                 let characteristic = try await connection.find(made(0xCA01_0007))
                 let descriptor = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
                 let notified = try await connection.subscribe(to: characteristic, kind: .notification)
@@ -108,9 +108,9 @@ extension Peers {
                     for try await value in indicated { return value }
                     return []
                 }
-                try await band.ask("indicate gatt 0A0B CA010007-1234-5678-9ABC-DEF012345678")
+                try await fixture.ask("indicate gatt 0A0B CA010007-1234-5678-9ABC-DEF012345678")
                 #expect(try await first.value == [10, 11])
-                try await band.wait(for: "the peer has fewer subscriptions") {
+                try await fixture.wait(for: "the peer has fewer subscriptions") {
                     try await connection.read(descriptor) == [1, 0]
                 }
                 withExtendedLifetime(notified) {}

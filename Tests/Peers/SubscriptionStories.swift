@@ -7,8 +7,8 @@ extension Peers {
             "values arrive complete and in order",
             arguments: [(.notification, "flood"), (.indication, "flood")] as [(SubscriptionKind, String)])
         func valuesArriveInOrder(kind: SubscriptionKind, name: String) async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: name)
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: name)
                 let values = try await connection.subscribe(to: try await connection.find(Echo.tx), kind: kind)
                 var expected: UInt32 = 0
                 for try await value in values {
@@ -23,8 +23,8 @@ extension Peers {
         }
 
         @Test func commandsComeBackInOrder() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "LINBLE-ECHO")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "LINBLE-ECHO")
                 let rx = try await connection.find(Echo.rx)
                 let values = try await connection.subscribe(to: try await connection.find(Echo.tx))
                 let count = 200
@@ -44,8 +44,8 @@ extension Peers {
         }
 
         @Test func leavingTheLoopEndsTheSubscriptionAtThePeer() async throws {
-            try await Band.run { band in
-                let connection = try await band.connect(to: "gatt")
+            try await Fixture.run { fixture in
+                let connection = try await fixture.connect(to: "gatt")
                 let characteristic = try await connection.find("CA010007-1234-5678-9ABC-DEF012345678")
                 let descriptor = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
                 let values = try await connection.subscribe(to: characteristic, kind: .indication)
@@ -55,9 +55,9 @@ extension Peers {
                     for try await value in values { return value }
                     return []
                 }
-                try await band.ask("indicate gatt 0A0B CA010007-1234-5678-9ABC-DEF012345678")
+                try await fixture.ask("indicate gatt 0A0B CA010007-1234-5678-9ABC-DEF012345678")
                 #expect(try await first.value == [10, 11])
-                try await band.wait(for: "the unsubscription") { try await connection.read(descriptor) == [0, 0] }
+                try await fixture.wait(for: "the unsubscription") { try await connection.read(descriptor) == [0, 0] }
                 await connection.disconnect()
             }
         }

@@ -56,7 +56,7 @@ final class LinkSide {
     /// The handler of a simulated peripheral.
     var program: (any AnyObject & Sendable)?
     /// Whether the handler has requested an event when it can send again.
-    var wantsRoom = false
+    var awaitsRoom = false
     /// Whether sending failed because the other side had granted no credits.
     var awaitsCredits = false
     /// The arrival of the last sent packet at the other side.
@@ -238,7 +238,7 @@ final class Link {
 
     /// Completes the termination at the end that requested it.
     private func complete(_ end: LinkEnd, reason: HCIStatus) {
-        let own = (end.side.node as? Controller)?.configuration.tellsOwnDisconnects == true
+        let own = (end.side.node as? Controller)?.configuration.reportsLocalDisconnects == true
         let told = own ? .connectionTerminatedByLocalHost : reason
         self.end(centralReason: end.isCentral ? told : reason, peripheralReason: end.isCentral ? reason : told)
     }

@@ -131,7 +131,7 @@ final class Scanner {
         let data = isResponse ? advertisement.scanResponse : advertisement.data
         // An extended report holds 229 bytes of data; longer data is reported in several events.
         let heard =
-            advertisement.isLegacy ? data.count : min(data.count, max(0, advertisement.heardByteCount ?? data.count))
+            advertisement.isLegacy ? data.count : min(data.count, max(0, advertisement.receivedByteLimit ?? data.count))
         var start = 0
         repeat {
             let end = min(start + 229, heard)

@@ -34,7 +34,7 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
     public var periodicInterval: UInt16?
     /// The number of bytes of ``data`` that scanners receive before they lose the rest of the chain; extended PDUs
     /// only.
-    public var heardByteCount: Int?
+    public var receivedByteLimit: Int?
     /// The advertiser's address, if it differs from the peripheral's, such as for a second advertisement.
     public var address: BluetoothAddress?
 
@@ -44,7 +44,7 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
         isLegacy: Bool = true, interval: Duration = .milliseconds(100), repetitions: Int = 1,
         target: BluetoothAddress? = nil, isAnonymous: Bool = false, setIdentifier: UInt8 = 0, primaryPHY: LEPHY = .le1M,
         secondaryPHY: LEPHY = .le1M, transmitPower: Int8? = nil, periodicInterval: UInt16? = nil,
-        heardByteCount: Int? = nil, address: BluetoothAddress? = nil
+        receivedByteLimit: Int? = nil, address: BluetoothAddress? = nil
     ) {
         self.data = data
         self.scanResponse = scanResponse
@@ -60,7 +60,7 @@ public struct SimulatedAdvertisement: Hashable, Sendable {
         self.secondaryPHY = secondaryPHY
         self.transmitPower = transmitPower
         self.periodicInterval = periodicInterval
-        self.heardByteCount = heardByteCount
+        self.receivedByteLimit = receivedByteLimit
         self.address = address
     }
 

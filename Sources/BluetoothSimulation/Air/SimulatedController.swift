@@ -22,7 +22,7 @@ public struct SimulatedController: Hashable, Sendable {
     public var transmitPower: Int8 = 0
     /// Whether it reports links that its own host has ended with the reason 0x16 (terminated by local host), as most
     /// chips do. Others, such as emulators, report the reason that the host gave.
-    public var tellsOwnDisconnects = false
+    public var reportsLocalDisconnects = false
     /// The place on the bus, which identifies it when it has no public address; nil for one by its index.
     public var place: String?
     /// The number of advertising sets; 1 for legacy commands.

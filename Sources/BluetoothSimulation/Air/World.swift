@@ -28,7 +28,7 @@ enum PeripheralEvent: Sendable {
 /// The state of a simulated radio: the devices, their links, and the pending events.
 ///
 /// Not thread-safe: ``SimulatedRadio`` keeps it in a mutex, with everything it refers to. The program's objects
-/// (handlers) are never called or released in here, but passed to ``tell(_:)`` and ``release(_:)``. Layers above add
+/// (handlers) are never called or released in here, but passed to ``post(_:)`` and ``release(_:)``. Layers above add
 /// their state: ``KernelWorld``.
 class World {
     private var clock = WorldClock()
@@ -85,7 +85,7 @@ class World {
     }
 
     /// Queues an output.
-    func tell(_ output: Output) {
+    func post(_ output: Output) {
         outputs.append(output)
     }
 

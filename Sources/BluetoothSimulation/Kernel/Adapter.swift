@@ -79,7 +79,7 @@ final class Adapter {
         monitorOpened(isOpen: false)
         world.schedule(after: Self.settlingTime) { [weak self] in
             guard let self, power.isPluggedIn, !power.isUp else { return }
-            kernel.monitor.tell(.closedIndex, adapter: index)
+            kernel.monitor.report(.closedIndex, adapter: index)
         }
     }
 
@@ -105,7 +105,7 @@ final class Adapter {
             privacy.end()
             power.isUp = false
             controller.isRunning = false
-            kernel.monitor.tell(.closedIndex, adapter: index)
+            kernel.monitor.report(.closedIndex, adapter: index)
         }
         settings.changed(skipping: socket)
         if isOn {
@@ -130,7 +130,7 @@ final class Adapter {
         power.isChanging = true
         if !isOn {
             stopScan()
-            connections.sayGoodbye(after: Self.commandLatency)
+            connections.terminateAll(after: Self.commandLatency)
         }
         world.schedule(after: Self.powerLatency) { [weak self] in
             guard let self, power.isPluggedIn else { return }
@@ -178,7 +178,7 @@ final class Adapter {
 
     /// Sends a raw socket's command. The other sockets see it as it goes to the controller.
     func sendRaw(_ command: HCICommand, packet: [UInt8], from sender: HCISocketState) {
-        kernel.monitor.tell(.command, adapter: index, packet.dropFirst())
+        kernel.monitor.report(.command, adapter: index, packet.dropFirst())
         controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
             guard let self else { return }
             kernel.rawSockets.offer(packet, of: index, except: sender)
@@ -199,7 +199,7 @@ final class Adapter {
     func show(_ command: HCICommand) {
         // The kernel's commands fit.
         guard let packet = try? command.packet() else { return }
-        kernel.monitor.tell(.command, adapter: index, packet.dropFirst())
+        kernel.monitor.report(.command, adapter: index, packet.dropFirst())
         kernel.rawSockets.offer(packet, of: index)
     }
 

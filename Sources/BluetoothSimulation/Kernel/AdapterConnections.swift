@@ -34,7 +34,7 @@ final class AdapterConnections: ControllerHost {
     var user: AnyObject { adapter.pairing }
 
     func received(event: [UInt8]) {
-        adapter.kernel.monitor.tell(.event, adapter: adapter.index, event.dropFirst())
+        adapter.kernel.monitor.report(.event, adapter: adapter.index, event.dropFirst())
         adapter.kernel.rawSockets.offer(event, of: adapter.index)
     }
 
@@ -136,7 +136,7 @@ final class AdapterConnections: ControllerHost {
                 adapter: adapter, connection: connection, channel: listener.channel, options: listener.options)
             connection.channels.add(socket)
             socket.acceptedOn(end)
-            world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
+            world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
         }
     }
 
@@ -171,7 +171,7 @@ final class AdapterConnections: ControllerHost {
         connection.channels.add(socket)
         socket.key = key
         let answer = socket.accept(terms, on: end)
-        world.tell(.accepted(listener: listener.identifier, socket: socket.identifier))
+        world.post(.accepted(listener: listener.identifier, socket: socket.identifier))
         completion(.accepted(answer))
     }
 
@@ -236,7 +236,7 @@ final class AdapterConnections: ControllerHost {
     /// Ends all links because the adapter is about to be powered off, which the controller reports after `delay`.
     ///
     /// The kernel does not wait for the controller's events, and the adapter counts as up meanwhile.
-    func sayGoodbye(after delay: Duration) {
+    func terminateAll(after delay: Duration) {
         for connection in all {
             guard let end = connection.end else { continue }
             let command = HCICommand.disconnect(end.handle, reason: .remoteDevicePoweringOff)

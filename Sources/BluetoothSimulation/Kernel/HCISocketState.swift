@@ -37,7 +37,7 @@ final class HCISocketState: SocketState {
         filter.events &= Self.unprivilegedEvents
     }
 
-    override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
+    override func acceptOutgoing(_ packet: [UInt8]) -> SendOutcome {
         func failed(_ number: ErrorNumber) -> SendOutcome { .failed(KernelError("send", number)) }
         guard packet.count >= 4 else { return failed(.invalidArgument) }
         guard let adapter, adapter.power.isPluggedIn else { return failed(.brokenPipe) }

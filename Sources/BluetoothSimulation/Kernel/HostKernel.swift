@@ -67,7 +67,7 @@ final class HostKernel {
         adapters.removeAll { $0 === adapter }
         adapter.controller.remove()
         management.send(.indexRemoved, index: adapter.index)
-        monitor.tell(.deletedIndex, adapter: adapter.index)
+        monitor.report(.deletedIndex, adapter: adapter.index)
     }
 
     // MARK: Routes

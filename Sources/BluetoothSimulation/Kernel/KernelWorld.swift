@@ -94,7 +94,7 @@ final class KernelWorld: World {
     /// Notifies the watches of a machine's switches; several changes may be reported as one.
     func radioSwitchesChanged(of kernel: HostKernel) {
         for (identifier, watch) in radioSwitchWatches.sorted(by: { $0.key < $1.key }) where watch.kernel === kernel {
-            tell(.radioSwitches(identifier))
+            post(.radioSwitches(identifier))
         }
     }
 }

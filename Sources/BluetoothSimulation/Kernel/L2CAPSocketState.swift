@@ -162,7 +162,7 @@ final class L2CAPSocketState: SocketState {
     /// The kernel reports that when half of the buffer is free.
     override var isWritable: Bool { state == .connected && !isSuspended && !isTooFull(outbox.limit / 2) }
 
-    override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
+    override func acceptOutgoing(_ packet: [UInt8]) -> SendOutcome {
         guard state == .connected, let connection else { return .failed(KernelError("send", .notConnected)) }
         guard packet.count <= Int(sendMTU) else { return .failed(KernelError("send", .messageTooLong)) }
         guard !isSuspended, !isTooFull(outbox.limit) else { return .wouldBlock }

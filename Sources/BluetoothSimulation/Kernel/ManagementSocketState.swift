@@ -24,10 +24,10 @@ final class ManagementSocketState: SocketState {
 
     override func didClose() {
         kernel.management.remove(self)
-        kernel.monitor.tell(.controlClosed, MonitorPayload.controlClosed(cookie: cookie))
+        kernel.monitor.report(.controlClosed, MonitorPayload.controlClosed(cookie: cookie))
     }
 
-    override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
+    override func acceptOutgoing(_ packet: [UInt8]) -> SendOutcome {
         // The length in the header has to be that of the packet.
         guard let header = try? ManagementPacket(decoding: packet.span.bytes),
             header.parameters.byteCount + ManagementPacket.headerByteCount == packet.count

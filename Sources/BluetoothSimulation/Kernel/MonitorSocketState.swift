@@ -22,7 +22,7 @@ final class MonitorSocketState: SocketState {
         kernel.monitor.add(self)
     }
 
-    override func takeOutgoing(_ packet: [UInt8]) -> SendOutcome {
+    override func acceptOutgoing(_ packet: [UInt8]) -> SendOutcome {
         .failed(KernelError("send", .operationNotSupported))
     }
 
@@ -51,13 +51,13 @@ extension Adapter {
 
     /// Reports a new adapter, whose address is not known before it is read.
     func monitorPlugged() {
-        kernel.monitor.tell(.newIndex, adapter: index, MonitorPayload.newIndex(address: .zero, name: name))
+        kernel.monitor.report(.newIndex, adapter: index, MonitorPayload.newIndex(address: .zero, name: name))
     }
 
     /// Reports that the adapter is up; its transport may have been open before.
     func monitorOpened(isOpen: Bool) {
-        if !isOpen { kernel.monitor.tell(.openedIndex, adapter: index) }
-        kernel.monitor.tell(.indexInformation, adapter: index, information)
+        if !isOpen { kernel.monitor.report(.openedIndex, adapter: index) }
+        kernel.monitor.report(.indexInformation, adapter: index, information)
     }
 
     /// Reports the adapter's state to a new monitor.
@@ -71,7 +71,7 @@ extension Adapter {
 
     /// Reports a packet of a channel, as it travels between host and controller.
     func monitor(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd, isSent: Bool) {
-        kernel.monitor.tell(isSent ? .aclSent : .aclReceived, adapter: index, Self.data(packet, channel, end, isSent))
+        kernel.monitor.report(isSent ? .aclSent : .aclReceived, adapter: index, Self.data(packet, channel, end, isSent))
     }
 
     private static func data(_ packet: [UInt8], _ key: ChannelKey, _ end: LinkEnd, _ isSent: Bool) -> [UInt8] {
@@ -101,12 +101,12 @@ extension ManagementSocketState {
     }
 
     func monitorOpened() {
-        kernel.monitor.tell(.controlOpened, controlOpened)
+        kernel.monitor.report(.controlOpened, controlOpened)
     }
 
     func monitor(_ kind: CapturedPacketKind, _ packet: borrowing ManagementPacket) {
         guard kernel.monitor.hasListeners else { return }
-        kernel.monitor.tell(
+        kernel.monitor.report(
             kind, adapter: packet.index,
             MonitorPayload.control(cookie: cookie, code: packet.code, parameters: packet.parameters))
     }
@@ -127,7 +127,7 @@ final class Monitor {
     }
 
     /// Reports to all sockets, if there are any.
-    func tell(
+    func report(
         _ kind: CapturedPacketKind, adapter: UInt16 = CapturedPacket.noAdapter,
         _ payload: @autoclosure () -> some Sequence<UInt8>
     ) {
@@ -136,7 +136,7 @@ final class Monitor {
         for socket in sockets { socket.offer(kind, adapter: adapter, payload) }
     }
 
-    func tell(_ kind: CapturedPacketKind, adapter: UInt16) {
-        tell(kind, adapter: adapter, [])
+    func report(_ kind: CapturedPacketKind, adapter: UInt16) {
+        report(kind, adapter: adapter, [])
     }
 }

@@ -60,12 +60,12 @@ class SocketState {
         var error: KernelError?
         /// Whether a call has consumed the error, which happens once.
         var isErrorTaken = false
-        var isTold = false
+        var isReported = false
     }
 
     /// The error with which the socket has ended.
     var endError: KernelError? { ending.error }
-    var isEndTold: Bool { ending.isTold }
+    var isEndReported: Bool { ending.isReported }
     /// The size of the receive buffer.
     var inboxLimit: Int {
         get { inbox.limit }
@@ -93,7 +93,7 @@ class SocketState {
     var isWritable: Bool { true }
 
     /// Sends a packet; only called while the socket is open and has not ended.
-    func takeOutgoing(_ packet: [UInt8]) -> SendOutcome { .failed(KernelError("send", .notConnected)) }
+    func acceptOutgoing(_ packet: [UInt8]) -> SendOutcome { .failed(KernelError("send", .notConnected)) }
 
     /// The program has closed the socket.
     func didClose() {}
@@ -103,18 +103,18 @@ class SocketState {
     func send(_ packet: [UInt8]) -> SendOutcome {
         guard !isClosed else { return .failed(KernelError("send", .notConnected)) }
         if let error = endError {
-            guard !ending.isErrorTaken, !isEndTold else { return .failed(KernelError("send", .notConnected)) }
+            guard !ending.isErrorTaken, !isEndReported else { return .failed(KernelError("send", .notConnected)) }
             ending.isErrorTaken = true
             return .failed(KernelError("send", error.number))
         }
-        return takeOutgoing(packet)
+        return acceptOutgoing(packet)
     }
 
     /// Receives a packet; nil when there is none, with the result to report.
     func receive() -> (packet: [UInt8]?, outcome: ReceiveOutcome) {
         guard !isClosed else { return (nil, .failed(KernelError("recv", .notConnected))) }
         // The error of the end comes before queued packets.
-        if let error = endError, !ending.isErrorTaken, !isEndTold {
+        if let error = endError, !ending.isErrorTaken, !isEndReported {
             ending.isErrorTaken = true
             return (nil, .failed(KernelError("recv", error.number)))
         }
@@ -164,7 +164,7 @@ class SocketState {
     func fail(_ error: KernelError) {
         guard !isClosed, endError == nil else { return }
         ending.error = error
-        world.tell(.socket(identifier, .closed(error)))
+        world.post(.socket(identifier, .closed(error)))
     }
 
     /// Requests a writable event on behalf of the program, as for a new connection.
@@ -177,21 +177,21 @@ class SocketState {
     func writabilityChanged() {
         guard writability.isWanted, isWritable, !writability.isAnnounced, !isClosed, endError == nil else { return }
         writability.isAnnounced = true
-        world.tell(.socket(identifier, .writable))
+        world.post(.socket(identifier, .writable))
     }
 
     func announceReadable() {
         guard inbox.isReading, !inbox.packets.isEmpty, !inbox.isAnnounced, !isClosed, endError == nil else { return }
         inbox.isAnnounced = true
         inbox.reminder?.cancel()
-        world.tell(.socket(identifier, .readable))
+        world.post(.socket(identifier, .readable))
     }
 
     /// Must be called when the program was notified of packets: as long as there are some, it is notified again.
     ///
     /// A program that receives none would keep the loop busy, and in virtual time that would stop the clock; it is
     /// notified less and less often.
-    func toldReadable() {
+    func didReportReadable() {
         guard inbox.ignoredCount > 0, !inbox.packets.isEmpty else {
             inbox.ignoredCount = 1
             return announceReadable()
@@ -211,7 +211,7 @@ class SocketState {
         }
         self.handler = handler
         announceReadable()
-        if let endError, !isEndTold { world.tell(.socket(identifier, .closed(endError))) }
+        if let endError, !isEndReported { world.post(.socket(identifier, .closed(endError))) }
     }
 
     /// The handler of a queued event; nil when the event no longer applies.
@@ -226,8 +226,8 @@ class SocketState {
             writability.isWanted = false
             return handler
         case .closed:
-            guard !isEndTold else { return nil }
-            ending.isTold = true
+            guard !isEndReported else { return nil }
+            ending.isReported = true
             return handler
         }
     }

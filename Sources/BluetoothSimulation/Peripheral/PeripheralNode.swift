@@ -86,8 +86,8 @@ final class PeripheralNode: RadioNode {
             && !links.contains { $0.peerAddress == address }
     }
 
-    private func tell(_ event: PeripheralEvent, at end: LinkEnd) {
-        world.tell(.peripheral(end: end.side.identifier, event))
+    private func notifyHandler(_ event: PeripheralEvent, at end: LinkEnd) {
+        world.post(.peripheral(end: end.side.identifier, event))
     }
 
     override func linkEstablished(_ end: LinkEnd, through advertiser: Advertiser?) {
@@ -97,11 +97,11 @@ final class PeripheralNode: RadioNode {
             return
         }
         world.peripherals.add(end)
-        tell(.connected, at: end)
+        notifyHandler(.connected, at: end)
     }
 
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
-        tell(.disconnected(reason), at: end)
+        notifyHandler(.disconnected(reason), at: end)
         channels.linkEnded(end)
         updateAdvertisers()
     }
@@ -109,17 +109,17 @@ final class PeripheralNode: RadioNode {
     override func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
         guard !isMute else { return }
         switch channel {
-        case .fixed(let identifier): tell(.received(.fixed(identifier), packet), at: end)
+        case .fixed(let identifier): notifyHandler(.received(.fixed(identifier), packet), at: end)
         case .dynamic:
             guard let psm = channels.frameArrived(channel, on: end) else { return }
-            tell(.received(.dynamic(psm: psm), packet), at: end)
+            notifyHandler(.received(.dynamic(psm: psm), packet), at: end)
         }
     }
 
     override func hasRoom(_ end: LinkEnd) {
-        guard end.side.wantsRoom, !end.side.awaitsCredits else { return }
-        end.side.wantsRoom = false
-        tell(.writable, at: end)
+        guard end.side.awaitsRoom, !end.side.awaitsCredits else { return }
+        end.side.awaitsRoom = false
+        notifyHandler(.writable, at: end)
     }
 
     override func openChannel(
@@ -145,6 +145,6 @@ final class PeripheralNode: RadioNode {
     }
 
     override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
-        if case .security = change { tell(.securityChanged(end.link.security), at: end) }
+        if case .security = change { notifyHandler(.securityChanged(end.link.security), at: end) }
     }
 }

@@ -31,7 +31,7 @@ final class PeripheralSecurity: PairingParty {
     private var features: PairingFeatures {
         PairingFeatures(
             ioCapability: settings.ioCapability, requiresProtection: settings.requiresProtection,
-            hasSecureConnections: settings.hasSecureConnections, bonds: settings.keepsKeys)
+            hasSecureConnections: settings.hasSecureConnections, bonds: settings.storesKeys)
     }
 
     func pairingFeatures(for level: SecurityLevel) -> PairingFeatures { features }

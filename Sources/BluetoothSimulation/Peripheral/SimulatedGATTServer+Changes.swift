@@ -12,7 +12,7 @@ extension SimulatedGATTServer {
     /// - Returns: the handles of the added services; nil for none.
     @discardableResult
     public func change(
-        removing removed: AttributeHandleRange? = nil, adding services: [GATTService] = [], isTold: Bool = true
+        removing removed: AttributeHandleRange? = nil, adding services: [GATTService] = [], isReported: Bool = true
     ) throws(AttributeDatabaseError) -> AttributeHandleRange? {
         let result = state.withLock {
             state -> Result<(AttributeHandleRange?, [SimulatedLink]), AttributeDatabaseError> in
@@ -23,7 +23,7 @@ extension SimulatedGATTServer {
                 guard let start = ranges.map(\.start).min(), let end = ranges.map(\.end).max() else {
                     return .success((added, []))
                 }
-                state.tellOfChange(AttributeHandleRange(start: start, end: end), isTold: isTold)
+                state.reportChange(AttributeHandleRange(start: start, end: end), isReported: isReported)
                 return .success((added, state.sessions.values.map(\.link)))
             } catch {
                 return .failure(error)
@@ -36,8 +36,8 @@ extension SimulatedGATTServer {
 }
 
 extension SimulatedGATTServer.State {
-    fileprivate mutating func tellOfChange(_ range: AttributeHandleRange, isTold: Bool) {
-        let serviceChanged = isTold ? database.valueHandle(of: .serviceChanged, in: .genericAttribute) : nil
+    fileprivate mutating func reportChange(_ range: AttributeHandleRange, isReported: Bool) {
+        let serviceChanged = isReported ? database.valueHandle(of: .serviceChanged, in: .genericAttribute) : nil
         for identifier in sessions.keys {
             sessions[identifier]?.core.databaseChanged(in: range, database, serviceChanged: serviceChanged)
         }

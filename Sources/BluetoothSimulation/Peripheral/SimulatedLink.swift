@@ -38,7 +38,7 @@ public struct SimulatedLink: Sendable {
     /// Requests one ``SimulatedLinkHandler/writable(_:)`` as soon as a packet can be sent.
     public func notifyWhenWritable() {
         _ = withEnd { end in
-            end.side.wantsRoom = true
+            end.side.awaitsRoom = true
             if end.hasRoom { end.side.node.hasRoom(end) }
         }
     }

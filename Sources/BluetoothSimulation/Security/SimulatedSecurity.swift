@@ -40,7 +40,7 @@ public struct SimulatedSecurity: Hashable, Sendable {
     /// Whether it supports LE Secure Connections, or only legacy pairing.
     public var hasSecureConnections: Bool
     /// Whether it bonds, storing the keys.
-    public var keepsKeys: Bool
+    public var storesKeys: Bool
     /// The passkey that it shows, if it shows one.
     public var passkey: UInt32
     /// Whether pairing distributes signature resolving keys.
@@ -51,14 +51,14 @@ public struct SimulatedSecurity: Hashable, Sendable {
     /// Creates the behaviour of a peripheral without display and buttons that pairs with every central.
     public init(
         response: Response = .accept, ioCapability: IOCapability = .noInputNoOutput, requiresProtection: Bool = false,
-        hasSecureConnections: Bool = true, keepsKeys: Bool = true, passkey: UInt32 = 123_456,
+        hasSecureConnections: Bool = true, storesKeys: Bool = true, passkey: UInt32 = 123_456,
         identity: BluetoothAddress? = nil
     ) {
         self.response = response
         self.ioCapability = ioCapability
         self.requiresProtection = requiresProtection
         self.hasSecureConnections = hasSecureConnections
-        self.keepsKeys = keepsKeys
+        self.storesKeys = storesKeys
         self.passkey = passkey
         self.identity = identity
     }

@@ -37,12 +37,12 @@ final class Terminal: Sendable {
     /// Asks a question; returns nil at the end of the input, and when the task is cancelled.
     func ask(_ question: String) async -> String? {
         // Input typed while an earlier question is open answers that one.
-        if state({ $0.waiters.isEmpty }) { forgetWhatWasTyped() }
+        if state({ $0.waiters.isEmpty }) { discardTypedInput() }
         show(question)
         let waiter = Promise<String?, Never>()
         state { state in
             state.waiters.append(waiter)
-            state.handOut()
+            state.answerQuestions()
             guard !state.isReading, !state.waiters.isEmpty else { return }
             let source = state.source ?? makeSource()
             (state.source, state.isReading) = (source, true)
@@ -69,7 +69,7 @@ final class Terminal: Sendable {
 
     /// Discards input typed at the terminal before there was a question; input from a pipe or a file was meant as an
     /// answer.
-    private func forgetWhatWasTyped() {
+    private func discardTypedInput() {
         guard isatty(input) == 1 else { return }
         state { $0.unread = [] }
         // Reading would stop a program in the background of its terminal.
@@ -90,7 +90,7 @@ final class Terminal: Sendable {
                 return state.stopIfIdle()
             }
             state.unread += block[..<count]
-            state.handOut()
+            state.answerQuestions()
             state.stopIfIdle()
         }
     }
@@ -105,7 +105,7 @@ extension Terminal.State {
     }
 
     /// Answers the waiting questions with the lines read so far.
-    fileprivate mutating func handOut() {
+    fileprivate mutating func answerQuestions() {
         while !waiters.isEmpty, let end = unread.firstIndex(of: UInt8(ascii: "\n")) {
             // Cancelled callers are skipped.
             guard waiters.succeedFirst(String(decoding: unread[..<end].prefix(256), as: UTF8.self)) else { return }

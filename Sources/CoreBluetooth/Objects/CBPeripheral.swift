@@ -27,13 +27,13 @@ open class CBPeripheral: CBPeer {
     }
 
     /// The device's name, as last reported by it; nil before.
-    open var name: String? { handle.shared { $0.facts.name } }
+    open var name: String? { handle.shared { $0.information.name } }
 
     /// The last RSSI read.
-    open var rssi: NSNumber? { handle.shared { $0.facts.rssi.map { NSNumber(value: $0) } } }
+    open var rssi: NSNumber? { handle.shared { $0.information.rssi.map { NSNumber(value: $0) } } }
 
     /// The state of the connection.
-    open var state: CBPeripheralState { handle.shared { $0.wish.state } }
+    open var state: CBPeripheralState { handle.shared { $0.connectionRequest.state } }
 
     /// The services discovered so far; nil before, and after a disconnection.
     open var services: [CBService]? { handle.shared { $0.database.services } }
@@ -66,39 +66,41 @@ open class CBPeripheral: CBPeer {
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
         guard isOwn(service, for: "discoverIncludedServices(_:for:)") else { return }
         handle.request(
-            .discoverIncludedServices(includedServiceUUIDs.uuids, Handed(service)), "discoverIncludedServices(_:for:)")
+            .discoverIncludedServices(includedServiceUUIDs.uuids, UncheckedSendable(service)),
+            "discoverIncludedServices(_:for:)")
     }
 
     /// Discovers the characteristics of a service: all, or those that are given.
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
         guard isOwn(service, for: "discoverCharacteristics(_:for:)") else { return }
         handle.request(
-            .discoverCharacteristics(characteristicUUIDs.uuids, Handed(service)), "discoverCharacteristics(_:for:)")
+            .discoverCharacteristics(characteristicUUIDs.uuids, UncheckedSendable(service)),
+            "discoverCharacteristics(_:for:)")
     }
 
     /// Discovers the descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "discoverDescriptors(for:)") else { return }
-        handle.request(.discoverDescriptors(Handed(characteristic)), "discoverDescriptors(for:)")
+        handle.request(.discoverDescriptors(UncheckedSendable(characteristic)), "discoverDescriptors(for:)")
     }
 
     /// Reads a value, in as many requests as it takes.
     open func readValue(for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "readValue(for:)") else { return }
-        handle.request(.read(Handed(characteristic)), "readValue(for:)")
+        handle.request(.read(UncheckedSendable(characteristic)), "readValue(for:)")
     }
 
     /// Reads a descriptor.
     open func readValue(for descriptor: CBDescriptor) {
         guard isOwn(descriptor.characteristic?.service, for: "readValue(for:)") else { return }
-        handle.request(.readDescriptor(Handed(descriptor)), "readValue(for:)")
+        handle.request(.readDescriptor(UncheckedSendable(descriptor)), "readValue(for:)")
     }
 
     /// The maximum length of a write in bytes: 512 with a response, in as many requests as it takes, and one packet's
     /// without; 0 while not connected.
     open func maximumWriteValueLength(for type: CBCharacteristicWriteType) -> Int {
         handle.shared { shared in
-            guard shared.wish.state == .connected else { return 0 }
+            guard shared.connectionRequest.state == .connected else { return 0 }
             return type == .withResponse ? AttributeProtocol.maximumAttributeValueLength : shared.traffic.commandLength
         }
     }
@@ -114,13 +116,13 @@ open class CBPeripheral: CBPeer {
     /// Writes a descriptor. The client characteristic configuration is refused: use ``setNotifyValue(_:for:)``.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
         guard isOwn(descriptor.characteristic?.service, for: "writeValue(_:for:)") else { return }
-        handle.request(.writeDescriptor(Handed(descriptor), Array(data)), "writeValue(_:for:)")
+        handle.request(.writeDescriptor(UncheckedSendable(descriptor), Array(data)), "writeValue(_:for:)")
     }
 
     /// Enables or disables notifications or indications of a value.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "setNotifyValue(_:for:)") else { return }
-        handle.request(.setNotify(enabled, Handed(characteristic)), "setNotifyValue(_:for:)")
+        handle.request(.setNotify(enabled, UncheckedSendable(characteristic)), "setNotifyValue(_:for:)")
     }
 
     /// Opens an L2CAP channel to the device.

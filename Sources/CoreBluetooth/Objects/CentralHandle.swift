@@ -80,7 +80,9 @@ final class CentralHandle: Sendable {
             manager.shared { $0 = state }
             if state != .poweredOn {
                 shared { $0.isScanning = false }
-                for peripheral in livePeripherals { peripheral.handle.shared { $0.wish.state = .disconnected } }
+                for peripheral in livePeripherals {
+                    peripheral.handle.shared { $0.connectionRequest.state = .disconnected }
+                }
             }
             manager.delegate?.centralManagerDidUpdateState(manager)
         }
@@ -115,10 +117,10 @@ final class CentralHandle: Sendable {
         return peripheral?.handle === handle ? peripheral : nil
     }
 
-    func tellConnectionEvent(_ event: CBConnectionEvent, _ peripheral: CBPeripheral) {
+    func reportConnectionEvent(_ event: CBConnectionEvent, _ peripheral: CBPeripheral) {
         guard let manager else { return }
         let services = peripheral.handle.shared { shared in
-            Set(shared.facts.advertisedServices + (shared.database.services ?? []).map(\.uuid.bluetooth))
+            Set(shared.information.advertisedServices + (shared.database.services ?? []).map(\.uuid.bluetooth))
         }
         let isWatched = shared {
             $0.watchedPeers.contains(peripheral.identifier) || !$0.watchedServices.isDisjoint(with: services)
@@ -154,7 +156,7 @@ final class CentralHandle: Sendable {
             for try await advertisement in try await adapter.scan(request.options) {
                 guard let address = advertisement.address else { continue }
                 // The next is fetched when the program has processed this one; later ones wait in the scan's buffer.
-                await tell(advertisement, from: address, request.number)
+                await report(advertisement, from: address, request.number)
             }
         } catch {
             guard error.code != .cancelled else { return }
@@ -163,24 +165,24 @@ final class CentralHandle: Sendable {
         }
     }
 
-    private func tell(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) async {
+    private func report(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) async {
         let isTaken = Promise<Void, Never>()
         callbacks.post { [self] in
-            heard(advertisement, from: address, number)
+            received(advertisement, from: address, number)
             isTaken.succeed()
         }
         await isTaken.value(ifCancelled: ())
     }
 
-    private func heard(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) {
+    private func received(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) {
         guard let manager, shared({ $0.isScanning && $0.scanNumber == number }) else { return }
         let peripheral = peripheral(address)
         let name = advertisement.data.localName
         let isRenamed = peripheral.handle.shared { shared -> Bool in
-            shared.facts.advertisedServices = advertisement.data.services
-            guard let name, name != shared.facts.name, !shared.facts.isNameRead else { return false }
-            defer { shared.facts.name = name }
-            return shared.facts.name != nil
+            shared.information.advertisedServices = advertisement.data.services
+            guard let name, name != shared.information.name, !shared.information.isNameRead else { return false }
+            defer { shared.information.name = name }
+            return shared.information.name != nil
         }
         if isRenamed { peripheral.delegate?.peripheralDidUpdateName(peripheral) }
         manager.delegate?.centralManager(

@@ -69,11 +69,11 @@ final class ChannelReader: @unchecked Sendable {
             return state.end?.channel
         }
         guard let channel else { return }
-        events.tell(.openCompleted)
+        events.post(.openCompleted)
         let task = Task(executorPreference: channel.loop) { [weak self] in
             do throws(BluetoothError) {
                 while let sdu = try await channel.read() {
-                    guard let room = self?.take(sdu) else { return }
+                    guard let room = self?.append(sdu) else { return }
                     await room.value(ifCancelled: ())
                 }
                 self?.finish(nil)
@@ -97,7 +97,7 @@ final class ChannelReader: @unchecked Sendable {
     }
 
     /// Adds received bytes; returns a promise of room for more.
-    private func take(_ sdu: [UInt8]) -> Promise<Void, Never> {
+    private func append(_ sdu: [UInt8]) -> Promise<Void, Never> {
         let room = Promise<Void, Never>()
         let hasRoom = locked { state -> Bool in
             state.bytes.append(sdu)
@@ -106,7 +106,7 @@ final class ChannelReader: @unchecked Sendable {
         }
         if hasRoom { room.succeed() }
         condition.broadcast()
-        events.tell(.hasBytesAvailable)
+        events.post(.hasBytesAvailable)
         return room
     }
 
@@ -117,7 +117,7 @@ final class ChannelReader: @unchecked Sendable {
             return state.endIfDue()
         }
         condition.broadcast()
-        if let event { events.tell(event) }
+        if let event { events.post(event) }
     }
 
     /// Whether an event still applies.
@@ -147,7 +147,7 @@ final class ChannelReader: @unchecked Sendable {
         let isError = count == 0 && state.status == .error
         condition.unlock()
         room?.succeed()
-        if let event { events.tell(event) }
+        if let event { events.post(event) }
         return isError ? -1 : count
     }
 }
@@ -195,8 +195,8 @@ final class ChannelWriter: @unchecked Sendable {
             return state.end
         }
         guard let end else { return }
-        events.tell(.openCompleted)
-        events.tell(.hasSpaceAvailable)
+        events.post(.openCompleted)
+        events.post(.hasSpaceAvailable)
         // Bytes written before the stream was closed are still sent, so the task retains the channel that long.
         let writer = WeakReference(self)
         Task(executorPreference: end.channel.loop) {
@@ -246,7 +246,7 @@ final class ChannelWriter: @unchecked Sendable {
         }
         if wasFull {
             condition.broadcast()
-            events.tell(.hasSpaceAvailable)
+            events.post(.hasSpaceAvailable)
         }
         return (bytes, isClosed)
     }
@@ -263,7 +263,7 @@ final class ChannelWriter: @unchecked Sendable {
         }
         condition.broadcast()
         work?.succeed()
-        if let event { events.tell(event) }
+        if let event { events.post(event) }
     }
 
     /// Whether an event still applies.
@@ -294,7 +294,7 @@ final class ChannelWriter: @unchecked Sendable {
         state.work = nil
         condition.unlock()
         work?.succeed()
-        if !isFull { events.tell(.hasSpaceAvailable) }
+        if !isFull { events.post(.hasSpaceAvailable) }
         return count
     }
 }

@@ -12,7 +12,7 @@ struct ConnectionAttempt: Sendable {
     let options: PeripheralConnectOptions
 
     /// Whether the program has not cancelled the request.
-    var isWanted: Bool { handle.shared { $0.wish.attempt == number && !$0.wish.isCancelled } }
+    var isWanted: Bool { handle.shared { $0.connectionRequest.attempt == number && !$0.connectionRequest.isCancelled } }
 
     private var central: CentralHandle { handle.central }
 
@@ -26,21 +26,22 @@ struct ConnectionAttempt: Sendable {
                 hold = try await radio.join(
                     handle.address, ObjectIdentifier(handle),
                     ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket)
-                ) { [weak handle, number] news in handle?.take(news, number) }
+                ) { [weak handle, number] event in handle?.receive(event, number) }
             } catch {
                 radio.settle()
                 return error.code == .cancelled ? ended(nil) : failed(error)
             }
             let reason = await serve(hold, on: radio)
-            await radio.leave(hold)
+            await radio.release(hold)
             radio.settle()
             let isReconnecting = options.reconnects && reason != nil && !Task.isCancelled
             ended(reason, isReconnecting: isReconnecting)
             guard isReconnecting else { return }
             // The connections of a device that comes and goes are reported at the program's pace.
-            await central.callbacks.isTold()
+            await central.callbacks.drain()
             // If the program has cancelled before the report, that was the end.
-            guard handle.shared({ $0.wish.attempt == number && $0.wish.isReconnecting }) else { return }
+            guard handle.shared({ $0.connectionRequest.attempt == number && $0.connectionRequest.isReconnecting })
+            else { return }
         } while true
     }
 
@@ -52,16 +53,18 @@ struct ConnectionAttempt: Sendable {
         let length = await connection.maximumCommandLength
         let advertised = handle.shared { shared in
             shared.traffic.changes = []
-            return shared.facts.advertisedServices
+            return shared.information.advertisedServices
         }
         radio.connected.withLock { $0[handle.address]?.formUnion(advertised) }
         handle.post { [number] peripheral, manager in
             let handle = peripheral.handle
             let isWanted = handle.shared { shared -> Bool in
-                let wish = shared.wish
-                guard wish.attempt == number, !wish.isCancelled, wish.state == .connecting else { return false }
-                shared.wish.state = .connected
-                shared.wish.isReconnecting = false
+                let request = shared.connectionRequest
+                guard request.attempt == number, !request.isCancelled, request.state == .connecting else {
+                    return false
+                }
+                shared.connectionRequest.state = .connected
+                shared.connectionRequest.isReconnecting = false
                 shared.traffic.requests = requests
                 shared.traffic.requestCount = 0
                 shared.traffic.valueCount = 0
@@ -71,7 +74,7 @@ struct ConnectionAttempt: Sendable {
             }
             guard isWanted else { return }
             manager.delegate?.centralManager(manager, didConnect: peripheral)
-            handle.central.tellConnectionEvent(.peerConnected, peripheral)
+            handle.central.reportConnectionEvent(.peerConnected, peripheral)
         }
         let session = PeripheralSession(handle: handle, hold: hold, attempt: number)
         let reason = await withTaskGroup(of: Void.self) { group in
@@ -97,7 +100,7 @@ struct ConnectionAttempt: Sendable {
 
     private func failed(_ error: BluetoothError?) {
         handle.post { [number] peripheral, manager in
-            guard peripheral.handle.takeEnd(number, state: .disconnected) else { return }
+            guard peripheral.handle.recordEnd(number, state: .disconnected) else { return }
             let error = error?.coreBluetooth ?? CBError(.notConnected)
             manager.delegate?.centralManager(manager, didFailToConnect: peripheral, error: error)
         }
@@ -107,13 +110,15 @@ struct ConnectionAttempt: Sendable {
         let time = Date().timeIntervalSinceReferenceDate
         handle.post { [number] peripheral, manager in
             let handle = peripheral.handle
-            let (isCancelled, isCurrent) = handle.shared { ($0.wish.isCancelled, $0.wish.attempt == number) }
+            let (isCancelled, isCurrent) = handle.shared {
+                ($0.connectionRequest.isCancelled, $0.connectionRequest.attempt == number)
+            }
             let isReconnecting = isReconnecting && !isCancelled && isCurrent
-            guard handle.takeEnd(number, state: isReconnecting ? .connecting : .disconnected) else { return }
+            guard handle.recordEnd(number, state: isReconnecting ? .connecting : .disconnected) else { return }
             manager.delegate?.centralManager(
                 manager, didDisconnectPeripheral: peripheral, timestamp: time, isReconnecting: isReconnecting,
                 error: isCancelled ? nil : reason?.coreBluetooth)
-            handle.central.tellConnectionEvent(.peerDisconnected, peripheral)
+            handle.central.reportConnectionEvent(.peerDisconnected, peripheral)
         }
     }
 }

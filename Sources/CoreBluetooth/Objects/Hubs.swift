@@ -34,7 +34,7 @@ final class CentralHub: ManagerHub {
 
     /// A central manager does not receive the links that centrals create.
     let isServing = false
-    func take(_ connection: Connection) {}
+    func receive(_ connection: Connection) {}
 
     func beginScan(_ request: ScanRequest) {
         scan?.cancel()
@@ -94,7 +94,7 @@ final class PeripheralLink {
     }
 
     /// The same; the program's object lives until the end was reported.
-    func cancel(keeping peripheral: Handed<CBPeripheral>) {
+    func cancel(keeping peripheral: UncheckedSendable<CBPeripheral>) {
         cancel()
         Task(executorPreference: handle.radio.loop) { [attempt, callbacks = handle.central.callbacks] in
             await attempt?.value
@@ -134,7 +134,7 @@ final class PeripheralHub: ManagerHub {
     }
 
     /// Receives a link that a central has created.
-    func take(_ connection: Connection) {
+    func receive(_ connection: Connection) {
         if !incoming.append(connection) {
             coreBluetoothLog.warning("\(connection.peer) is not reported: too many links are queued.")
         }

@@ -10,7 +10,7 @@ extension PeripheralHandle {
 
     /// Updates the services from the peripheral's database, keeping the objects of unchanged ones, and shows the
     /// requested services in addition to those discovered before.
-    func take(_ found: RemoteDatabase, of peripheral: CBPeripheral, _ uuids: [BluetoothUUID]?) {
+    func updateServices(_ found: RemoteDatabase, of peripheral: CBPeripheral, _ uuids: [BluetoothUUID]?) {
         let before = shared { $0.database.known }
         var known: [AttributeHandle: CBService] = [:]
         for service in found {
@@ -39,7 +39,7 @@ extension PeripheralHandle {
             guard let handles = service.remote?.handles else { return false }
             return handles.start <= range.end && range.start <= handles.end
         }
-        let (gone, silenced) = shared { shared -> ([CBService], [Handed<CBCharacteristic>]) in
+        let (gone, silenced) = shared { shared -> ([CBService], [UncheckedSendable<CBCharacteristic>]) in
             let gone = (shared.database.services ?? []).filter(isIn)
             shared.database.services?.removeAll(where: isIn)
             shared.database.known = shared.database.known.filter { !isIn($0.value) }
@@ -52,14 +52,14 @@ extension PeripheralHandle {
     }
 
     /// Receives the peripheral's own events, in the order received.
-    func take(_ news: SharedLink.News, _ attempt: Int) {
-        switch news {
-        case .value(let value, let handle): take(value, of: handle, attempt)
-        case .servicesChanged(let range): takeChange(of: range, attempt)
+    func receive(_ event: SharedLink.Event, _ attempt: Int) {
+        switch event {
+        case .value(let value, let handle): receive(value, of: handle, attempt)
+        case .servicesChanged(let range): receiveChange(of: range, attempt)
         }
     }
 
-    private func takeChange(of range: AttributeHandleRange, _ attempt: Int) {
+    private func receiveChange(of range: AttributeHandleRange, _ attempt: Int) {
         let isDue = shared { shared -> Bool in
             // Of a device that changes faster than the program processes it, only the fact that it has changed is
             // reported.
@@ -82,8 +82,8 @@ extension PeripheralHandle {
     }
 
     /// Receives a value that the peripheral notifies or indicates.
-    private func take(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
-        let (characteristic, isFull) = shared { shared -> (Handed<CBCharacteristic>?, Bool) in
+    private func receive(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
+        let (characteristic, isFull) = shared { shared -> (UncheckedSendable<CBCharacteristic>?, Bool) in
             guard let characteristic = shared.database.notifying[handle] else { return (nil, false) }
             guard shared.traffic.valueCount < Self.valueLimit else {
                 shared.database.notifying[handle] = nil
@@ -94,7 +94,7 @@ extension PeripheralHandle {
         }
         guard let characteristic else { return }
         if isFull { return request(.stopNotifying(characteristic), "setNotifyValue(_:for:)") }
-        tell(attempt) { peripheral, delegate in
+        report(attempt) { peripheral, delegate in
             peripheral.handle.shared { $0.traffic.valueCount -= 1 }
             characteristic.object.contents { $0.value = Data(value) }
             delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: nil)

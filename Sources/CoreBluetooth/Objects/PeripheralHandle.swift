@@ -9,18 +9,18 @@ import Synchronization
 enum PeripheralRequest: Sendable {
     case readRSSI
     case discoverServices([BluetoothUUID]?)
-    case discoverIncludedServices([BluetoothUUID]?, Handed<CBService>)
-    case discoverCharacteristics([BluetoothUUID]?, Handed<CBService>)
-    case discoverDescriptors(Handed<CBCharacteristic>)
-    case read(Handed<CBCharacteristic>)
-    case readDescriptor(Handed<CBDescriptor>)
-    case write(Handed<CBCharacteristic>, [UInt8])
+    case discoverIncludedServices([BluetoothUUID]?, UncheckedSendable<CBService>)
+    case discoverCharacteristics([BluetoothUUID]?, UncheckedSendable<CBService>)
+    case discoverDescriptors(UncheckedSendable<CBCharacteristic>)
+    case read(UncheckedSendable<CBCharacteristic>)
+    case readDescriptor(UncheckedSendable<CBDescriptor>)
+    case write(UncheckedSendable<CBCharacteristic>, [UInt8])
     /// Has no callback.
     case writeCommand(RemoteCharacteristic, [UInt8])
-    case writeDescriptor(Handed<CBDescriptor>, [UInt8])
-    case setNotify(Bool, Handed<CBCharacteristic>)
+    case writeDescriptor(UncheckedSendable<CBDescriptor>, [UInt8])
+    case setNotify(Bool, UncheckedSendable<CBCharacteristic>)
     /// Unsubscribes, since the program has not processed its values in time.
-    case stopNotifying(Handed<CBCharacteristic>)
+    case stopNotifying(UncheckedSendable<CBCharacteristic>)
     case openChannel(CBL2CAPPSM)
 }
 
@@ -36,7 +36,7 @@ struct PeripheralConnectOptions: Sendable {
 /// called.
 final class PeripheralHandle: Sendable {
     /// The program's connection request and its state.
-    struct Wish {
+    struct ConnectionRequest {
         var state = CBPeripheralState.disconnected
         /// The number of the program's connection request; events of an earlier one are discarded.
         var attempt = 0
@@ -47,7 +47,7 @@ final class PeripheralHandle: Sendable {
     }
 
     /// The device's name and advertising data, whether it is connected or not.
-    struct Facts {
+    struct DeviceInformation {
         var name: String?
         /// Whether the name was read from its attribute, which has precedence over the advertised one.
         var isNameRead = false
@@ -63,7 +63,7 @@ final class PeripheralHandle: Sendable {
         /// All services in the database, discovered or not, by their handles.
         var known: [AttributeHandle: CBService] = [:]
         /// The characteristics whose values the program has subscribed to.
-        var notifying: [AttributeHandle: Handed<CBCharacteristic>] = [:]
+        var notifying: [AttributeHandle: UncheckedSendable<CBCharacteristic>] = [:]
     }
 
     /// The pending requests and values of a connection.
@@ -83,8 +83,8 @@ final class PeripheralHandle: Sendable {
     }
 
     struct Shared {
-        var wish = Wish()
-        var facts = Facts()
+        var connectionRequest = ConnectionRequest()
+        var information = DeviceInformation()
         var database = Database()
         var traffic: Traffic
     }
@@ -115,20 +115,20 @@ final class PeripheralHandle: Sendable {
     /// Starts to connect, unless an attempt is in progress; an existing connection is reported once more.
     func connect(_ options: PeripheralConnectOptions) {
         let (state, attempt, isTaken) = shared { shared -> (CBPeripheralState, Int, Bool) in
-            let state = shared.wish.state
+            let state = shared.connectionRequest.state
             switch state {
             case .connecting: break
             case .connected:
                 guard shared.traffic.requestCount < Self.requestLimit else {
-                    return (state, shared.wish.attempt, false)
+                    return (state, shared.connectionRequest.attempt, false)
                 }
                 shared.traffic.requestCount += 1
             case .disconnected, .disconnecting:
-                shared.wish.attempt += 1
-                shared.wish.state = .connecting
-                shared.wish.isCancelled = false
+                shared.connectionRequest.attempt += 1
+                shared.connectionRequest.state = .connecting
+                shared.connectionRequest.isCancelled = false
             }
-            return (state, shared.wish.attempt, true)
+            return (state, shared.connectionRequest.attempt, true)
         }
         switch state {
         case .connecting: break
@@ -151,19 +151,21 @@ final class PeripheralHandle: Sendable {
     ///   releases it before.
     func cancel(_ peripheral: CBPeripheral) {
         let isDue = shared { shared -> Bool in
-            guard shared.wish.state == .connecting || shared.wish.state == .connected else { return false }
-            shared.wish.state = .disconnecting
-            shared.wish.isCancelled = true
+            guard shared.connectionRequest.state == .connecting || shared.connectionRequest.state == .connected else {
+                return false
+            }
+            shared.connectionRequest.state = .disconnecting
+            shared.connectionRequest.isCancelled = true
             return true
         }
         guard isDue else { return }
-        let kept = Handed(peripheral)
+        let kept = UncheckedSendable(peripheral)
         radio.soon { [self] in $0.hub(of: central)?.link(of: self).cancel(keeping: kept) }
     }
 
     /// Ends the connection, or cancels the attempt, of a peripheral that the program has released without cancelling.
     func drop(_ description: @autoclosure () -> String) {
-        let isInUse = shared { $0.wish.state == .connecting || $0.wish.state == .connected }
+        let isInUse = shared { $0.connectionRequest.state == .connecting || $0.connectionRequest.state == .connected }
         if isInUse, central.isOpen {
             central.configuration.reportMisuse(
                 "Cancelling connection for unused peripheral \(description()), Did you forget to keep a reference to it?"
@@ -175,7 +177,9 @@ final class PeripheralHandle: Sendable {
     /// Sends a request to the peripheral, or logs that it is not connected.
     func request(_ request: PeripheralRequest, _ call: String) {
         let (isConnected, isTaken) = shared { shared -> (Bool, Bool) in
-            guard shared.wish.state == .connected, let requests = shared.traffic.requests else { return (false, false) }
+            guard shared.connectionRequest.state == .connected, let requests = shared.traffic.requests else {
+                return (false, false)
+            }
             // A request of the link's own always has room.
             var isOwn = false
             if case .stopNotifying = request { isOwn = true }
@@ -194,13 +198,13 @@ final class PeripheralHandle: Sendable {
     /// Writes a value, or logs why that is not possible.
     func write(_ value: [UInt8], to characteristic: CBCharacteristic, _ type: CBCharacteristicWriteType) {
         guard type == .withoutResponse else {
-            return request(.write(Handed(characteristic), value), "writeValue(_:for:type:)")
+            return request(.write(UncheckedSendable(characteristic), value), "writeValue(_:for:type:)")
         }
         guard let remote = characteristic.remote, remote.properties.contains(.writeWithoutResponse) else {
             return misuse("\(characteristic.uuid) does not allow writes without response; its value is not written.")
         }
         let problem = shared { shared -> String? in
-            guard shared.wish.state == .connected, let requests = shared.traffic.requests else {
+            guard shared.connectionRequest.state == .connected, let requests = shared.traffic.requests else {
                 return "has no effect while the peripheral is not connected."
             }
             guard shared.traffic.flow.begin() else {
@@ -213,7 +217,7 @@ final class PeripheralHandle: Sendable {
         if let problem { misuse("writeValue(_:for:type:) \(problem)") }
     }
 
-    var canSend: Bool { shared { $0.wish.state == .connected && $0.traffic.flow.canSend } }
+    var canSend: Bool { shared { $0.connectionRequest.state == .connected && $0.traffic.flow.canSend } }
 
     // MARK: Reports to the program
 
@@ -226,7 +230,7 @@ final class PeripheralHandle: Sendable {
     }
 
     /// Calls the delegate, if the program still knows the connection as up.
-    func tell(
+    func report(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
         central.callbacks.post { [self] in deliver(attempt, body) }
@@ -236,7 +240,8 @@ final class PeripheralHandle: Sendable {
     func deliver(_ attempt: Int, _ body: (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
         guard central.manager != nil, let peripheral = central.peripheral(of: self) else { return }
         let isUp = shared { shared in
-            shared.wish.attempt == attempt && (shared.wish.state == .connected || shared.wish.state == .disconnecting)
+            shared.connectionRequest.attempt == attempt
+                && (shared.connectionRequest.state == .connected || shared.connectionRequest.state == .disconnecting)
                 && shared.traffic.requests != nil
         }
         if isUp { body(peripheral, peripheral.delegate) }
@@ -246,20 +251,20 @@ final class PeripheralHandle: Sendable {
     func answer(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        tell(attempt) { peripheral, delegate in
+        report(attempt) { peripheral, delegate in
             peripheral.handle.shared { $0.traffic.requestCount -= 1 }
             body(peripheral, delegate)
         }
     }
 
     /// Records the end of a connection or an attempt; returns whether to report it.
-    func takeEnd(_ attempt: Int, state: CBPeripheralState) -> Bool {
+    func recordEnd(_ attempt: Int, state: CBPeripheralState) -> Bool {
         let (isCurrent, gone) = shared { shared in
             // A later attempt of the program has a state of its own.
-            let isCurrent = shared.wish.attempt == attempt
+            let isCurrent = shared.connectionRequest.attempt == attempt
             if isCurrent {
-                shared.wish.state = state
-                shared.wish.isReconnecting = state == .connecting
+                shared.connectionRequest.state = state
+                shared.connectionRequest.isReconnecting = state == .connecting
                 shared.traffic.requests = nil
             }
             shared.traffic.flow.reset()
@@ -268,6 +273,6 @@ final class PeripheralHandle: Sendable {
         }
         for characteristic in gone.notifying.values { characteristic.object.contents { $0.isNotifying = false } }
         // The end of a connection that the program has cancelled is reported even after it has connected again.
-        return isCurrent || shared { $0.wish.attempt == attempt + 1 }
+        return isCurrent || shared { $0.connectionRequest.attempt == attempt + 1 }
     }
 }

@@ -19,7 +19,7 @@ extension PeripheralManagerHandle {
 
     /// Follows a central's subscriptions until its link ends.
     private func follow(_ connection: Connection) async {
-        let central = Handed(CBCentral(connection.peer))
+        let central = UncheckedSendable(CBCentral(connection.peer))
         let latencies = RequestQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
         let own = Link(central: central, connection: connection, latencies: latencies)
         let last = shared { $0.links.updateValue(own, forKey: connection.peer) }
@@ -28,7 +28,7 @@ extension PeripheralManagerHandle {
             group.addTask { [self] in await send(own.updates, over: connection) }
             group.addTask { [self] in await setLatencies(latencies, of: connection) }
             // Earlier subscriptions are processed here, later ones as they happen.
-            for subscription in connection.peerSubscriptionsNow { take(subscription, of: connection) }
+            for subscription in connection.peerSubscriptionsNow { receive(subscription, of: connection) }
             _ = await connection.closed()
             latencies.finish()
             own.updates.finish()
@@ -39,20 +39,20 @@ extension PeripheralManagerHandle {
             return shared.links.removeValue(forKey: connection.peer)
         }
         if let link { ended(link) }
-        takersChanged()
+        acceptingLinksChanged()
     }
 
     private func ended(_ link: Link) {
         link.latencies.finish()
         link.updates.finish()
         for (_, subscription) in link.subscriptions.sorted(by: { $0.key < $1.key }) {
-            callbacks.post { [self] in tellSubscription(false, subscription, link.central) }
+            callbacks.post { [self] in reportSubscription(false, subscription, link.central) }
         }
     }
 
     /// Records that a central has subscribed to a value or unsubscribed, as it happens.
-    func take(_ change: PeerSubscription, of connection: Connection) {
-        let news = shared { shared -> (Subscription, isOn: Bool, Handed<CBCentral>, isTold: Bool)? in
+    func receive(_ change: PeerSubscription, of connection: Connection) {
+        let report = shared { shared -> (Subscription, isOn: Bool, UncheckedSendable<CBCentral>, isReported: Bool)? in
             // A central that has reconnected has another link, to which this change does not belong.
             guard var link = shared.links[connection.peer], link.connection === connection else { return nil }
             let before = link.subscriptions[change.characteristic]
@@ -71,12 +71,12 @@ extension PeripheralManagerHandle {
             guard (before == nil) == isOn, let subject = isOn ? now : before else { return nil }
             return (subject, isOn, link.central, link.backlog.begin())
         }
-        guard let news else { return }
-        learnLength(of: connection)
-        takersChanged()
-        guard news.isTold else { return }
+        guard let report else { return }
+        updateMaximumLength(of: connection)
+        acceptingLinksChanged()
+        guard report.isReported else { return }
         callbacks.post { [self] in
-            tellSubscription(news.isOn, news.0, news.2)
+            reportSubscription(report.isOn, report.0, report.2)
             catchUp(connection)
         }
     }
@@ -84,7 +84,7 @@ extension PeripheralManagerHandle {
     /// Continues after the program has processed a change. A central that changes its subscriptions faster than the
     /// program processes them is reported with the current state.
     private func catchUp(_ connection: Connection) {
-        let missed = shared { shared -> ([(Subscription, Bool)], Handed<CBCentral>)? in
+        let missed = shared { shared -> ([(Subscription, Bool)], UncheckedSendable<CBCentral>)? in
             guard let link = shared.links[connection.peer], link.connection === connection,
                 shared.links[connection.peer]?.backlog.end() == true
             else { return nil }
@@ -95,12 +95,12 @@ extension PeripheralManagerHandle {
         }
         guard let (subscriptions, central) = missed else { return }
         coreBluetoothLog.notice("\(connection.peer) subscribes and unsubscribes faster than the program processes it.")
-        for (subscription, isOn) in subscriptions { tellSubscription(isOn, subscription, central) }
+        for (subscription, isOn) in subscriptions { reportSubscription(isOn, subscription, central) }
     }
 
     /// Reports a subscription to the program, on its queue.
-    private func tellSubscription(
-        _ isSubscribed: Bool, _ subscription: Subscription, _ central: Handed<CBCentral>
+    private func reportSubscription(
+        _ isSubscribed: Bool, _ subscription: Subscription, _ central: UncheckedSendable<CBCentral>
     ) {
         guard let manager else { return }
         let subject = subscription.characteristic.object
@@ -159,7 +159,7 @@ extension PeripheralManagerHandle {
                             self?.opened(channel)
                             // The next is accepted when the program has processed this one; later ones wait in the
                             // listener's backlog.
-                            await self?.callbacks.isTold()
+                            await self?.callbacks.drain()
                         }
                     } catch {
                         if error.code != .cancelled { coreBluetoothLog.warning("\(error)") }

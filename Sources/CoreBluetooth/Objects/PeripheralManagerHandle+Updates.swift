@@ -26,7 +26,7 @@ extension PeripheralManagerHandle {
             let wanting = shared.links.values.filter { link in
                 link.subscriptions[handle] != nil && addresses?.contains(link.connection.peer) ?? true
             }
-            let targets = shared.hasTaker ? wanting.filter { !shared.isStalled($0.connection) } : wanting
+            let targets = shared.hasAcceptingLink ? wanting.filter { !shared.isStalled($0.connection) } : wanting
             guard wanting.isEmpty || !targets.isEmpty else {
                 // No subscriber accepts anything now.
                 shared.outbox.flow.cancel()
@@ -88,14 +88,14 @@ extension PeripheralManagerHandle {
                 }
                 timer.cancel()
             }
-            let takesAgain = shared { [isUp] shared -> Bool in
+            let acceptsAgain = shared { [isUp] shared -> Bool in
                 if isUp { return shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil }
                 // It accepts nothing any more, and is about to be removed.
                 shared.outbox.stalled.insert(ObjectIdentifier(connection))
                 return false
             }
             settle(update.number, of: connection)
-            if takesAgain { takersChanged() }
+            if acceptsAgain { acceptingLinksChanged() }
         }
         // Its unsent values delay no other link.
         settle(nil, of: connection)
@@ -106,18 +106,18 @@ extension PeripheralManagerHandle {
         let isPassedOver = shared { shared -> Bool in
             guard shared.links[connection.peer]?.connection === connection else { return false }
             shared.outbox.stalled.insert(ObjectIdentifier(connection))
-            return shared.hasTaker
+            return shared.hasAcceptingLink
         }
         guard isPassedOver else { return }
         coreBluetoothLog.notice("\(connection.peer) accepts no values, and is not waited for.")
-        takersChanged()
+        acceptingLinksChanged()
     }
 
     /// Reacts to a change of the links that accept values: stalled ones are not waited for while others accept, and a
     /// program that waits for room tries again.
-    func takersChanged() {
+    func acceptingLinksChanged() {
         let (passedOver, isDue) = shared { shared -> ([Connection], Bool) in
-            let connections = shared.hasTaker ? shared.links.values.map(\.connection) : []
+            let connections = shared.hasAcceptingLink ? shared.links.values.map(\.connection) : []
             let passedOver = connections.filter { shared.isStalled($0) }
             // If there is no room, the program is notified when there is.
             let isDue = shared.outbox.isWaiting && shared.outbox.flow.canSend
@@ -156,7 +156,7 @@ extension PeripheralManagerHandle {
 
 extension PeripheralManagerHandle.Shared {
     /// Whether there is a subscriber that accepts values.
-    var hasTaker: Bool { links.values.contains { !$0.subscriptions.isEmpty && !isStalled($0.connection) } }
+    var hasAcceptingLink: Bool { links.values.contains { !$0.subscriptions.isEmpty && !isStalled($0.connection) } }
 
     /// Whether a link has accepted nothing for too long.
     func isStalled(_ connection: Connection) -> Bool { outbox.stalled.contains(ObjectIdentifier(connection)) }

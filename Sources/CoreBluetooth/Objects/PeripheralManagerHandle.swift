@@ -11,7 +11,7 @@ import Synchronization
 final class PeripheralManagerHandle: Sendable {
     /// A service being published, or published.
     struct Offer {
-        let service: Handed<CBMutableService>
+        let service: UncheckedSendable<CBMutableService>
         /// Nil until it is published.
         var published: PublishedServices?
         var handles: [AttributeHandle] = []
@@ -19,13 +19,13 @@ final class PeripheralManagerHandle: Sendable {
 
     /// A central's subscription to a characteristic.
     struct Subscription {
-        let characteristic: Handed<CBMutableCharacteristic>
+        let characteristic: UncheckedSendable<CBMutableCharacteristic>
         var configuration: ClientCharacteristicConfiguration
     }
 
     /// A connected central.
     struct Link {
-        let central: Handed<CBCentral>
+        let central: UncheckedSendable<CBCentral>
         let connection: Connection
         /// The requested connection latencies.
         let latencies: RequestQueue<CBPeripheralManagerConnectionLatency>
@@ -91,7 +91,7 @@ final class PeripheralManagerHandle: Sendable {
     struct Shared {
         var advertising = Advertising()
         var offers: [Offer] = []
-        var characteristics: [AttributeHandle: Handed<CBMutableCharacteristic>] = [:]
+        var characteristics: [AttributeHandle: UncheckedSendable<CBMutableCharacteristic>] = [:]
         var links: [BluetoothAddress: Link] = [:]
         var outbox = Outbox()
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]
@@ -153,7 +153,7 @@ final class PeripheralManagerHandle: Sendable {
                 default: break
                 }
             }
-            var silenced: [(Subscription, Handed<CBCentral>)] = []
+            var silenced: [(Subscription, UncheckedSendable<CBCentral>)] = []
             if state.rawValue < CBManagerState.poweredOff.rawValue {
                 // The program has to publish and to advertise anew.
                 stopAdvertising()
@@ -244,15 +244,15 @@ final class PeripheralManagerHandle: Sendable {
         do {
             layout = try ServiceLayout(service)
         } catch {
-            let service = Handed(service)
+            let service = UncheckedSendable(service)
             return post { $1?.peripheralManager($0, didAdd: service.object, error: error) }
         }
         let isNew = shared { shared -> Bool in
             guard !shared.offers.contains(where: { $0.service.object === service }) else { return false }
-            shared.offers.append(Offer(service: Handed(service)))
+            shared.offers.append(Offer(service: UncheckedSendable(service)))
             return true
         }
-        let service = Handed(service)
+        let service = UncheckedSendable(service)
         guard isNew else {
             return post { $1?.peripheralManager($0, didAdd: service.object, error: CBError(.invalidParameters)) }
         }
@@ -263,7 +263,7 @@ final class PeripheralManagerHandle: Sendable {
     }
 
     private func publish(
-        _ layout: ServiceLayout, _ service: Handed<CBMutableService>, on radio: isolated Radio
+        _ layout: ServiceLayout, _ service: UncheckedSendable<CBMutableService>, on radio: isolated Radio
     ) async {
         do throws(BluetoothError) {
             guard let adapter = radio.adapter else {
@@ -293,7 +293,7 @@ final class PeripheralManagerHandle: Sendable {
                 // A bonded central may have subscribed as soon as it was published.
                 for link in shared({ Array($0.links.values) }) {
                     let own = link.connection.peerSubscriptionsNow.filter { handles.contains($0.characteristic) }
-                    for subscription in own { take(subscription, of: link.connection) }
+                    for subscription in own { receive(subscription, of: link.connection) }
                 }
             } else {
                 // The program has removed it meanwhile.
@@ -308,14 +308,14 @@ final class PeripheralManagerHandle: Sendable {
 
     /// Removes published services; returns their subscriptions that the program knows of.
     @discardableResult
-    func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, Handed<CBCentral>)] {
-        typealias Silenced = (Subscription, Handed<CBCentral>)
-        typealias Known = [AttributeHandle: Handed<CBMutableCharacteristic>]
+    func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, UncheckedSendable<CBCentral>)] {
+        typealias Silenced = (Subscription, UncheckedSendable<CBCentral>)
+        typealias Known = [AttributeHandle: UncheckedSendable<CBMutableCharacteristic>]
         let (removed, known, silenced) = shared { shared -> ([Offer], Known, [Silenced]) in
             let known = shared.characteristics
             let removed = shared.offers.filter { isMeant($0.service.object) }
             shared.offers.removeAll { isMeant($0.service.object) }
-            var silenced: [(Subscription, Handed<CBCentral>)] = []
+            var silenced: [(Subscription, UncheckedSendable<CBCentral>)] = []
             for handle in removed.flatMap(\.handles) {
                 shared.characteristics[handle] = nil
                 for (address, link) in shared.links {
@@ -328,11 +328,11 @@ final class PeripheralManagerHandle: Sendable {
         }
         // The program's objects are released outside the lock.
         withExtendedLifetime(known) {}
-        let told = silenced.filter { $0.characteristic.object.setSubscribed(false, $1.object) }
+        let reported = silenced.filter { $0.characteristic.object.setSubscribed(false, $1.object) }
         let published = removed.compactMap(\.published)
-        guard !published.isEmpty else { return told }
+        guard !published.isEmpty else { return reported }
         radio.soon { radio in Task(executorPreference: radio.loop) { await radio.withdraw(published) } }
-        return told
+        return reported
     }
 
     // MARK: Requests
@@ -344,7 +344,7 @@ final class PeripheralManagerHandle: Sendable {
             case .read(let request, let question): self?.read(request, question, of: connection)
             case .write(let writes, let question?): self?.write(writes, question, of: connection)
             case .write(_, nil): break
-            case .subscription(let subscription): self?.take(subscription, of: connection)
+            case .subscription(let subscription): self?.receive(subscription, of: connection)
             }
         }
         return handlers
@@ -355,7 +355,7 @@ final class PeripheralManagerHandle: Sendable {
     }
 
     /// Records the maximum length of a value for a central that sends a request.
-    func learnLength(of connection: Connection) {
+    func updateMaximumLength(of connection: Connection) {
         guard let link = shared({ $0.links[connection.peer] }) else { return }
         link.central.object.setMaximumUpdateValueLength(link.connection.maximumCommandLengthNow)
     }
@@ -365,32 +365,32 @@ final class PeripheralManagerHandle: Sendable {
             question.resolve(.failure(.attributeNotFound))
             return
         }
-        learnLength(of: connection)
+        updateMaximumLength(of: connection)
         post { [self] manager, delegate in
-            let wish = CBATTRequest(
+            let attRequest = CBATTRequest(
                 central(request.peer), characteristic.object, offset: request.offset, value: nil, question: question)
-            guard let delegate else { return manager.respond(to: wish, withResult: .requestNotSupported) }
-            delegate.peripheralManager(manager, didReceiveRead: wish)
+            guard let delegate else { return manager.respond(to: attRequest, withResult: .requestNotSupported) }
+            delegate.peripheralManager(manager, didReceiveRead: attRequest)
         }
     }
 
     private func write(_ writes: [AttributeWrite], _ question: PeerQuestion, of connection: Connection) {
-        learnLength(of: connection)
+        updateMaximumLength(of: connection)
         let peer = connection.peer
         let subjects = writes.map { write in shared { $0.characteristics[write.handle] } }
         post { [self] manager, delegate in
-            let wishes = zip(writes, subjects).compactMap { write, subject in
+            let attRequests = zip(writes, subjects).compactMap { write, subject in
                 subject.map {
                     CBATTRequest(
                         central(peer), $0.object, offset: write.offset, value: Data(write.value), question: question)
                 }
             }
-            guard let first = wishes.first, wishes.count == writes.count else {
+            guard let first = attRequests.first, attRequests.count == writes.count else {
                 question.resolve(.failure(.attributeNotFound))
                 return
             }
             guard let delegate else { return manager.respond(to: first, withResult: .writeNotPermitted) }
-            delegate.peripheralManager(manager, didReceiveWrite: wishes)
+            delegate.peripheralManager(manager, didReceiveWrite: attRequests)
         }
     }
 }

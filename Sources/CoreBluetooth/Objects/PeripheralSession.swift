@@ -51,8 +51,8 @@ struct PeripheralSession: Sendable {
 
     /// Records that the kernel has accepted a write without response, so that there is room for another.
     private func didSend() {
-        guard handle.shared({ $0.wish.attempt == attempt && $0.traffic.flow.didSend() }) else { return }
-        handle.tell(attempt) { peripheral, delegate in
+        guard handle.shared({ $0.connectionRequest.attempt == attempt && $0.traffic.flow.didSend() }) else { return }
+        handle.report(attempt) { peripheral, delegate in
             guard peripheral.handle.shared({ $0.traffic.flow.renew() }) else { return }
             delegate?.peripheralIsReady(toSendWriteWithoutResponse: peripheral)
         }
@@ -84,9 +84,9 @@ struct PeripheralSession: Sendable {
             coreBluetoothLog.notice(
                 "\(value.count) bytes for \(characteristic.uuid) are too long for a command; they are written in parts."
             )
-            await ifItFails { () throws(BluetoothError) in
+            await reportingFailure { () throws(BluetoothError) in
                 try await connection.write(value, to: characteristic)
-            } tell: { error in
+            } report: { error in
                 misuse("a value was not written: \(error)")
             }
             didSend()
@@ -99,29 +99,29 @@ struct PeripheralSession: Sendable {
 
     /// Whether to report an error: not one of the connection's end, after which no request is called back. A refusal by
     /// the peripheral is reported even if the pairing that it requires has cost the connection.
-    private static func isTold(_ error: BluetoothError, isConnected: Bool) -> Bool {
+    private static func isReported(_ error: BluetoothError, isConnected: Bool) -> Bool {
         error.code == .pairingFailed || isConnected && error.code != .cancelled
     }
 
     /// Reports an error, if it is one to report.
-    private func ifItFails(
-        _ body: () async throws(BluetoothError) -> Void, tell: (any Error) -> Void
+    private func reportingFailure(
+        _ body: () async throws(BluetoothError) -> Void, report: (any Error) -> Void
     ) async {
         do throws(BluetoothError) {
             try await body()
         } catch {
-            if Self.isTold(error, isConnected: await connection.isConnected) { tell(error.coreBluetooth) }
+            if Self.isReported(error, isConnected: await connection.isConnected) { report(error.coreBluetooth) }
         }
     }
 
     private func readRSSI() async {
-        await ifItFails { () throws(BluetoothError) in
+        await reportingFailure { () throws(BluetoothError) in
             let rssi = try await connection.rssi()
             answer { peripheral, delegate in
-                peripheral.handle.shared { $0.facts.rssi = rssi }
+                peripheral.handle.shared { $0.information.rssi = rssi }
                 delegate?.peripheral(peripheral, didReadRSSI: NSNumber(value: rssi), error: nil)
             }
-        } tell: { error in
+        } report: { error in
             answer { $1?.peripheral($0, didReadRSSI: NSNumber(value: 127), error: error) }
         }
     }
@@ -139,12 +139,12 @@ struct PeripheralSession: Sendable {
             let found = try await connection.readValues(of: .deviceName)
             guard let bytes = found.first?.value, !bytes.isEmpty else { return }
             let name = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
-            handle.tell(attempt) { peripheral, delegate in
-                let isNews = peripheral.handle.shared { shared -> Bool in
-                    defer { (shared.facts.name, shared.facts.isNameRead) = (name, true) }
-                    return shared.facts.name != name
+            handle.report(attempt) { peripheral, delegate in
+                let hasChanged = peripheral.handle.shared { shared -> Bool in
+                    defer { (shared.information.name, shared.information.isNameRead) = (name, true) }
+                    return shared.information.name != name
                 }
-                if isNews { delegate?.peripheralDidUpdateName(peripheral) }
+                if hasChanged { delegate?.peripheralDidUpdateName(peripheral) }
             }
         } catch {
             // A device without a readable name keeps the advertised one.
@@ -155,14 +155,14 @@ struct PeripheralSession: Sendable {
     // MARK: Discovery
 
     private func discoverServices(_ uuids: [BluetoothUUID]?) async {
-        await ifItFails { () throws(BluetoothError) in
+        await reportingFailure { () throws(BluetoothError) in
             let found = try await connection.discover()
             radio.connected.withLock { $0[handle.address]?.formUnion(found.map(\.uuid)) }
             answer { peripheral, delegate in
-                peripheral.handle.take(found, of: peripheral, uuids)
+                peripheral.handle.updateServices(found, of: peripheral, uuids)
                 delegate?.peripheral(peripheral, didDiscoverServices: nil)
             }
-        } tell: { error in
+        } report: { error in
             answer { $1?.peripheral($0, didDiscoverServices: error) }
         }
     }
@@ -170,15 +170,15 @@ struct PeripheralSession: Sendable {
     /// Discovers the content of a service: everything was discovered together with the services, unless the peripheral
     /// has changed it.
     private func discover(
-        in service: Handed<CBService>,
-        _ tell: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
+        in service: UncheckedSendable<CBService>,
+        _ report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
     ) {
         answer { peripheral, delegate in
-            tell(peripheral, delegate, peripheral.handle.isCurrent(service.object) ? nil : CBError(.invalidHandle))
+            report(peripheral, delegate, peripheral.handle.isCurrent(service.object) ? nil : CBError(.invalidHandle))
         }
     }
 
-    private func discoverDescriptors(_ characteristic: Handed<CBCharacteristic>) {
+    private func discoverDescriptors(_ characteristic: UncheckedSendable<CBCharacteristic>) {
         answer { peripheral, delegate in
             let isCurrent = peripheral.handle.isCurrent(characteristic.object.service)
             if isCurrent {
@@ -194,21 +194,21 @@ struct PeripheralSession: Sendable {
     // MARK: Values
 
     /// Sends a request. `tell` is called with the result in order with values, but not with an error of the
-    /// connection's end; see ``isTold(_:isConnected:)``.
+    /// connection's end; see ``isReported(_:isConnected:)``.
     private func ask(
         _ request: LinkRequest, _ hasBegun: Promise<Void, Never> = Promise(),
-        tell: @escaping @Sendable ([UInt8], (any Error)?) -> Void
+        report: @escaping @Sendable ([UInt8], (any Error)?) -> Void
     ) async {
         await radio.ask(request, hold, hasBegun) { [connection] outcome in
             switch outcome {
-            case .success(let value): tell(value, nil)
+            case .success(let value): report(value, nil)
             case .failure(let error):
-                if Self.isTold(error, isConnected: connection.isConnectedNow) { tell([], error.coreBluetooth) }
+                if Self.isReported(error, isConnected: connection.isConnectedNow) { report([], error.coreBluetooth) }
             }
         }
     }
 
-    private func read(_ characteristic: Handed<CBCharacteristic>) async {
+    private func read(_ characteristic: UncheckedSendable<CBCharacteristic>) async {
         guard let remote = characteristic.object.remote else { return notOurs() }
         await ask(.read(remote)) { [self] value, error in
             answer { peripheral, delegate in
@@ -218,7 +218,7 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    private func read(_ descriptor: Handed<CBDescriptor>) async {
+    private func read(_ descriptor: UncheckedSendable<CBDescriptor>) async {
         guard let remote = descriptor.object.remote else { return notOurs() }
         await ask(.read(remote)) { [self] value, error in
             answer { peripheral, delegate in
@@ -231,28 +231,28 @@ struct PeripheralSession: Sendable {
     }
 
     private func write(
-        _ value: [UInt8], to characteristic: Handed<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
+        _ value: [UInt8], to characteristic: UncheckedSendable<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
     ) async {
         guard let remote = characteristic.object.remote else { return notOurs() }
-        let tell: @Sendable ((any Error)?) -> Void = { [self] error in
+        let report: @Sendable ((any Error)?) -> Void = { [self] error in
             answer { $1?.peripheral($0, didWriteValueFor: characteristic.object, error: error) }
         }
-        guard remote.properties.contains(.write) else { return tell(CBATTError(.writeNotPermitted)) }
-        if let error = lengthError(of: value) { return tell(error) }
-        await ask(.write(value, to: remote), hasBegun) { tell($1) }
+        guard remote.properties.contains(.write) else { return report(CBATTError(.writeNotPermitted)) }
+        if let error = lengthError(of: value) { return report(error) }
+        await ask(.write(value, to: remote), hasBegun) { report($1) }
     }
 
-    private func write(_ value: [UInt8], to descriptor: Handed<CBDescriptor>) async {
+    private func write(_ value: [UInt8], to descriptor: UncheckedSendable<CBDescriptor>) async {
         guard let remote = descriptor.object.remote else { return notOurs() }
-        let tell: @Sendable ((any Error)?) -> Void = { [self] error in
+        let report: @Sendable ((any Error)?) -> Void = { [self] error in
             answer { $1?.peripheral($0, didWriteValueFor: descriptor.object, error: error) }
         }
         guard remote.uuid != .clientCharacteristicConfiguration else {
             misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
-            return tell(CBATTError(.writeNotPermitted))
+            return report(CBATTError(.writeNotPermitted))
         }
-        if let error = lengthError(of: value) { return tell(error) }
-        await ask(.write(value, to: remote)) { tell($1) }
+        if let error = lengthError(of: value) { return report(error) }
+        await ask(.write(value, to: remote)) { report($1) }
     }
 
     /// The error for the length of a value to write; nil if it is valid.
@@ -267,45 +267,49 @@ struct PeripheralSession: Sendable {
 
     // MARK: Notifications
 
-    private func setNotify(_ isOn: Bool, _ characteristic: Handed<CBCharacteristic>) async {
+    private func setNotify(_ isOn: Bool, _ characteristic: UncheckedSendable<CBCharacteristic>) async {
         guard let remote = characteristic.object.remote else { return notOurs() }
         let value = remote.valueHandle
-        let tell: @Sendable ((any Error)?) -> Void = { [self] error in
+        let report: @Sendable ((any Error)?) -> Void = { [self] error in
             answer { peripheral, delegate in
                 if error == nil { characteristic.object.contents { $0.isNotifying = isOn } }
                 delegate?.peripheral(peripheral, didUpdateNotificationStateFor: characteristic.object, error: error)
             }
         }
         let isNotified = remote.properties.contains(.notify)
-        guard isNotified || remote.properties.contains(.indicate) else { return tell(CBATTError(.requestNotSupported)) }
+        guard isNotified || remote.properties.contains(.indicate) else {
+            return report(CBATTError(.requestNotSupported))
+        }
         guard let descriptor = remote.descriptor(.clientCharacteristicConfiguration) else {
-            return tell(CBATTError(.attributeNotFound))
+            return report(CBATTError(.attributeNotFound))
         }
         let wasOn = handle.shared { $0.database.notifying[value] != nil }
-        if wasOn == isOn { return tell(nil) }
+        if wasOn == isOn { return report(nil) }
         if isOn {
             // The first value may arrive before the peripheral's answer.
             handle.shared { $0.database.notifying[value] = characteristic }
-            await radio.want(value, by: descriptor, hold)
-        } else if await !radio.unwant(value, hold) {
+            await radio.addSubscription(value, by: descriptor, hold)
+        } else if await !radio.removeSubscription(value, hold) {
             // Another manager still has a subscription.
             handle.shared { $0.database.notifying[value] = nil }
-            return tell(nil)
+            return report(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
         await ask(.write(configuration, to: descriptor)) { [self] _, error in
             if isOn == (error != nil) { handle.shared { $0.database.notifying[value] = nil } }
-            tell(error)
+            report(error)
         }
-        if isOn, !handle.shared({ $0.database.notifying[value] != nil }) { _ = await radio.unwant(value, hold) }
+        if isOn, !handle.shared({ $0.database.notifying[value] != nil }) {
+            _ = await radio.removeSubscription(value, hold)
+        }
     }
 
-    private func stopNotifying(_ characteristic: Handed<CBCharacteristic>) async {
+    private func stopNotifying(_ characteristic: UncheckedSendable<CBCharacteristic>) async {
         let limit = PeripheralHandle.valueLimit
         misuse("\(limit) values are queued for the program, so \(characteristic.object.uuid) was unsubscribed.")
         if let remote = characteristic.object.remote,
             let descriptor = remote.descriptor(.clientCharacteristicConfiguration),
-            await radio.unwant(remote.valueHandle, hold)
+            await radio.removeSubscription(remote.valueHandle, hold)
         {
             try? await connection.write([0, 0], to: descriptor)
         }
@@ -319,7 +323,7 @@ struct PeripheralSession: Sendable {
     // MARK: Channels
 
     private func openChannel(_ psm: CBL2CAPPSM) async {
-        await ifItFails { () throws(BluetoothError) in
+        await reportingFailure { () throws(BluetoothError) in
             let channel = try await connection.openChannel(psm: psm)
             handle.shared { shared in
                 shared.traffic.channels.removeAll { $0.object == nil }
@@ -328,7 +332,7 @@ struct PeripheralSession: Sendable {
             answer { peripheral, delegate in
                 delegate?.peripheral(peripheral, didOpen: CBL2CAPChannel(channel, peripheral), error: nil)
             }
-        } tell: { error in
+        } report: { error in
             answer { $1?.peripheral($0, didOpen: nil, error: error) }
         }
     }

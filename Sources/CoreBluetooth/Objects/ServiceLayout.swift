@@ -6,8 +6,8 @@ import Foundation
 struct ServiceLayout: Sendable {
     let service: GATTService
     /// The services that it includes.
-    let included: [Handed<CBService>]
-    let characteristics: [Handed<CBMutableCharacteristic>]
+    let included: [UncheckedSendable<CBService>]
+    let characteristics: [UncheckedSendable<CBMutableCharacteristic>]
 
     /// - Throws: ``CBError`` when the service cannot be published.
     init(_ service: CBMutableService) throws {
@@ -19,8 +19,8 @@ struct ServiceLayout: Sendable {
             }
             return characteristic
         }
-        characteristics = own.map { Handed($0) }
-        included = (service.includedServices ?? []).map { Handed($0) }
+        characteristics = own.map { UncheckedSendable($0) }
+        included = (service.includedServices ?? []).map { UncheckedSendable($0) }
         self.service = GATTService(
             uuid, isPrimary: service.isPrimary,
             includedServices: included.map { .uuid($0.object.uuid.bluetooth) },

@@ -44,7 +44,7 @@ final class StreamEvents: @unchecked Sendable {
     }
 
     /// Delivers an event on the run loop, as soon as there is one.
-    func tell(_ event: Stream.Event) {
+    func post(_ event: Stream.Event) {
         state { state in
             if !state.waiting.contains(event) { state.waiting.append(event) }
         }
@@ -59,11 +59,11 @@ final class StreamEvents: @unchecked Sendable {
         }
         guard let place else { return }
         // A timer wakes a waiting run loop, which a block alone does not.
-        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.tellNext() }
+        let timer = Timer(timeInterval: 0, repeats: false) { [weak self] _ in self?.deliverNext() }
         place.loop.add(timer, forMode: place.mode)
     }
 
-    private func tellNext() {
+    private func deliverNext() {
         let (event, stream, delegate, isTrue) = state { state in
             state.isScheduled = false
             return (

@@ -44,10 +44,10 @@ final class CallbackQueue: Sendable {
     }
 
     /// Waits until all callbacks posted so far have run.
-    func isTold() async {
-        let isTold = Promise<Void, Never>()
-        post { isTold.succeed() }
-        await isTold.value(ifCancelled: ())
+    func drain() async {
+        let isDrained = Promise<Void, Never>()
+        post { isDrained.succeed() }
+        await isDrained.value(ifCancelled: ())
     }
 
     private func run() {

@@ -9,19 +9,19 @@ extension Radio {
     /// hold it.
     /// - Parameters:
     ///   - holder: the holder.
-    ///   - takeNews: receives the device's events, on the loop and in the order received.
+    ///   - onEvent: receives the device's events, on the loop and in the order received.
     func join(
         _ address: BluetoothAddress, _ holder: ObjectIdentifier, _ options: ConnectionOptions,
-        takeNews: @escaping SharedLink.NewsHandler
+        onEvent: @escaping SharedLink.EventHandler
     ) async throws(BluetoothError) -> LinkHold {
         let operation = BluetoothError.Operation("connect", peer: address)
         guard let adapter else { throw BluetoothError(.adapterOff, operation, "There is no adapter now.") }
         let link = await link(to: address)
-        let call = link.join(holder, takeNews: takeNews) {
+        let call = link.join(holder, onEvent: onEvent) {
             Task(executorPreference: loop) { [self, id = link.id] in
                 do throws(BluetoothError) {
                     let connection = try await adapter.connect(to: address, options: options)
-                    if await !take(connection, for: id) { await connection.disconnect() }
+                    if await !didConnect(connection, for: id) { await connection.disconnect() }
                 } catch {
                     await fail(id, error)
                 }
@@ -32,14 +32,14 @@ extension Radio {
             let connection = try await call.value(ifCancelled: cancelled)
             return LinkHold(link: link.id, holder: holder, connection: connection)
         } catch {
-            await leave(link, holder)
+            await release(link, holder)
             throw error
         }
     }
 
     /// Releases a link; it ends when it has no other holder.
-    func leave(_ hold: LinkHold) async {
-        if let link = links[hold.link] { await leave(link, hold.holder) }
+    func release(_ hold: LinkHold) async {
+        if let link = links[hold.link] { await release(link, hold.holder) }
     }
 
     /// Sends a request to a device; returns when `answer` was called with the result, on the loop and in order with
@@ -54,16 +54,16 @@ extension Radio {
     }
 
     /// Registers a holder's subscription to a value; returns when the device may be sent the request.
-    func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ hold: LinkHold) async {
+    func addSubscription(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ hold: LinkHold) async {
         guard let link = links[hold.link] else { return }
-        link.want(handle, by: descriptor, hold.holder)
-        await link.silencing?.value
+        link.addSubscription(handle, by: descriptor, hold.holder)
+        await link.unsubscribing?.value
     }
 
     /// Removes a holder's subscription to a value; returns whether there is no other.
-    func unwant(_ handle: AttributeHandle, _ hold: LinkHold) -> Bool {
-        links[hold.link]?.unwant(handle, hold.holder)
-        return !isWanted(handle, of: hold.link)
+    func removeSubscription(_ handle: AttributeHandle, _ hold: LinkHold) -> Bool {
+        links[hold.link]?.removeSubscription(handle, hold.holder)
+        return !hasSubscription(handle, of: hold.link)
     }
 
     /// Whether a device is one that a manager has connected to.
@@ -85,8 +85,8 @@ extension Radio {
         return link
     }
 
-    private func take(_ connection: Connection, for id: SharedLink.ID) -> Bool {
-        guard let link = links[id], link.take(connection) else { return false }
+    private func didConnect(_ connection: Connection, for id: SharedLink.ID) -> Bool {
+        guard let link = links[id], link.didConnect(connection) else { return false }
         isUp(link.address)
         return true
     }
@@ -99,22 +99,22 @@ extension Radio {
         links[id]?.fail(error)
     }
 
-    private func leave(_ link: SharedLink, _ holder: ObjectIdentifier) async {
-        if let (connection, unwanted) = await link.leave(holder) { silence(unwanted, of: link, over: connection) }
+    private func release(_ link: SharedLink, _ holder: ObjectIdentifier) async {
+        if let (connection, obsolete) = await link.release(holder) { unsubscribe(obsolete, of: link, over: connection) }
         guard !link.isHeld, links.remove(link) else { return }
         connected.withLock { $0[link.address] = nil }
     }
 
-    private func isWanted(_ handle: AttributeHandle, of id: SharedLink.ID) -> Bool {
-        links[id]?.isWanted(handle) ?? false
+    private func hasSubscription(_ handle: AttributeHandle, of id: SharedLink.ID) -> Bool {
+        links[id]?.hasSubscription(handle) ?? false
     }
 
     /// Unsubscribes from values without a subscriber. A device that refuses continues to send, which is ignored.
-    private func silence(_ unwanted: SharedLink.Wanted, of link: SharedLink, over connection: Connection) {
-        let unwanted = unwanted.sorted { $0.key < $1.key }
-        link.silencing = Task(executorPreference: loop) { [weak self, id = link.id, before = link.silencing] in
+    private func unsubscribe(_ obsolete: SharedLink.Subscriptions, of link: SharedLink, over connection: Connection) {
+        let obsolete = obsolete.sorted { $0.key < $1.key }
+        link.unsubscribing = Task(executorPreference: loop) { [weak self, id = link.id, before = link.unsubscribing] in
             await before?.value
-            for (handle, descriptor) in unwanted where await self?.isWanted(handle, of: id) != true {
+            for (handle, descriptor) in obsolete where await self?.hasSubscription(handle, of: id) != true {
                 try? await connection.write([0, 0], to: descriptor)
             }
         }

@@ -107,8 +107,8 @@ actor Radio: LoopActor {
     /// Adds a manager; reports the adapter's state to it, now if it is known, and whenever it changes.
     func open(_ hub: any ManagerHub, for handle: AnyObject) {
         managers[ObjectIdentifier(handle)] = hub
-        if following.state != .unknown { tell(hub) }
-        beginToFollow()
+        if following.state != .unknown { notify(hub) }
+        startFollowing()
     }
 
     /// The component of a manager; nil when the manager has been released.
@@ -120,7 +120,7 @@ actor Radio: LoopActor {
         stopIfUnused()
     }
 
-    private func tell(_ hub: any ManagerHub) {
+    private func notify(_ hub: any ManagerHub) {
         hub.radioChanged(following.state, mayAdvertise: following.obstacles.peripheral == nil)
     }
 
@@ -138,7 +138,7 @@ actor Radio: LoopActor {
         guard state != following.state, isUsed else { return }
         following.state = state
         if state == .poweredOn { accept() }
-        for hub in managers.values { tell(hub) }
+        for hub in managers.values { notify(hub) }
     }
 
     /// Removes published services.
@@ -150,7 +150,7 @@ actor Radio: LoopActor {
 
     /// Reports the links that centrals create to a manager that requests it: present and future ones.
     func serve(_ hub: any ManagerHub) {
-        for connection in acceptance.incoming?.connections ?? [] { hub.take(connection) }
+        for connection in acceptance.incoming?.connections ?? [] { hub.receive(connection) }
         accept()
     }
 
@@ -166,7 +166,7 @@ actor Radio: LoopActor {
             do throws(BluetoothError) {
                 let incoming = try await adapter.incomingConnections()
                 await self?.accepting(incoming)
-                for try await connection in incoming { await self?.tell(connection) }
+                for try await connection in incoming { await self?.notify(connection) }
             } catch {
                 if error.code != .cancelled { coreBluetoothLog.warning("no links are accepted: \(error)") }
             }
@@ -179,8 +179,8 @@ actor Radio: LoopActor {
 
     private func accepting(_ incoming: IncomingConnections) { acceptance.incoming = incoming }
 
-    private func tell(_ connection: Connection) {
-        for hub in servers { hub.take(connection) }
+    private func notify(_ connection: Connection) {
+        for hub in servers { hub.receive(connection) }
     }
 
     private func acceptorEnded() {
@@ -193,7 +193,7 @@ actor Radio: LoopActor {
 
     // MARK: Following the adapter
 
-    private func beginToFollow() {
+    private func startFollowing() {
         guard following.task == nil else { return }
         following.task = Task(executorPreference: loop) { [weak self] in await self?.run() }
     }
@@ -331,7 +331,7 @@ protocol ManagerHub: AnyObject {
     var isServing: Bool { get }
 
     /// Receives a link that a central has created.
-    func take(_ connection: Connection)
+    func receive(_ connection: Connection)
 
     /// Ends everything: the manager was released.
     func close()

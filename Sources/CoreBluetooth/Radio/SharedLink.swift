@@ -9,10 +9,10 @@ import BluetoothLoop
 final class SharedLink {
     typealias ID = UInt64
     /// A handler of the device's own events.
-    typealias NewsHandler = @Sendable (News) -> Void
+    typealias EventHandler = @Sendable (Event) -> Void
 
     /// An event that the device sends unrequested.
-    enum News: Sendable {
+    enum Event: Sendable {
         case value([UInt8], of: AttributeHandle)
         case servicesChanged(AttributeHandleRange)
     }
@@ -20,15 +20,15 @@ final class SharedLink {
     /// The handler of a result: the value read, nothing for a write, or the error.
     typealias Answer = @Sendable (Result<[UInt8], BluetoothError>) -> Void
     /// Subscribed values, and the descriptors that configure them at the device.
-    typealias Wanted = [AttributeHandle: RemoteDescriptor]
+    typealias Subscriptions = [AttributeHandle: RemoteDescriptor]
     typealias Call = Promise<Connection, BluetoothError>
 
     private struct Holder {
-        let takeNews: NewsHandler
+        let onEvent: EventHandler
         /// Resolved when the link is up, or has failed.
         let call: Call
         /// Its subscriptions.
-        var wanted: Wanted = [:]
+        var subscriptions: Subscriptions = [:]
     }
 
     /// A request in progress.
@@ -50,7 +50,7 @@ final class SharedLink {
     let id: ID
     let address: BluetoothAddress
     /// Unsubscribes at the device for released holders.
-    var silencing: Task<Void, Never>?
+    var unsubscribing: Task<Void, Never>?
     private let mark: ComponentCount.Mark
     private var state = State.opening(nil)
     private var holders: [ObjectIdentifier: Holder] = [:]
@@ -85,13 +85,13 @@ final class SharedLink {
 
     /// Adds a holder; resolves with the link, once it is up.
     /// - Parameters:
-    ///   - takeNews: receives the device's events, on the loop and in the order received.
+    ///   - onEvent: receives the device's events, on the loop and in the order received.
     ///   - begin: starts to create the link; called for the first holder.
     func join(
-        _ id: ObjectIdentifier, takeNews: @escaping NewsHandler, begin: () -> Task<Void, Never>
+        _ id: ObjectIdentifier, onEvent: @escaping EventHandler, begin: () -> Task<Void, Never>
     ) -> Call {
         let call = Call()
-        holders[id] = Holder(takeNews: takeNews, call: call)
+        holders[id] = Holder(onEvent: onEvent, call: call)
         switch state {
         case .up(let connection, _): call.succeed(connection)
         case .opening(nil): state = .opening(begin())
@@ -102,7 +102,7 @@ final class SharedLink {
 
     /// Removes a holder; the link ends when there is no other, unless the device has created it.
     /// - Returns: the subscriptions to cancel, and the connection for that.
-    nonisolated(nonsending) func leave(_ id: ObjectIdentifier) async -> (Connection, Wanted)? {
+    nonisolated(nonsending) func release(_ id: ObjectIdentifier) async -> (Connection, Subscriptions)? {
         guard let holder = holders.removeValue(forKey: id) else { return nil }
         let last = state
         if holders.isEmpty { state = .over }
@@ -117,8 +117,8 @@ final class SharedLink {
                 }
                 connection.sendEvents(to: nil)
             }
-            let unwanted = holder.wanted.filter { !isWanted($0.key) }
-            return unwanted.isEmpty ? nil : (connection, unwanted)
+            let obsolete = holder.subscriptions.filter { !hasSubscription($0.key) }
+            return obsolete.isEmpty ? nil : (connection, obsolete)
         case .over: break
         }
         return nil
@@ -130,7 +130,7 @@ final class SharedLink {
     // MARK: Up and down
 
     /// Records the created link; false when it has no holder any more.
-    func take(_ connection: Connection) -> Bool {
+    func didConnect(_ connection: Connection) -> Bool {
         guard case .opening = state else { return false }
         up(connection, isOurs: true)
         for holder in holders.values { holder.call.succeed(connection) }
@@ -169,18 +169,18 @@ final class SharedLink {
     // MARK: Values
 
     /// Adds a holder's subscription to a value.
-    func want(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ id: ObjectIdentifier) {
-        holders[id]?.wanted[handle] = descriptor
+    func addSubscription(_ handle: AttributeHandle, by descriptor: RemoteDescriptor, _ id: ObjectIdentifier) {
+        holders[id]?.subscriptions[handle] = descriptor
     }
 
     /// Removes a holder's subscription to a value.
-    func unwant(_ handle: AttributeHandle, _ id: ObjectIdentifier) {
-        holders[id]?.wanted[handle] = nil
+    func removeSubscription(_ handle: AttributeHandle, _ id: ObjectIdentifier) {
+        holders[id]?.subscriptions[handle] = nil
     }
 
     /// Whether a holder has a subscription to a value.
-    func isWanted(_ handle: AttributeHandle) -> Bool {
-        holders.values.contains { $0.wanted[handle] != nil }
+    func hasSubscription(_ handle: AttributeHandle) -> Bool {
+        holders.values.contains { $0.subscriptions[handle] != nil }
     }
 }
 
@@ -188,9 +188,9 @@ extension SharedLink: LinkEventReceiver {
     func receive(_ event: LinkEvent) {
         switch event {
         case .value(let value, let handle):
-            for holder in holders.values { holder.takeNews(.value(value, of: handle)) }
+            for holder in holders.values { holder.onEvent(.value(value, of: handle)) }
         case .servicesChanged(let range):
-            for holder in holders.values { holder.takeNews(.servicesChanged(range)) }
+            for holder in holders.values { holder.onEvent(.servicesChanged(range)) }
         case .began(let id): asked[id]?.hasBegun.succeed()
         case .answered(let id, let value): ended(id, .success(value))
         case .failed(let id, let error): ended(id, .failure(error))

@@ -29,7 +29,7 @@ final class Locked<Value>: @unchecked Sendable {
 
 /// An object passed from the caller's thread to the callback queue. Unchecked: Core Bluetooth's objects are not
 /// Sendable, as they are not on Apple's systems, but their mutable state is locked.
-struct Handed<Object>: @unchecked Sendable {
+struct UncheckedSendable<Object>: @unchecked Sendable {
     let object: Object
 
     init(_ object: Object) {
@@ -37,7 +37,7 @@ struct Handed<Object>: @unchecked Sendable {
     }
 }
 
-/// A weak reference. Unchecked for the reason of ``Handed``; the reference itself changes only to nil, which the
+/// A weak reference. Unchecked for the reason of ``UncheckedSendable``; the reference itself changes only to nil, which the
 /// runtime does atomically.
 struct WeakReference<Object: AnyObject>: @unchecked Sendable {
     weak let object: Object?

@@ -135,7 +135,7 @@ import Testing
     @Test func keysOfANonBondingDeviceAreNotStored() async throws {
         try await BondFixture.run { fixture in
             var security = SimulatedSecurity(
-                keepsKeys: false, identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
+                storesKeys: false, identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random))
             security.signs = true
             let device = try Self.device(fixture.base, security)
             let central = try await fixture.central.open()

@@ -70,7 +70,7 @@ private let flags: [UInt8] = [2, 0x01, 0x06]
             let data = Self.data(700)
             func advertisement(_ heard: Int?) -> SimulatedAdvertisement {
                 SimulatedAdvertisement(
-                    data: data, isConnectable: false, isScannable: false, isLegacy: false, heardByteCount: heard)
+                    data: data, isConnectable: false, isScannable: false, isLegacy: false, receivedByteLimit: heard)
             }
             let peripheral = SimulatedPeripheral(on: fixture.radio, advertisements: [advertisement(300)])
             let adapter = try await Adapter.open(on: fixture.kernel)

@@ -82,7 +82,7 @@ import Testing
 
     @Test func withoutBondingNoKeyIsStored() async throws {
         for isBondable in [true, false] {
-            let security = SimulatedSecurity(keepsKeys: !isBondable)
+            let security = SimulatedSecurity(storesKeys: !isBondable)
             try await SecurityFixture.run(security) { fixture in
                 try await fixture.adapter.setPairingAgent(nil, isBondable: isBondable)
                 let connection = try await fixture.connect()
@@ -182,9 +182,9 @@ import Testing
     }
 
     @Test("any reason of the controller for its own disconnection", arguments: [false, true])
-    func aPeerThatHasLostItsBondIsDetected(_ tellsOwnDisconnects: Bool) async throws {
+    func aPeerThatHasLostItsBondIsDetected(_ reportsLocalDisconnects: Bool) async throws {
         var controller = SimulatedController()
-        controller.tellsOwnDisconnects = tellsOwnDisconnects
+        controller.reportsLocalDisconnects = reportsLocalDisconnects
         try await SecurityFixture.run(on: controller) { fixture in
             let connection = try await fixture.connect()
             try await connection.pair()

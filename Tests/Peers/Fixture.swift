@@ -3,7 +3,7 @@ import Glibc
 import Testing
 
 /// The emulated radio with its devices, and the machine's real adapter on it.
-struct Band: Sendable {
+struct Fixture: Sendable {
     /// A device on the emulated radio.
     struct Device: Sendable {
         let name: String
@@ -29,7 +29,7 @@ struct Band: Sendable {
     static func run(
         _ selector: AdapterSelector = .first, bonds: MemoryBondStore = MemoryBondStore(),
         sourceLocation: SourceLocation = #_sourceLocation,
-        _ story: @Sendable (Band) async throws -> Void
+        _ story: @Sendable (Fixture) async throws -> Void
     ) async throws {
         let control = try ControlSocket(try #require(path))
         _ = try await control.ask("calm")
@@ -38,15 +38,15 @@ struct Band: Sendable {
         await (try Adapter.open(selector, power: .powerOn, bonds: .disabled)).close()
         let before = openSockets()
         let adapter = try await Adapter.open(selector, power: .powerOn, bonds: .store(bonds))
-        let band = Band(adapter: adapter, devices: devices, control: control)
+        let fixture = Fixture(adapter: adapter, devices: devices, control: control)
         do {
-            try await story(band)
+            try await story(fixture)
         } catch {
             await adapter.close()
             throw error
         }
         await adapter.close()
-        try await band.wait(for: "no socket left open", limit: .seconds(5), sourceLocation: sourceLocation) {
+        try await fixture.wait(for: "no socket left open", limit: .seconds(5), sourceLocation: sourceLocation) {
             openSockets() <= before
         }
     }
@@ -60,7 +60,7 @@ struct Band: Sendable {
 
     /// Sends a command to the emulated radio, and returns its answer; `Tests/Kernel/radio/radio --help` has the
     /// commands.
-    /// - Throws: ``BandError`` with the radio's message.
+    /// - Throws: ``FixtureError`` with the radio's message.
     @discardableResult
     func ask(_ line: String) async throws -> String {
         try await control.ask(line)
@@ -80,7 +80,7 @@ struct Band: Sendable {
         let deadline = ContinuousClock.now + limit
         while !(try await condition()) {
             guard ContinuousClock.now < deadline else {
-                throw BandError(description: "not within \(limit): \(what)")
+                throw FixtureError(description: "not within \(limit): \(what)")
             }
             try await Task.sleep(for: .milliseconds(50))
         }
@@ -116,7 +116,7 @@ struct Band: Sendable {
     }
 }
 
-extension Band.Device {
+extension Fixture.Device {
     /// Parses `NAME ADDRESS public|random`.
     init(_ line: some StringProtocol) throws {
         let words = line.split(separator: " ")
