@@ -113,18 +113,18 @@ extension CommonOptions {
     }
 }
 
-/// Runs `body` and cancels it after `limit`, in which case the result is nil.
-public func withTimeLimit<Value: Sendable>(
+/// Runs `body` until it ends or `limit` is over, which is no error: the result is nil then.
+public func upTo<Value: Sendable>(
     _ limit: Duration?, _ body: @escaping @Sendable () async throws -> Value
 ) async throws -> Value? {
-    guard let limit else { return try await body() }
-    return try await withThrowingTaskGroup(of: Value?.self) { group in
-        group.addTask { try await body() }
-        group.addTask {
-            try await Task.sleep(for: limit)
-            return nil
+    let result: Result<Value, any Error>
+    do {
+        result = try await withTimeLimit(limit) {
+            // A time limit within `body` is an error.
+            do { return .success(try await body()) } catch { return .failure(error) }
         }
-        defer { group.cancelAll() }
-        return try await group.next() ?? nil
+    } catch {
+        return nil
     }
+    return try result.get()
 }

@@ -10,7 +10,8 @@ extension CommonOptions {
     /// With --security or --passkey the link is protected first. Otherwise, if the device refuses an unprotected request,
     /// a user at a terminal is asked whether to pair; without a terminal the error names the command that pairs.
     public func withConnection<Value: Sendable>(
-        _ console: Console, isPairing: Bool = false, _ body: @Sendable (Connection) async throws -> Value
+        _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
+        _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         try await withAdapter(console) { adapter in
             let address = try await findDevice(on: adapter, console)
@@ -20,10 +21,14 @@ extension CommonOptions {
             let mtu = await connection.maximumTransmissionUnit
             console.detail("connected, ATT_MTU \(mtu)")
             let result: Result<Value, any Error>
-            do { result = .success(try await body(connection)) } catch {
+            do {
+                result = .success(
+                    isOnLoop ? try await adapter.run { try await body(connection) } : try await body(connection))
+            } catch {
                 result = .failure(await namingPairing(error, on: connection))
             }
-            await connection.disconnect()
+            // Without waiting: the kernel ends the link, also after the program.
+            await connection.disconnect(timeout: .zero)
             return try result.get()
         }
     }
@@ -32,8 +37,8 @@ extension CommonOptions {
         to address: BluetoothAddress, on adapter: Adapter, isPairing: Bool
     ) async throws(BluetoothError) -> Connection {
         var options = ConnectionOptions(timeout: timeout(or: .seconds(30)))
-        options.securityPolicy = .ask
-        if !isPairing { options.security = security?.level ?? (passkey == nil ? nil : .high) }
+        options.security.policy = .ask
+        if !isPairing { options.security.level = security?.level ?? (passkey == nil ? nil : .high) }
         do {
             return try await adapter.connect(to: address, options: options)
         } catch {

@@ -58,8 +58,8 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         options.profiles = UARTProfile(named: profile).map { [$0] } ?? UARTProfile.known
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
-        options.security = common.security?.level ?? (common.passkey == nil ? nil : .high)
-        options.securityPolicy = .ask
+        options.security.level = common.security?.level ?? (common.passkey == nil ? nil : .high)
+        options.security.policy = .ask
         if let pacing { options.pacing = pacing }
         if let timeout = common.timeout {
             options.scanTimeout = .seconds(timeout)
@@ -86,9 +86,10 @@ extension CommonOptions {
         }
     }
 
-    /// Opens the adapter, connects to the device's UART, runs `body`, and disconnects in any case.
+    /// Opens the adapter, connects to the device's UART, runs `body`, and disconnects in any case. A body that moves much,
+    /// and does not block, runs on the adapter's event loop with `isOnLoop`.
     public func withUART<Value: Sendable>(
-        _ device: UARTDevice, _ uartOptions: UARTProgramOptions, _ console: Console,
+        _ device: UARTDevice, _ uartOptions: UARTProgramOptions, _ console: Console, isOnLoop: Bool = false,
         _ body: @Sendable (UARTConnection) async throws -> Value
     ) async throws -> Value {
         try await withAdapter(console) { adapter in
@@ -101,10 +102,13 @@ extension CommonOptions {
             }
             await endAskingToPair(on: adapter)
             let result: Result<Value, any Error>
-            do { result = .success(try await body(uart)) } catch {
+            do {
+                result = .success(isOnLoop ? try await adapter.run { try await body(uart) } : try await body(uart))
+            } catch {
                 result = .failure(await namingPairing(error, on: uart.connection))
             }
-            await uart.disconnect()
+            // Without waiting: the kernel ends the link, also after the program.
+            await uart.disconnect(timeout: .zero)
             return try result.get()
         }
     }

@@ -59,7 +59,7 @@ private func follow(
     _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, limit: Duration?, _ console: Console
 ) async throws {
     let changes = try await Adapter.changes(on: kernel)
-    _ = try await withTimeLimit(limit) {
+    _ = try await upTo(limit) {
         do throws(BluetoothError) {
             for try await change in changes where selector?.matches(change.adapter) ?? true { show(change, console) }
         } catch {

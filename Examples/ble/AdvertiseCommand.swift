@@ -87,7 +87,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
                 try await adapter.withAdvertising(content, options: options) { set in
                     console.show(set, of: adapter.information)
                     let limit = common.timeout.map { Duration.seconds($0) }
-                    guard let end = try await withTimeLimit(limit, { await set.ended() }) else { return }
+                    guard let end = try await upTo(limit, { await set.stopped() }) else { return }
                     throw end
                 }
             }

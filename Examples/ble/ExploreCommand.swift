@@ -28,7 +28,7 @@ struct ExploreCommand: AsyncParsableCommand {
         let (common, values, limit) = (common, values, full ? nil : 24)
         try await common.run("ble explore") { console in
             try common.validateDevice()
-            try await common.withConnection(console) { connection in
+            try await common.withConnection(console, isOnLoop: true) { connection in
                 let services = try await connection.discover(timeout: common.timeout(or: .seconds(30)))
                 let reading = Reading(connection, isOn: values, timeout: common.timeout(or: .seconds(30)))
                 if console.isJSON {

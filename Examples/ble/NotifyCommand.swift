@@ -76,7 +76,7 @@ private func show(
     _ streams: [(ChosenAttribute, BoundedStream<[UInt8]>)], count: Int?, limit: Duration?, _ console: Console
 ) async throws {
     let countdown = Countdown(count)
-    let isDone = try await withTimeLimit(limit) {
+    let isDone = try await upTo(limit) {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (attribute, values) in streams {
                 group.addTask {

@@ -113,7 +113,7 @@ private struct Wishes: Sendable {
             let changes = try await connection.linkChanges()
             try await connection.requestDataLength(dataLength)
             // Reported only if the negotiation changes the length, and then soon.
-            _ = try await withTimeLimit(.seconds(1)) {
+            _ = try await upTo(.seconds(1)) {
                 for try await change in changes { if case .dataLength = change { return } }
             }
         }

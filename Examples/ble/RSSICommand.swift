@@ -27,7 +27,7 @@ struct RSSICommand: AsyncParsableCommand {
                     let strength = try await connection.rssi()
                     return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
                 }
-                _ = try await withTimeLimit(common.timeout.map { .seconds($0) }) {
+                _ = try await upTo(common.timeout.map { .seconds($0) }) {
                     try await follow(connection, console)
                 }
             }

@@ -37,7 +37,7 @@ struct ServeCommand: AsyncParsableCommand {
             let served = device
             try await common.withAdapter(console, visitedBy: { try await visit($0, served, console) }) { adapter in
                 let server = DeviceServer(served, on: adapter, console)
-                _ = try await withTimeLimit(common.timeout.map { .seconds($0) }) { try await server.run(once: once) }
+                _ = try await upTo(common.timeout.map { .seconds($0) }) { try await server.run(once: once) }
             }
         }
     }
@@ -230,5 +230,4 @@ private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Consol
         }
     }
     await connection.disconnect()
-    _ = await connection.closed()
 }

@@ -42,10 +42,10 @@ struct DemoCommand: AsyncParsableCommand {
                 do {
                     try await talk(uart, story, console, common.timeout(or: .seconds(5)), sample)
                 } catch {
-                    await uart.disconnect()
+                    await uart.disconnect(timeout: .zero)
                     throw error
                 }
-                await uart.disconnect()
+                await uart.disconnect(timeout: .zero)
                 story.step(
                     "Disconnect", "\(await uart.sentByteCount) bytes sent, \(uart.receivedByteCount) received")
             }

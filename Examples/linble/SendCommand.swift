@@ -33,7 +33,8 @@ struct SendCommand: AsyncParsableCommand {
             let output = try echo.map { try OutputFile($0) }
             let device = try common.uartDevice(
                 orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
-            try await common.withUART(device, uartOptions, console) { uart in
+            // A file of the user's may block: with --echo the loop is left to the link.
+            try await common.withUART(device, uartOptions, console, isOnLoop: output == nil) { uart in
                 let timeout = common.timeout(or: .seconds(5))
                 let start = ContinuousClock.now
                 let isIdentical: Bool?

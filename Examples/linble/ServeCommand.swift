@@ -88,7 +88,7 @@ struct ServeCommand: AsyncParsableCommand {
                     try await adapter.setPairingAgent(agent ?? JustWorksPairingAgent())
                 }
                 let limit = common.timeout.map { Duration.seconds($0) }
-                _ = try await withTimeLimit(limit) { try await server.run(on: adapter, once: once) }
+                _ = try await upTo(limit) { try await server.run(on: adapter, once: once) }
             }
         }
     }
@@ -252,5 +252,4 @@ private func visit(
         }
     }
     await uart.disconnect()
-    _ = await uart.connection.closed()
 }

@@ -17,7 +17,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
     /// The name of the reason.
     public var description: String { rawValue }
 
-    /// This program closed the link: ``Connection/disconnect()``.
+    /// This program closed the link: ``Connection/disconnect(timeout:)``.
     public static let local = DisconnectReason(rawValue: "local")
     /// This machine closed the link, but not this program (0x16): another program, or the kernel.
     public static let localHost = DisconnectReason(rawValue: "localHost")

@@ -15,6 +15,13 @@ package protocol HostChannels: AnyObject {
         to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError)
 
+    /// Calls `close`, which closes an open attribute channel, and waits until its link is down, at most `timeout`.
+    ///
+    /// Returns at once where another channel of this program keeps the link, and when a connect uses it again.
+    nonisolated(nonsending) func endLink(
+        of channel: any HostChannel, timeout: Duration, by close: () -> Void
+    ) async
+
     /// Requests a channel to a peer, and the link it needs. ``ChannelEvent/writable`` reports that it is open,
     /// ``ChannelEvent/closed(_:)`` that it failed; closing the channel cancels the attempt.
     func connect(

@@ -1,3 +1,5 @@
+import BluetoothLoop
+
 // The names that programs importing BluetoothLE use; all others belong to the layers below, which are internal to this
 // package. The advertising parser and HCI are separate products.
 

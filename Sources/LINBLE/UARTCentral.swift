@@ -102,9 +102,10 @@ public actor UARTCentral {
 
     // MARK: The end
 
-    /// Ends the link. Bytes received before can still be read.
-    public func disconnect() async {
-        await connection.disconnect()
+    /// Disconnects, and waits until the link is down, at most `timeout`, as `Connection.disconnect(timeout:)` does. Bytes
+    /// received before can still be read.
+    public func disconnect(timeout: Duration = .seconds(5)) async {
+        await connection.disconnect(timeout: timeout)
     }
 
     /// Whether the stream has ended.

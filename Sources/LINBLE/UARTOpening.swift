@@ -39,12 +39,9 @@ extension UARTConnection {
     ) async throws(BluetoothError) -> UARTConnection {
         let address = try await find(device, on: adapter, options: options, progress: progress)
         progress?(.connecting(address, attempt: attempt))
-        var connectionOptions = ConnectionOptions()
-        connectionOptions.timeout = options.connectTimeout
-        connectionOptions.maximumTransmissionUnit = options.maximumTransmissionUnit
-        connectionOptions.attempts = 1
-        connectionOptions.security = options.security
-        connectionOptions.securityPolicy = options.securityPolicy
+        let connectionOptions = ConnectionOptions(
+            timeout: options.connectTimeout, maximumTransmissionUnit: options.maximumTransmissionUnit, attempts: 1,
+            security: options.security)
         let connection = try await adapter.connect(to: address, options: connectionOptions)
         do throws(BluetoothError) {
             progress?(.connected(address, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
@@ -52,7 +49,7 @@ extension UARTConnection {
             progress?(.online(maximumChunkLength: await uart.maximumChunkLength))
             return uart
         } catch {
-            await connection.disconnect()
+            await connection.disconnect(timeout: .zero)
             throw error.namingPairing
         }
     }

@@ -80,19 +80,17 @@ public struct UARTOptions: Sendable {
     /// The number of received bytes buffered for a slow reader before the subscription's own buffer fills up.
     public var receiveCapacity: Int
 
-    /// The security level required before the UART is opened; nil for the one that the device requires. A LINBLE
-    /// requires it once its command `BTLA` has turned pairing on; with a passkey of its own (`BTLP`) the adapter needs
-    /// an agent that knows it, such as `FixedPasskeyAgent`.
-    public var security: SecurityLevel?
-    /// Whether to pair automatically with a device that requires it.
-    public var securityPolicy: SecurityPolicy = .automatic
+    /// The security of the link; by default the one that the device requires. A LINBLE requires it once its command
+    /// `BTLA` has turned pairing on; with a passkey of its own (`BTLP`) the adapter needs an agent that knows it, such as
+    /// `FixedPasskeyAgent`.
+    public var security: SecurityOptions
 
     /// Creates options with the times that LINBLE's manufacturer recommends; the other defaults suit most cases.
     public init(
         profiles: [UARTProfile] = [.linble], scanTimeout: Duration? = .seconds(10),
         connectTimeout: Duration = .seconds(7), stepTimeout: Duration = .seconds(5), attempts: Int = 3,
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .automatic,
-        receiveCapacity: Int = 65_536
+        receiveCapacity: Int = 65_536, security: SecurityOptions = SecurityOptions()
     ) {
         self.profiles = profiles
         self.scanTimeout = scanTimeout
@@ -103,6 +101,7 @@ public struct UARTOptions: Sendable {
         self.maximumChunkLength = maximumChunkLength
         self.pacing = pacing
         self.receiveCapacity = receiveCapacity
+        self.security = security
     }
 }
 

@@ -41,7 +41,7 @@ public enum UARTServer {
                 IncomingConnectionOptions(maximumTransmissionUnit: options.maximumTransmissionUnit))
             let reason = await run(on: adapter, options, incoming, online, events, serve)
             // Ends the remaining links, which are no longer served.
-            for connection in incoming.connections { await connection.disconnect() }
+            for connection in incoming.connections { await connection.disconnect(timeout: .zero) }
             incoming.close()
             throw reason
         } catch {
@@ -67,7 +67,7 @@ public enum UARTServer {
         }
         events?(.advertising(set))
         let reason = await withTaskGroup(of: BluetoothError.self) { group in
-            group.addTask { await set.ended() }
+            group.addTask { await set.stopped() }
             group.addTask { await follow(incoming, events) }
             group.addTask { await online.serve(isExclusive: options.isExclusive, events, serve) }
             defer { group.cancelAll() }
@@ -220,7 +220,7 @@ private final class OnlineCentrals: Sendable {
         events?(.online(central))
         let failure = await withTaskGroup(of: Void.self) { group -> (any Error)? in
             group.addTask { [self] in
-                let reason = await central.connection.closed()
+                let reason = await central.connection.disconnected()
                 if !Task.isCancelled { goesOffline(central.connection, reason) }
             }
             defer { group.cancelAll() }
@@ -233,7 +233,7 @@ private final class OnlineCentrals: Sendable {
         }
         if !central.hasEnded {
             goesOffline(central.connection, nil)
-            await central.disconnect()
+            await central.disconnect(timeout: .zero)
         }
         events?(.offline(central, failure))
     }

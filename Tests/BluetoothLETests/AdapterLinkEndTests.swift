@@ -32,7 +32,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
                     fixture.begin { while true { _ = try await connection.read(characteristic) } },
                     fixture.begin { while true { _ = try await connection.discoverServices() } },
                     fixture.begin { for try await _ in scan {} },
-                    fixture.begin { throw await connection.closed() },
+                    fixture.begin { throw await connection.disconnected() },
                     fixture.begin {
                         _ = try await adapter.connect(to: BluetoothAddress(0xC000_0000_0001, kind: .random))
                     },
@@ -44,7 +44,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
                     #expect(error?.code == ending.code, "round \(round), task \(number): \(String(describing: error))")
                     #expect(error?.isRetryable == false)
                 }
-                let reason = await connection.closed()
+                let reason = await connection.disconnected()
                 #expect(reason.disconnectReason == ending.disconnectReason)
                 #expect(reason.remedy != nil)
                 #expect(reason.peer == peripheral.address)
@@ -72,7 +72,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             try await fixture.radio.sleep(for: .seconds(1))
             let commands = try RawProgram(fixture)
             try await other.setPowered(false)
-            let reason = await connection.closed()
+            let reason = await connection.disconnected()
             #expect(reason.code == .adapterOff)
             #expect(reason.disconnectReason == .adapterOff)
             #expect(reason.cause == .kernel(KernelError("recv", .connectionReset)))
@@ -92,7 +92,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let connection = try await adapter.connect(to: peripheral.address)
             let start = fixture.radio.now
             try await adapter.sendToManagement(.disconnect(ManagementAddress(peripheral.address)), to: 0)
-            let reason = await connection.closed()
+            let reason = await connection.disconnected()
             #expect(reason.code == .disconnected)
             #expect(start.duration(to: fixture.radio.now) < .seconds(6))
             let waiting = await adapter.session.unexplainedEndCount
@@ -110,7 +110,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
                 return try await adapter.connect(to: peripheral.address)
             }()
             fixture.kernel.setPowered(false, adapter: 0)
-            #expect(await connection.closed().code == .adapterOff)
+            #expect(await connection.disconnected().code == .adapterOff)
             try await fixture.settle { remains.isEmpty }
         }
     }

@@ -31,7 +31,7 @@ struct ChannelTests {
         #expect(try await client.read(level) == [87])
 
         await client.disconnect()
-        #expect(await server.closed().code == .disconnected)
+        #expect(await server.disconnected().code == .disconnected)
         kernel.loop.stop()
     }
 

@@ -125,7 +125,7 @@
                 let adapter = try await Adapter.open(on: fixture.kernel)
                 let connection = try await adapter.connect(to: peer)
                 fixture.radio.breakLink(adapter.information.address, peer)
-                _ = await connection.closed()
+                _ = await connection.disconnected()
             }
         }
 
@@ -145,15 +145,15 @@
         }
 
         @Test(arguments: [false, true])
-        func aMaintainedConnection(_ isEnded: Bool) async throws {
+        func aKeptConnection(_ isEnded: Bool) async throws {
             try await Self.run { fixture, other in
                 let served = try await Self.serve(other)
                 let adapter = try await Adapter.open(on: fixture.kernel)
-                let kept = adapter.maintainConnection(to: served.0.information.address)
+                let kept = adapter.keepConnected(to: served.0.information.address)
                 _ = try await kept.connected()
                 _ = try await kept.subscribe(to: Self.characteristic, in: Self.service)
                 _ = await kept.events()
-                if isEnded { await kept.close() }
+                if isEnded { await kept.disconnect(timeout: .zero) }
             }
         }
 
@@ -163,13 +163,13 @@
                 let other = fixture.radio.makeKernel()
                 let components = fixture.radio.loop.components
                 let connection: Connection
-                let kept: MaintainedConnection
+                let kept: KeptConnection
                 do {
                     let served = try await Self.serve(other)
                     let adapter = try await Adapter.open(on: fixture.kernel)
                     connection = try await adapter.connect(to: served.0.information.address)
-                    kept = adapter.maintainConnection(to: served.0.information.address)
-                    await kept.close()
+                    kept = adapter.keepConnected(to: served.0.information.address)
+                    await kept.disconnect(timeout: .zero)
                     await connection.disconnect()
                 }
                 try await fixture.settle { components.alive["AdapterSession"] == nil }

@@ -90,7 +90,7 @@ import Testing
             let adapter = try await Adapter.open(on: fixture.kernel)
             let absent = Self.wait(for: ConnectQueue.limit, fixture, adapter)
             try await fixture.radio.sleep(for: .seconds(100))
-            let moment = await adapter.session.nextConnectMoment(after: fixture.radio.now)
+            let moment = await adapter.session.nextConnectDeadline(after: fixture.radio.now)
             #expect(moment == nil)
             for task in absent { task.cancel() }
             for task in absent {

@@ -24,7 +24,7 @@ import BluetoothLE
             let mtu = await connection.maximumTransmissionUnit
             #expect(mtu == 100)
             await connection.disconnect()
-            #expect(await connection.closed().code == .disconnected)
+            #expect(await connection.disconnected().code == .disconnected)
         }
     }
 

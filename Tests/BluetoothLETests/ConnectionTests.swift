@@ -72,7 +72,7 @@ private let characteristic = RemoteCharacteristic(
             #expect(start.duration(to: connection.loop.now) == .seconds(30))
             #expect(await second == .disconnected)
             #expect(socket.isClosed)
-            #expect(await connection.closed().code == .disconnected)
+            #expect(await connection.disconnected().code == .disconnected)
         }
     }
 
@@ -169,7 +169,7 @@ private let characteristic = RemoteCharacteristic(
             #expect(await queued == .disconnected)
             let ended = await failureCode { for try await _ in values {} }
             #expect(ended == .disconnected)
-            #expect(await connection.closed().message.contains("was lost"))
+            #expect(await connection.disconnected().message.contains("was lost"))
             #expect(socket.isClosed)
             #expect(await failureCode { try await connection.writeCommand([1], to: characteristic) } == .disconnected)
         }

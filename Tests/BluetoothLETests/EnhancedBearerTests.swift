@@ -90,7 +90,7 @@ import Testing
             for read in reads { _ = try await read.value }
             // The end of the fixed channel ends all bearers.
             machines.fixture.radio.breakLink(machines.central.information.address, machines.peer)
-            _ = await connection.closed()
+            _ = await connection.disconnected()
             #expect(await connection.bearerCount == 0)
             #expect(await failure { _ = try await connection.read(value) }?.code == .disconnected)
         }
@@ -175,7 +175,7 @@ import Testing
                 let bytes = try await connection.read(value)
                 #expect(bytes == pattern(100))
             } else if fault != nil {
-                _ = await connection.closed()
+                _ = await connection.disconnected()
                 #expect(await connection.bearerCount == 0)
             }
         }

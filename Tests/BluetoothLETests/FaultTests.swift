@@ -151,7 +151,7 @@ enum Work: String, CaseIterable, Sendable {
         kernel.arm(at: nil) {}
         await connection?.disconnect()
         if let connection {
-            let reason = await connection.closed()
+            let reason = await connection.disconnected()
             #expect(reason.code == .disconnected || fault?.codes.contains(reason.code) == true)
             let isConnected = await connection.isConnected
             #expect(!isConnected)

@@ -50,7 +50,7 @@ extension AdapterSession {
     /// Whether the controller's socket is open.
     var hasControllerSocket: Bool { (try? kernelAdapter.controller.hasSocket) ?? false }
     /// The number of connection attempts, under way and waiting.
-    var connectCount: Int { connects.count }
+    var connectCount: Int { scheduler.count }
     /// The number of links whose end is not explained yet.
     var unexplainedEndCount: Int { (host.channels as? KernelChannels)?.unexplainedCount ?? 0 }
     /// The number of address look-ups among keys.
@@ -65,8 +65,8 @@ extension AdapterSession {
     func forgetKey(of peer: BluetoothAddress) { pairings.value.forgetKey(of: peer) }
 
     /// The next time at which the queue of attempts has something to do.
-    func nextConnectMoment(after now: KernelInstant) -> KernelInstant? {
-        connects.nextMoment(after: now)
+    func nextConnectDeadline(after now: KernelInstant) -> KernelInstant? {
+        scheduler.nextDeadline(after: now)
     }
 }
 

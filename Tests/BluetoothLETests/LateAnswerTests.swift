@@ -178,7 +178,7 @@ import Testing
             }
             timer.set(at: start.advanced(by: .milliseconds(2520)))
             var options = ConnectionOptions()
-            options.security = .medium
+            options.security.level = .medium
             let next = try await late.adapter.connect(to: late.address, options: options)
             #expect(late.peer.linkCount == 2)
             #expect(try await next.read(LatePeer.short) == [1])

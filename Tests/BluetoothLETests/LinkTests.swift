@@ -39,7 +39,7 @@ import Testing
                 fixture.kernel.hasNetRaw = isPrivileged
                 let pending = fixture.begin { try await connection.read(AttributeHandle(1)) }
                 peripheral.breakLinks(reason: HCIStatus(rawValue: status))
-                let end = await connection.closed()
+                let end = await connection.disconnected()
                 #expect(end.code == .disconnected)
                 #expect(end.disconnectReason == reason)
                 #expect(end.cause == .controller(HCIStatus(rawValue: status)))
@@ -60,18 +60,18 @@ import Testing
             fixture.kernel.emit([0x04, 0x05, 0x04, 0x00, 0xFF, 0x0E, 0x08])
             peripheral.breakLinks(reason: .remoteDevicePoweringOff)
             other.breakLinks(reason: .connectionTimeout)
-            #expect(await connection.closed().disconnectReason == .remotePowerOff)
-            #expect(await second.closed().disconnectReason == .supervisionTimeout)
+            #expect(await connection.disconnected().disconnectReason == .remotePowerOff)
+            #expect(await second.disconnected().disconnectReason == .supervisionTimeout)
             let third = try await adapter.connect(to: peripheral.address)
             peripheral.disconnect()
-            #expect(await third.closed().disconnectReason == .remote)
+            #expect(await third.disconnected().disconnectReason == .remote)
         }
     }
 
     @Test func aLocalDisconnectionIsReportedAsLocal() async throws {
         try await run { _, _, _, connection in
             await connection.disconnect()
-            let end = await connection.closed()
+            let end = await connection.disconnected()
             #expect(end.disconnectReason == .local)
             #expect(end.code == .disconnected)
         }
@@ -80,7 +80,7 @@ import Testing
     @Test(arguments: Ending.allCases) func theEndOfTheAdapterIsTheReason(_ ending: Ending) async throws {
         try await run { fixture, _, _, connection in
             ending.happen(to: fixture.kernel)
-            let end = await connection.closed()
+            let end = await connection.disconnected()
             #expect(end.disconnectReason == ending.disconnectReason)
             #expect(end.code == ending.code)
             #expect(!end.isRetryable)
@@ -303,7 +303,7 @@ import Testing
                 await failure { _ = try await connection.setPHYs(transmit: nil, receive: nil) }?.code == .notPermitted)
             #expect(await failure { try await connection.requestDataLength(251) }?.code == .notPermitted)
             peripheral.disconnect()
-            #expect(await connection.closed().disconnectReason == .remote)
+            #expect(await connection.disconnected().disconnectReason == .remote)
         }
     }
 
@@ -452,7 +452,7 @@ import Testing
             let rssi = try await connection.rssi()
             #expect(rssi == -50)
             peripheral.breakLinks(reason: .remoteDevicePoweringOff)
-            #expect(await connection.closed().disconnectReason == .remotePowerOff)
+            #expect(await connection.disconnected().disconnectReason == .remotePowerOff)
         }
     }
 

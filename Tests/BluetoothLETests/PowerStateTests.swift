@@ -297,7 +297,7 @@ private let controller = SimulatedController(address: address)
             #expect(await failure { for try await _ in ending {} }?.code == .noAdapter)
             try await fixture.settle { first.state == .absent }
             #expect(second.state == .poweredOn)
-            _ = await lost.closed()
+            _ = await lost.disconnected()
             let isKept = await kept.isConnected
             #expect(isKept)
             let now = fixture.radio.now

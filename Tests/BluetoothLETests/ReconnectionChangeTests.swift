@@ -12,22 +12,22 @@ import BluetoothLE
 
     /// The next element of a stream; its end is an error.
     private func next(
-        _ iterator: inout BoundedStream<MaintainedConnection.Notice>.Iterator
-    ) async throws -> MaintainedConnection.Notice? {
+        _ iterator: inout BoundedStream<KeptConnection.Notice>.Iterator
+    ) async throws -> KeptConnection.Notice? {
         try await iterator.next()
     }
 
     @Test func aCharacteristicThatMovesIsSubscribedToWhereItIs() async throws {
         try await CachingTests.run { fixture in
-            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
-            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            let kept = fixture.adapter.keepConnected(to: fixture.peripheral.address)
+            let notices = try await kept.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
             try await fixture.base.radio.sleep(for: .seconds(1))
             let before = try #require(fixture.server.handle(of: Self.level, in: Self.battery))
             await fixture.server.notify([8], of: before)
             #expect(try await next(&iterator) == .value([8]))
 
-            let connection = try await maintained.connected()
+            let connection = try await kept.connected()
             let range = try #require(try await connection.discover().service(Self.battery)?.handles)
             try fixture.server.change(removing: range, adding: [CachingTests.other, CachingTests.battery])
             guard case .interrupted(let reason) = try await next(&iterator) else {
@@ -43,14 +43,14 @@ import BluetoothLE
             // All on the same link.
             let isUp = await connection.isConnected
             #expect(isUp)
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
         }
     }
 
     @Test func aCharacteristicThatStaysIsLeftAlone() async throws {
         try await CachingTests.run { fixture in
-            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
-            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            let kept = fixture.adapter.keepConnected(to: fixture.peripheral.address)
+            let notices = try await kept.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
             try await fixture.base.radio.sleep(for: .seconds(1))
             try fixture.server.change(adding: [CachingTests.other])
@@ -58,17 +58,17 @@ import BluetoothLE
             let handle = try #require(fixture.server.handle(of: Self.level, in: Self.battery))
             await fixture.server.notify([6], of: handle)
             #expect(try await next(&iterator) == .value([6]))
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
         }
     }
 
     @Test func aCharacteristicThatGoesEndsItsStream() async throws {
         try await CachingTests.run { fixture in
-            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
-            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            let kept = fixture.adapter.keepConnected(to: fixture.peripheral.address)
+            let notices = try await kept.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
             try await fixture.base.radio.sleep(for: .seconds(1))
-            let connection = try await maintained.connected()
+            let connection = try await kept.connected()
             let range = try #require(try await connection.discover().service(Self.battery)?.handles)
             try fixture.server.change(removing: range)
             guard case .interrupted = try await next(&iterator) else {
@@ -77,14 +77,14 @@ import BluetoothLE
             }
             let end = await failure { _ = try await iterator.next() }
             #expect(end?.code == .notFound)
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
         }
     }
 
     @Test func theNextLinkAsksForTheHashAndSubscribes() async throws {
         try await CachingTests.run { fixture in
-            let maintained = fixture.adapter.maintainConnection(to: fixture.peripheral.address)
-            let notices = try await maintained.subscribe(to: Self.level, in: Self.battery)
+            let kept = fixture.adapter.keepConnected(to: fixture.peripheral.address)
+            let notices = try await kept.subscribe(to: Self.level, in: Self.battery)
             var iterator = notices.makeAsyncIterator()
             try await fixture.base.radio.sleep(for: .seconds(1))
             let count = try await fixture.count {
@@ -97,7 +97,7 @@ import BluetoothLE
             }
             // MTU, hash, configuration, client features, Service Changed: a request and a response each.
             #expect(count == 10)
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
         }
     }
 
@@ -133,13 +133,13 @@ import BluetoothLE
                         }
                     }
                 }
-                let maintained = adapter.maintainConnection(to: peripheral.address)
-                remains.keep(maintained)
-                let value = try await Self.firstValue(of: maintained, server, fixture)
+                let kept = adapter.keepConnected(to: peripheral.address)
+                remains.keep(kept)
+                let value = try await Self.firstValue(of: kept, server, fixture)
                 #expect(value == [5], "\(String(describing: fault)) at \(String(describing: index))")
                 count.withLock { $0 = kernel.count }
                 kernel.arm(at: nil) {}
-                await maintained.close()
+                await kept.disconnect(timeout: .zero)
                 await adapter.close()
             }
             try await fixture.settle { remains.isEmpty && fixture.kernel.links(adapter: 0).isEmpty }
@@ -150,13 +150,13 @@ import BluetoothLE
 
     /// Subscribes, once more if the first attempt fails, and lets the device notify until a value arrives.
     private static func firstValue(
-        of maintained: MaintainedConnection, _ server: SimulatedGATTServer, _ fixture: Fixture
+        of kept: KeptConnection, _ server: SimulatedGATTServer, _ fixture: Fixture
     ) async throws -> [UInt8]? {
         let handle = try #require(server.handle(of: level, in: battery))
         var attempts = 0
         while true {
             do throws(BluetoothError) {
-                let notices = try await maintained.subscribe(to: level, in: battery, timeout: .seconds(120))
+                let notices = try await kept.subscribe(to: level, in: battery, timeout: .seconds(120))
                 let sender = fixture.begin {
                     while true {
                         await server.notify([5], of: handle)

@@ -23,14 +23,14 @@ import Testing
         }
     }
 
-    private func isConnected(_ event: MaintainedConnection.Event?) -> Bool {
+    private func isConnected(_ event: KeptConnection.Event?) -> Bool {
         if case .connected = event { true } else { false }
     }
 
     @Test func aLinkThatEndsIsMadeAgain() async throws {
         try await run { fixture, adapter, peripheral, _ in
-            let maintained = adapter.maintainConnection(to: peripheral.address)
-            var events = await maintained.events().makeAsyncIterator()
+            let kept = adapter.keepConnected(to: peripheral.address)
+            var events = await kept.events().makeAsyncIterator()
             for round in 1...3 {
                 var event = try await events.next()
                 guard case .connecting(attempt: 1) = event else {
@@ -48,21 +48,36 @@ import Testing
                 }
                 #expect(reason.disconnectReason == .remote)
             }
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
             try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             let error = await failure { while try await events.next() != nil {} }
             #expect(error?.code == .cancelled)
         }
     }
 
+    @Test func aDeviceIsKeptConnectedByItsAdvertisement() async throws {
+        try await run { fixture, adapter, peripheral, _ in
+            var found = try await adapter.firstAdvertisement { $0.address == peripheral.address }
+            let kept = try adapter.keepConnected(to: found)
+            #expect(kept.peer == peripheral.address)
+            _ = try await kept.connected()
+            await kept.disconnect()
+            #expect(fixture.kernel.links(adapter: 0).isEmpty)
+            found.isConnectable = false
+            #expect(await failureCode { _ = try adapter.keepConnected(to: found) } == .invalidArgument)
+            found.address = nil
+            #expect(await failureCode { _ = try adapter.keepConnected(to: found) } == .invalidArgument)
+        }
+    }
+
     @Test func aDeviceThatIsAwayIsWaitedForWithoutTryingAgain() async throws {
         try await run { fixture, adapter, peripheral, _ in
             peripheral.setHidden(true)
-            let maintained = adapter.maintainConnection(to: peripheral.address)
-            let events = await maintained.events()
+            let kept = adapter.keepConnected(to: peripheral.address)
+            let events = await kept.events()
             try await fixture.radio.sleep(for: .seconds(500))
             peripheral.setHidden(false)
-            let connection = try await maintained.connected()
+            let connection = try await kept.connected()
             let isUp = await connection.isConnected
             #expect(isUp)
             var seen = 0
@@ -71,15 +86,15 @@ import Testing
                 if case .connected = event { break }
             }
             #expect(seen == 2)
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
         }
     }
 
     @Test func subscriptionsOutliveTheLinkAndTellTheGap() async throws {
         try await run { fixture, adapter, peripheral, server in
             let handle = try #require(server.handle(of: 0xFFF3, in: Self.service))
-            let maintained = adapter.maintainConnection(to: peripheral.address)
-            let notices = try await maintained.subscribe(to: 0xFFF3, in: Self.service)
+            let kept = adapter.keepConnected(to: peripheral.address)
+            let notices = try await kept.subscribe(to: 0xFFF3, in: Self.service)
             var iterator = notices.makeAsyncIterator()
             for round in 1...3 as ClosedRange<UInt8> {
                 await server.notify([round], of: handle)
@@ -94,7 +109,7 @@ import Testing
                 let resumed = try await iterator.next()
                 #expect(resumed == .resumed)
             }
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
             let error = await failure { while try await iterator.next() != nil {} }
             #expect(error?.code == .cancelled)
         }
@@ -102,28 +117,28 @@ import Testing
 
     @Test func aCharacteristicThatIsNotThereIsNotFound() async throws {
         try await run { _, adapter, peripheral, _ in
-            let maintained = adapter.maintainConnection(to: peripheral.address)
-            let error = await failure { _ = try await maintained.subscribe(to: 0x1234, in: Self.service) }
+            let kept = adapter.keepConnected(to: peripheral.address)
+            let error = await failure { _ = try await kept.subscribe(to: 0x1234, in: Self.service) }
             #expect(error?.code == .notFound)
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
         }
     }
 
     @Test func failuresAreFurtherAndFurtherApartAndAreGivenUp() async throws {
         try await run { fixture, adapter, peripheral, _ in
             peripheral.setRefusal(.connectionFailedToBeEstablished)
-            let maintained = adapter.maintainConnection(
+            let kept = adapter.keepConnected(
                 to: peripheral.address, options: ConnectionOptions(attempts: 1),
                 policy: ReconnectionPolicy(jitter: 0, maximumFailures: 5))
             var delays: [Duration] = []
             let error = await failure {
-                for try await event in await maintained.events() {
+                for try await event in await kept.events() {
                     if case .failed(_, let delay) = event { delays.append(delay) }
                 }
             }
             #expect(delays == [.milliseconds(500), .seconds(1), .seconds(2), .seconds(4)])
             #expect(error?.code == .connectionFailed)
-            let late = await failure { _ = try await maintained.connected() }
+            let late = await failure { _ = try await kept.connected() }
             #expect(late?.code == .connectionFailed)
         }
     }
@@ -131,8 +146,8 @@ import Testing
     @Test(arguments: Ending.allCases) func anAdapterThatComesBackGoesOn(_ ending: Ending) async throws {
         try await run { fixture, _, peripheral, _ in
             let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
-            let maintained = adapter.maintainConnection(to: peripheral.address)
-            _ = try await maintained.connected()
+            let kept = adapter.keepConnected(to: peripheral.address)
+            _ = try await kept.connected()
             let address = adapter.information.publicAddress
             ending.happen(to: fixture.kernel)
             try await fixture.radio.sleep(for: .seconds(20))
@@ -141,19 +156,19 @@ import Testing
             case .unplug: fixture.kernel.plug(SimulatedController(address: address))
             case .block: fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
             }
-            let again = try await maintained.connected(timeout: .seconds(120))
+            let again = try await kept.connected(timeout: .seconds(120))
             let isUp = await again.isConnected
             #expect(isUp)
-            await maintained.close()
+            await kept.disconnect(timeout: .zero)
         }
     }
 
     @Test func anAdapterThatIsNotWaitedForEndsIt() async throws {
         try await run { fixture, adapter, peripheral, _ in
-            let maintained = adapter.maintainConnection(
+            let kept = adapter.keepConnected(
                 to: peripheral.address, policy: ReconnectionPolicy(waitsForAdapter: false))
-            _ = try await maintained.connected()
-            let events = await maintained.events()
+            _ = try await kept.connected()
+            let events = await kept.events()
             fixture.kernel.setPowered(false, adapter: 0)
             let error = await failure { for try await _ in events {} }
             #expect(error != nil)
@@ -163,13 +178,13 @@ import Testing
     @Test func whatIsDroppedEnds() async throws {
         try await run { fixture, adapter, peripheral, _ in
             do {
-                let maintained = adapter.maintainConnection(to: peripheral.address)
-                _ = try await maintained.connected()
+                let kept = adapter.keepConnected(to: peripheral.address)
+                _ = try await kept.connected()
             }
             try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             peripheral.setHidden(true)
             do {
-                _ = adapter.maintainConnection(to: peripheral.address)
+                _ = adapter.keepConnected(to: peripheral.address)
                 try await fixture.radio.sleep(for: .seconds(1))
             }
             try await fixture.settle { await adapter.session.connectCount == 0 }
@@ -179,13 +194,13 @@ import Testing
     @Test func aStreamThatIsKeptKeepsNoAdapter() async throws {
         try await run { fixture, _, peripheral, _ in
             let life: SessionLife
-            let notices: BoundedStream<MaintainedConnection.Notice>
+            let notices: BoundedStream<KeptConnection.Notice>
             do {
                 let adapter = try await Adapter.open(on: fixture.kernel)
                 life = SessionLife(session: adapter.session)
-                let maintained = adapter.maintainConnection(to: peripheral.address)
-                notices = try await maintained.subscribe(to: 0xFFF3, in: Self.service)
-                await maintained.close()
+                let kept = adapter.keepConnected(to: peripheral.address)
+                notices = try await kept.subscribe(to: 0xFFF3, in: Self.service)
+                await kept.disconnect(timeout: .zero)
             }
             try await fixture.settle { life.isOver }
             withExtendedLifetime(notices) {}
@@ -195,9 +210,9 @@ import Testing
     /// Tasks on the loop see it at once.
     @Test func theLinkHasEndedWhenTheAdapterIsClosed() async throws {
         try await run { fixture, adapter, peripheral, _ in
-            let maintained = adapter.maintainConnection(to: peripheral.address)
+            let kept = adapter.keepConnected(to: peripheral.address)
             let user = Closer(on: fixture.radio.loop)
-            let connection = try await maintained.connected()
+            let connection = try await kept.connected()
             #expect(await !user.isConnected(connection, afterClosing: adapter))
         }
     }
@@ -218,16 +233,16 @@ import Testing
         try await run { fixture, adapter, peripheral, _ in
             if standing == "connecting" { peripheral.setHidden(true) }
             if standing == "waiting" { peripheral.setRefusal(.connectionFailedToBeEstablished) }
-            let maintained = adapter.maintainConnection(
+            let kept = adapter.keepConnected(
                 to: peripheral.address, policy: ReconnectionPolicy(initialDelay: .seconds(60)))
-            let waiting = fixture.begin { try await maintained.connected(timeout: nil) }
+            let waiting = fixture.begin { try await kept.connected(timeout: nil) }
             try await fixture.radio.sleep(for: .seconds(5))
-            #expect(await (maintained.connection != nil) == (standing == "connected"))
-            var events = await maintained.events().makeAsyncIterator()
+            #expect(await (kept.connection != nil) == (standing == "connected"))
+            var events = await kept.events().makeAsyncIterator()
             _ = try await events.next()
             await adapter.close()
             #expect(await failure { _ = try await events.next() }?.code == .cancelled)
-            #expect(await failure { _ = try await maintained.connected() }?.code == .cancelled)
+            #expect(await failure { _ = try await kept.connected() }?.code == .cancelled)
             if standing != "connected" {
                 #expect(await failure { _ = try await waiting.value }?.code == .cancelled)
             }

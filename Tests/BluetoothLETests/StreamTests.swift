@@ -181,7 +181,7 @@ private final class Counter: Sendable {
 
     @Test func aFailedSendEndsTheConnectionForAllCallers() async throws {
         try await withConnection { connection, socket in
-            async let end = connection.closed()
+            async let end = connection.disconnected()
             await Task.yield()
             socket.failSends(KernelError("send", .timedOut))
             let command = await failure { try await connection.writeCommand([1], to: AttributeHandle(3)) }
@@ -199,7 +199,7 @@ private final class Counter: Sendable {
             socket.failSends(KernelError("send", .connectionReset))
             let read = await failure { _ = try await connection.read(AttributeHandle(3)) }
             #expect(read?.code == .disconnected)
-            #expect(await connection.closed().message == "The peer ended the link.")
+            #expect(await connection.disconnected().message == "The peer ended the link.")
         }
     }
 

@@ -65,12 +65,12 @@ import BluetoothLE
     @Test func aConnectionIsMaintained() async throws {
         try await TwoMachines.run(time: .real) { machines in
             try await Self.onThreadPool {
-                let kept = machines.central.maintainConnection(to: machines.peer)
+                let kept = machines.central.keepConnected(to: machines.peer)
                 let connection = try await kept.connected(timeout: nil)
                 #expect(await kept.connection === connection)
                 var events = await kept.events().makeAsyncIterator()
                 #expect(try await events.next() != nil)
-                await kept.close()
+                await kept.disconnect(timeout: .zero)
                 #expect(await !connection.isConnected)
             }
         }

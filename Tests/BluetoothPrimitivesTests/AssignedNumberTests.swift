@@ -39,6 +39,17 @@ import Testing
         #expect(Appearance(category: .init(rawValue: 0x0401), subcategory: 0x41).rawValue == 0x0041)
     }
 
+    @Test func uuidsHaveNamesAndMembers() {
+        #expect(BluetoothUUID.battery == 0x180F && BluetoothUUID.batteryLevel == "2A19")
+        #expect(BluetoothUUID.battery.assignedName == "Battery")
+        #expect(BluetoothUUID.heartRateMeasurement.assignedName == "Heart Rate Measurement")
+        #expect(BluetoothUUID.clientCharacteristicConfiguration == 0x2902)
+        #expect(BluetoothUUID.currentTimeService.assignedName == BluetoothUUID.currentTimeCharacteristic.assignedName)
+        #expect((0xFEAA as BluetoothUUID).assignedName == "Eddystone")
+        #expect((0x27FF as BluetoothUUID).assignedName == nil)
+        #expect(("6E400001-B5A3-F393-E0A9-E50E24DCCA9E" as BluetoothUUID).assignedName == nil)
+    }
+
     @Test func everyAppearancePrintsSomething() {
         #expect((UInt16.min...UInt16.max).allSatisfy { !Appearance(rawValue: $0).description.isEmpty })
     }

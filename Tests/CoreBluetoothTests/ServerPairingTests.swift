@@ -141,7 +141,7 @@ private final class Vault: NSObject, CBPeripheralManagerDelegate, @unchecked Sen
             await client.wait(for: "disconnected")
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.radio.makeKernel(adapters: [.fresh]))
             var options = ConnectionOptions(timeout: .seconds(10))
-            options.securityPolicy = .never
+            options.security.policy = .never
             let connection = try await adapter.connect(to: address, options: options)
             let services = try await connection.discover()
             let dynamic = try #require(services.characteristic("FFF1", in: "FFF0"))

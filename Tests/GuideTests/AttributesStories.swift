@@ -16,6 +16,16 @@ import Testing
         }
     }
 
+    @Test func byUUID() async throws {
+        try await Fixture.withConnection { fixture, _, connection in
+            let using = fixture.begin { try await AttributesPage.byUUID(connection) }
+            try await fixture.sensor.notify([0, 72], of: 0x2A37, in: 0x180D, fixture)
+            try await using.value
+            #expect(fixture.lines == ["97 %", "[0, 72]"])
+            #expect(fixture.sensor.writes.map(\.value) == [[1]])
+        }
+    }
+
     // MARK: Discovering
 
     @Test func discover() async throws {
@@ -63,7 +73,7 @@ import Testing
         try await Self.lines(of: AttributesPage.read) { lines, _ in #expect(lines == [Sensor.name]) }
     }
 
-    @Test func byUUID() async throws {
+    @Test func byType() async throws {
         try await Self.lines(of: AttributesPage.read2) { lines, _ in
             #expect(lines == ["\(AttributeHandle(3)) \(Array(Sensor.name.utf8))"])
         }
@@ -163,7 +173,7 @@ import Testing
             #expect(limited == .seconds(5))
             #expect(await connection.isConnected)
             let other = fixture.begin { try await AttributesPage.write(connection) }
-            let end = await connection.closed()
+            let end = await connection.disconnected()
             #expect(end.code == .timedOut || end.code == .disconnected)
             #expect(await failureCode { try await other.value } == .disconnected)
         }

@@ -73,12 +73,12 @@ import Testing
 
     @Test func everyCallThrowsTheSameReason() async throws {
         try await Fixture.withConnection { fixture, _, connection in
-            let maintained = fixture.begin { try await AttributesPage.subscribe(connection) }
+            let kept = fixture.begin { try await AttributesPage.subscribe(connection) }
             let reading = fixture.begin { _ = try await connection.read(AttributeHandle(3)) }
             fixture.sensor.peripheral.breakLinks()
-            let end = await connection.closed()
+            let end = await connection.disconnected()
             #expect(end.disconnectReason == .supervisionTimeout)
-            #expect(await failureCode { try await maintained.value } == .disconnected)
+            #expect(await failureCode { try await kept.value } == .disconnected)
             #expect(await failureCode { try await reading.value } == .disconnected)
         }
     }

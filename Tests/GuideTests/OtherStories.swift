@@ -34,6 +34,20 @@ import Testing
         }
     }
 
+    @Test func aTimeLimit() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await CentralPage.timeLimitsAndTheEventLoop(adapter, fixture.sensor.address)
+            #expect(fixture.lines == [Sensor.name])
+        }
+    }
+
+    @Test func aTaskOnTheLoop() async throws {
+        try await Fixture.withConnection { fixture, adapter, connection in
+            try await CentralPage.timeLimitsAndTheEventLoop2(adapter, connection)
+            #expect(fixture.lines == ["1000"])
+        }
+    }
+
     @Test func capturingPackets() async throws {
         try await Fixture.run([SimulatedController()]) { fixture in
             let path = "\(fixture.folder)/session.btsnoop"

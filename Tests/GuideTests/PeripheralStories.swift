@@ -94,7 +94,7 @@ import Testing
             let set = try await other.advertise(AdvertisementContent(localName: "left"))
             try await AdvertisingPage.severalAtOnce2(adapter)
             #expect(fixture.lines == ["1 removed"])
-            #expect(await set.ended().code == .busy)
+            #expect(await set.stopped().code == .busy)
             await other.close()
         }
     }
@@ -128,7 +128,7 @@ import Testing
         try await Self.visited(AcceptingPage.aDevice2) { fixture, connection, running in
             try await running.value
             #expect(fixture.lines == ["ended: Optional(local)"])
-            #expect(await connection.closed().disconnectReason == .remote)
+            #expect(await connection.disconnected().disconnectReason == .remote)
         }
     }
 
@@ -252,7 +252,7 @@ import Testing
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
             let visitor = try await Self.visitor(fixture)
             var options = ConnectionOptions()
-            options.securityPolicy = .never
+            options.security.policy = .never
             let connection = try await visitor.connect(to: adapter.information.address, options: options)
             let value = try await Self.found("FFF2", on: connection)
             #expect(await failureCode { _ = try await connection.read(value) } == .attributeProtocol)

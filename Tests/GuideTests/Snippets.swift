@@ -127,6 +127,25 @@ enum CentralPage {
         let address = connection.peer
         print(adapter.information.name, "is connected to", address)
     }
+
+    /// Time limits, and the event loop
+    static func timeLimitsAndTheEventLoop(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let name = try await withTimeLimit(.seconds(10)) {
+            let connection = try await adapter.connect(to: address)
+            return try await connection.read(.deviceName, in: .genericAccess)
+        }
+        print(String(decoding: name, as: UTF8.self))
+    }
+
+    /// Time limits, and the event loop
+    static func timeLimitsAndTheEventLoop2(_ adapter: Adapter, _ connection: Connection) async throws {
+        let sum = try await adapter.run {
+            var sum = 0
+            for _ in 0..<1000 { sum += try await connection.read(.batteryLevel, in: .battery).count }
+            return sum
+        }
+        print(sum)
+    }
 }
 
 /// Docs/Guide/Central/Adapters.md
@@ -159,9 +178,7 @@ enum AdaptersPage {
 
     /// When it goes
     static func whenItGoes(_ adapter: Adapter) async throws {
-        var options = ScanOptions()
-        options.whenAdapterLeaves = .resume
-        for try await advertisement in try await adapter.scan(options) {
+        for try await advertisement in try await adapter.scan(ScanOptions(whenAdapterLeaves: .resume)) {
             print(advertisement)
         }
     }
@@ -194,10 +211,21 @@ enum AdaptersPage {
 
 /// Docs/Guide/Central/Attributes.md
 enum AttributesPage {
+    /// By UUID
+    static func byUUID(_ connection: Connection) async throws {
+        let level = try await connection.read(.batteryLevel, in: .battery)
+        print(level.first ?? 0, "%")
+        try await connection.write([1], to: .heartRateControlPoint, in: .heartRate)
+        for try await value in try await connection.subscribe(to: .heartRateMeasurement, in: .heartRate) {
+            print(value)
+            if value.first == 0 { break }
+        }
+    }
+
     /// Discover
     static func discover(_ connection: Connection) async throws {
         let services = try await connection.discover()
-        if let level = services.characteristic(0x2A19, in: 0x180F) {
+        if let level = services.characteristic(.batteryLevel, in: .battery) {
             print(level.properties, level.descriptors.map(\.uuid))
         }
     }
@@ -205,7 +233,7 @@ enum AttributesPage {
     /// Discover
     static func discover2(_ connection: Connection) async throws {
         let services = try await connection.discover()
-        for report in services.characteristics(0x2A4D) {
+        for report in services.characteristics(.report) {
             print(report.valueHandle, services.service(containing: report.valueHandle)?.uuid ?? "nowhere")
         }
     }
@@ -230,9 +258,9 @@ enum AttributesPage {
 
     /// Discover
     static func discover5(_ connection: Connection) async throws {
-        if let service = try await connection.discoverServices(0x180D).first {
+        if let service = try await connection.discoverServices(.heartRate).first {
             let included = try await connection.discoverIncludedServices(of: service)
-            let measurements = try await connection.discoverCharacteristics(0x2A37, of: service)
+            let measurements = try await connection.discoverCharacteristics(.heartRateMeasurement, of: service)
             print(included.count, measurements.count)
         }
     }
@@ -268,7 +296,7 @@ enum AttributesPage {
     /// Write
     static func write(_ connection: Connection) async throws {
         let services = try await connection.discover()
-        if let control = services.characteristic(0x2A39, in: 0x180D) {
+        if let control = services.characteristic(.heartRateControlPoint, in: .heartRate) {
             try await connection.write([1], to: control)
         }
     }
@@ -277,7 +305,7 @@ enum AttributesPage {
     static func write2(_ connection: Connection) async throws {
         let target = AttributeHandle(0x0012)
         let longest = await connection.maximumCommandLength  // 244 at an ATT_MTU of 247
-        try await connection.writeCommand([UInt8](repeating: 0, count: longest), to: target)
+        try await connection.write([UInt8](repeating: 0, count: longest), to: target, type: .withoutResponse)
     }
 
     /// Write
@@ -295,7 +323,7 @@ enum AttributesPage {
     /// Subscribe
     static func subscribe(_ connection: Connection) async throws {
         let services = try await connection.discover()
-        if let measurement = services.characteristic(0x2A37, in: 0x180D) {
+        if let measurement = services.characteristic(.heartRateMeasurement, in: .heartRate) {
             for try await value in try await connection.subscribe(to: measurement) {
                 print(value)
                 if value.first == 0 { break }
@@ -306,7 +334,7 @@ enum AttributesPage {
     /// Descriptors
     static func descriptors(_ connection: Connection) async throws {
         let services = try await connection.discover()
-        if let temperature = services.characteristic(0x2A6E, in: 0x181A),
+        if let temperature = services.characteristic(.temperature, in: .environmentalSensing),
             let descriptor = temperature.descriptor(.characteristicPresentationFormat),
             case .presentationFormat(let format) = try await connection.readValue(of: descriptor)
         {
@@ -321,7 +349,7 @@ enum CachingPage {
     /// Known devices
     static func knownDevices(_ connection: Connection) async throws {
         let services = try await connection.discover()
-        print(services.service(0x180F)?.characteristics.map(\.uuid) ?? [])
+        print(services.service(.battery)?.characteristics.map(\.uuid) ?? [])
     }
 
     /// Storage
@@ -402,13 +430,13 @@ enum ConnectingPage {
     /// To a device
     static func toADevice2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let connection = try await adapter.connect(to: address, options: ConnectionOptions(timeout: nil))
-        print("it is there:", connection.peer)
+        print("in range:", connection.peer)
         await connection.disconnect()
     }
 
     /// To a device
     static func toADevice3(_ adapter: Adapter) async throws {
-        let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.isConnectable }
+        let found = try await adapter.firstAdvertisement { $0.isConnectable }
         let first = try await adapter.connect(to: found)
         print(first.peer)
         await first.disconnect()
@@ -430,7 +458,7 @@ enum ConnectingPage {
     static func whyALinkEnded(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let connection = try await adapter.connect(to: address)
         await connection.disconnect()
-        let end = await connection.closed()
+        let end = await connection.disconnected()
         switch end.disconnectReason {
         case .local: print("we did")
         case .remote, .remotePowerOff, .remoteLowResources: print("the device did")
@@ -472,8 +500,8 @@ enum ConnectingPage {
 
     /// Keeping a device connected
     static func keepingADeviceConnected(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
-        let maintained = adapter.maintainConnection(to: address)
-        for try await event in await maintained.events() {
+        let kept = adapter.keepConnected(to: address)  // or an advertisement
+        for try await event in await kept.events() {
             switch event {
             case .connected(let connection): print("up:", await connection.maximumTransmissionUnit)
             case .disconnected(let reason): print("down:", reason)
@@ -481,22 +509,22 @@ enum ConnectingPage {
             }
             break
         }
-        await maintained.close()
+        await kept.disconnect()
     }
 
     /// Keeping a device connected
     static func keepingADeviceConnected2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
-        let maintained = adapter.maintainConnection(to: address)
-        let notices = try await maintained.subscribe(to: "2A37", in: "180D")
+        let kept = adapter.keepConnected(to: address)
+        let notices = try await kept.subscribe(to: .heartRateMeasurement, in: .heartRate)
         for try await notice in notices {
             switch notice {
             case .value(let bytes): print(bytes)
             case .interrupted(let reason): print("a gap:", reason)
-            case .resumed: print("live again")
+            case .resumed: print("resumed")
             }
             break
         }
-        await maintained.close()
+        await kept.disconnect()
     }
 }
 
@@ -554,9 +582,9 @@ enum ScanningPage {
 
     /// Filters
     static func filters(_ adapter: Adapter) async throws {
-        let heartRate: ScanFilter = .service("180D") && .rssi(atLeast: -70)
+        let heartRate: ScanFilter = .service(.heartRate) && .rssi(atLeast: -70)
         let beacons: ScanFilter = .manufacturer(.apple, data: [0x02, 0x15]) && !.connectable
-        let ours: ScanFilter = .nameContaining("linble", ignoringCase: true) || .solicitedService("180D")
+        let ours: ScanFilter = .nameContaining("linble", ignoringCase: true) || .solicitedService(.heartRate)
         let strong: ScanFilter = .matching { ($0.rssi ?? -127) > -60 }
         for try await advertisement in try await adapter.scan(ScanOptions(filter: heartRate || beacons || ours || strong)) {
             print(advertisement)
@@ -643,7 +671,7 @@ enum AcceptingPage {
     static func aDevice2(_ adapter: Adapter) async throws {
         for try await connection in try await adapter.incomingConnections() {
             await connection.disconnect()
-            print("ended:", await connection.closed().disconnectReason as Any)
+            print("ended:", await connection.disconnected().disconnectReason as Any)
             break
         }
     }
@@ -678,7 +706,7 @@ enum AdvertisingPage {
     /// Until it is stopped
     static func untilItIsStopped2(_ adapter: Adapter) async throws {
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"))
-        print("over:", await set.ended())
+        print("over:", await set.stopped())
     }
 
     /// Content
@@ -900,8 +928,7 @@ enum UARTPage {
 enum SecurityPage {
     /// Levels
     static func levels(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
-        var options = ConnectionOptions()
-        options.security = .medium
+        let options = ConnectionOptions(security: SecurityOptions(.medium))
         let connection = try await adapter.connect(to: address, options: options)
         let security = try await connection.security()
         print(security, security.isEncrypted, security.isAuthenticated)
@@ -910,8 +937,7 @@ enum SecurityPage {
 
     /// Security that a device requires
     static func securityThatADeviceRequires(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
-        var options = ConnectionOptions()
-        options.securityPolicy = .never
+        let options = ConnectionOptions(security: SecurityOptions(policy: .never))
         let connection = try await adapter.connect(to: address, options: options)
         print(try await connection.security().level)
     }

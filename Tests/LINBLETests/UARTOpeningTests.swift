@@ -176,7 +176,7 @@ import Testing
     @Test func aLinkMayHaveToBeProtectedBeforeTheUARTIsOpened() async throws {
         try await Fixture.run { fixture in
             var options = UARTOptions()
-            options.security = .medium
+            options.security.level = .medium
             let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter, options: options)
             let security = try await uart.connection.security()
             #expect(security.level == .medium)
@@ -187,7 +187,7 @@ import Testing
     @Test func aDeviceThatWantsPairingSaysSo() async throws {
         try await Fixture.run(.init(requiresEncryption: true)) { fixture in
             var options = UARTOptions()
-            options.securityPolicy = .never
+            options.security.policy = .never
             do {
                 _ = try await UARTConnection.open(.name("LINBLE-Z1"), on: fixture.adapter, options: options)
                 Issue.record("no error")

@@ -256,7 +256,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
         let received = Mutex<[UInt8]>([])
         let serve: @Sendable (UARTCentral) async throws -> Void = { central in
             // No task reads until the link has ended.
-            _ = await central.connection.closed()
+            _ = await central.connection.disconnected()
             for try await bytes in central.received { received.withLock { $0 += bytes } }
         }
         try await ServerFixture.run(UARTServerOptions(receiveCapacity: 5000), serve: serve) { fixture in
@@ -325,7 +325,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     @Test func encryptionIsAskedForWhereItIsWanted() async throws {
         try await ServerFixture.run(UARTServerOptions(requiresEncryption: true)) { fixture in
             var options = ConnectionOptions()
-            options.securityPolicy = .never
+            options.security.policy = .never
             let connection = try await fixture.centrals[0].connect(
                 to: fixture.adapter.information.address, options: options)
             do {

@@ -16,7 +16,7 @@ extension Peers {
             let tasks = [
                 Task { for try await _ in values {} },
                 Task { while true { _ = try await connection.discoverServices() } },
-                Task { for try await _ in ending {} }, Task { throw await connection.closed() },
+                Task { for try await _ in ending {} }, Task { throw await connection.disconnected() },
                 Task { _ = try await fixture.adapter.connect(to: BluetoothAddress(0xC000_0000_0001, kind: .random)) },
             ]
             try await Task.sleep(for: .seconds(1))

@@ -129,7 +129,7 @@ extension Peers {
         @Test func aRefusalHasThePeersCode() async throws {
             try await Fixture.run { fixture in
                 var options = ConnectionOptions(timeout: .seconds(60))
-                options.securityPolicy = .never
+                options.security.policy = .never
                 let connection = try await fixture.connect(to: "gatt", options: options)
                 let characteristic = try await connection.find("CA01000A-1234-5678-9ABC-DEF012345678")
                 let reading = await failure { _ = try await connection.read(characteristic) }

@@ -92,10 +92,10 @@ extension Peers {
             }
         }
 
-        @Test func aMaintainedConnectionComesBackWithItsSubscriptions() async throws {
+        @Test func aKeptConnectionComesBackWithItsSubscriptions() async throws {
             try await Fixture.run { fixture in
-                let maintained = fixture.adapter.maintainConnection(to: try fixture["LINBLE-ECHO"])
-                let notices = try await maintained.subscribe(
+                let kept = fixture.adapter.keepConnected(to: try fixture["LINBLE-ECHO"])
+                let notices = try await kept.subscribe(
                     to: "27ADC9CB-35EB-465A-9154-B8FF9076F3E8", in: "27ADC9CA-35EB-465A-9154-B8FF9076F3E8",
                     timeout: .seconds(60))
                 var iterator = notices.makeAsyncIterator()
@@ -111,7 +111,7 @@ extension Peers {
                     let resumed = try await iterator.next()
                     #expect(resumed == .resumed)
                 }
-                await maintained.close()
+                await kept.disconnect(timeout: .zero)
             }
         }
     }

@@ -17,7 +17,7 @@ extension Peers {
             try await Fixture.run { fixture in
                 let connection = try await fixture.connect(to: "LINBLE-ECHO")
                 try await fixture.ask(order)
-                let end = await connection.closed()
+                let end = await connection.disconnected()
                 #expect(end.code == .disconnected)
                 #expect(end.disconnectReason == reason)
                 guard case .controller = end.cause else { return #expect(Bool(false), "no cause: \(end)") }

@@ -110,7 +110,7 @@ extension Peers {
         @Test func aRequestThatNeedsItFailsWhereThatIsTheProgramsWish() async throws {
             try await Fixture.run { fixture in
                 var options = ConnectionOptions(timeout: .seconds(60))
-                options.securityPolicy = .never
+                options.security.policy = .never
                 let connection = try await fixture.connect(to: "again", options: options)
                 let error = await failure { try await Self.use(connection, "again", of: fixture) }
                 #expect(error?.code == .attributeProtocol, "\(String(describing: error))")
@@ -313,7 +313,7 @@ extension Peers.Pairing {
             try await Self.run("returning", { _ in JustWorksPairingAgent() }) { fixture, connection in
                 try await fixture.ask("call returning pair")
                 try await fixture.ask("call returning close")
-                _ = await connection.closed()
+                _ = await connection.disconnected()
                 try await fixture.adapter.setPairingAgent(RefusingPairingAgent())
                 try await Self.connect("returning", fixture)
                 try await fixture.ask("call returning encrypt")

@@ -93,7 +93,7 @@ extension Peers {
                 let parameters = await accepted.parameters
                 #expect(parameters != nil)
                 _ = try await machine.call("close")
-                let end = await accepted.closed()
+                let end = await accepted.disconnected()
                 #expect(end.disconnectReason == .remote)
             }
         }

@@ -134,32 +134,3 @@ extension DescriptorValue: CustomStringConvertible {
         }
     }
 }
-
-/// The descriptors defined by services (Assigned Numbers §3.7 "Descriptors"); `GATTIdentifiers` has those defined by
-/// GATT.
-extension BluetoothUUID {
-    /// Valid Range: the minimum and the maximum.
-    public static let validRange = BluetoothUUID(0x2906 as UInt16)
-    /// External Report Reference (HID Service).
-    public static let externalReportReference = BluetoothUUID(0x2907 as UInt16)
-    /// Report Reference (HID Service).
-    public static let reportReference = BluetoothUUID(0x2908 as UInt16)
-    /// Number of Digitals (Automation IO Service).
-    public static let numberOfDigitals = BluetoothUUID(0x2909 as UInt16)
-    /// Value Trigger Setting (Automation IO Service).
-    public static let valueTriggerSetting = BluetoothUUID(0x290A as UInt16)
-    /// Environmental Sensing Configuration (Environmental Sensing Service).
-    public static let environmentalSensingConfiguration = BluetoothUUID(0x290B as UInt16)
-    /// Environmental Sensing Measurement (Environmental Sensing Service).
-    public static let environmentalSensingMeasurement = BluetoothUUID(0x290C as UInt16)
-    /// Environmental Sensing Trigger Setting (Environmental Sensing Service).
-    public static let environmentalSensingTriggerSetting = BluetoothUUID(0x290D as UInt16)
-    /// Time Trigger Setting (Automation IO Service).
-    public static let timeTriggerSetting = BluetoothUUID(0x290E as UInt16)
-    /// Complete BR-EDR Transport Block Data (Transport Discovery Service).
-    public static let completeBREDRTransportBlockData = BluetoothUUID(0x290F as UInt16)
-    /// Observation Schedule.
-    public static let observationSchedule = BluetoothUUID(0x2910 as UInt16)
-    /// Valid Range and Accuracy: the minimum, the maximum and the accuracy.
-    public static let validRangeAndAccuracy = BluetoothUUID(0x2911 as UInt16)
-}

@@ -10,8 +10,6 @@ import BluetoothPrimitives
 /// connect waits until the link has ended.
 //
 // Lives on the loop, with the channels.
-//
-// Lives on the loop, with the channels.
 package final class EndingLinks {
     /// The time the kernel takes to give up an attempt whose socket was closed. An attempt that joins it meanwhile may
     /// be cancelled with it, or lost, so the next waits.
@@ -38,6 +36,13 @@ package final class EndingLinks {
         let call: Promise<Void, BluetoothError>
     }
 
+    /// A link that this program waits for the end of.
+    private struct Departure {
+        let peer: BluetoothAddress
+        let handle: UInt16?
+        let call: Promise<Void, BluetoothError>
+    }
+
     private struct Channel {
         weak var socket: (any L2CAPSocket)?
     }
@@ -47,6 +52,7 @@ package final class EndingLinks {
     private let links: any HostLinks
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
+    private var departures: [Departure] = []
     private var timer: LoopTimer?
     /// The connection-oriented channels of this program, which keep their links.
     private var channels: [UInt64: Channel] = [:]
@@ -80,7 +86,10 @@ package final class EndingLinks {
 
     /// Records that a link to the peer is about to be created. Returns whether the kernel may be about to end the link
     /// that it gets: the earlier one should be down, but nothing has confirmed it.
-    func beginLink(to peer: BluetoothAddress) -> Bool { endings.removeValue(forKey: peer) != nil }
+    func beginLink(to peer: BluetoothAddress) -> Bool {
+        endDepartures { $0.peer == peer }
+        return endings.removeValue(forKey: peer) != nil
+    }
 
     /// Whether a cancelled attempt to the peer may still succeed in the kernel.
     func isGivenUp(_ peer: BluetoothAddress) -> Bool {
@@ -138,13 +147,47 @@ package final class EndingLinks {
         for (peer, link) in endings where link.handle == handle && !link.isOver(at: end) {
             endings[peer]?.until = end
         }
+        for departure in departures where departure.handle == handle && endings[departure.peer] == nil {
+            endings[departure.peer] = Ending(until: end, handle: handle, isAttempt: false)
+        }
+        endDepartures { $0.handle == handle }
         for drain in drains.values where drain.handle == handle { drain.linkEnded() }
         advance()
+    }
+
+    /// Closes the attribute channel of a link by `close`, and waits until the link is down.
+    nonisolated(nonsending) func endLink(
+        to peer: BluetoothAddress, _ handle: UInt16?, timeout: Duration, by close: () -> Void
+    ) async {
+        guard !keepsLink(to: [peer]) else { return close() }
+        // Before the channel's own following ends with it.
+        links.beginFollowing()
+        defer { links.endFollowing() }
+        close()
+        let isDraining = drains.values.contains { $0.handle == handle }
+        let limit = isDraining ? Self.linger + AttributeDrain.limit : Self.linger
+        let departure = Departure(peer: peer, handle: handle, call: Promise())
+        departures.append(departure)
+        do throws(BluetoothError) {
+            try await departure.call.value(.init("disconnect", peer: peer), timeout: min(timeout, limit), on: loop)
+        } catch {
+            // The kernel must have dropped the link, or the caller waits no longer.
+            departures.removeAll { $0.call === departure.call }
+        }
+    }
+
+    private func endDepartures(where isEnded: (Departure) -> Bool) {
+        departures.removeAll { departure in
+            guard isEnded(departure) else { return false }
+            departure.call.succeed()
+            return true
+        }
     }
 
     /// Records that the adapter, and its links with it, has gone.
     func adapterBecameUnavailable() {
         for drain in drains.values { drain.settle() }
+        endDepartures { _ in true }
         endings = [:]
         advance()
     }
@@ -153,6 +196,7 @@ package final class EndingLinks {
     func close() {
         for next in waiting { next.call.succeed() }
         waiting = []
+        endDepartures { _ in true }
         timer = nil
     }
 

@@ -32,6 +32,12 @@ package final class KernelChannels: HostChannels {
         try await ending.makeWay(to: peer, operation, timeout: timeout)
     }
 
+    package nonisolated(nonsending) func endLink(
+        of channel: any HostChannel, timeout: Duration, by close: () -> Void
+    ) async {
+        await ending.endLink(to: channel.peer, channel.linkHandle, timeout: timeout, by: close)
+    }
+
     package func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
         _ handler: @escaping ChannelHandler

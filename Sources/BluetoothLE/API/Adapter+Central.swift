@@ -59,46 +59,45 @@ extension Adapter {
         try await session.firstAdvertisement(timeout: timeout, options: options, where: condition)
     }
 
-    /// Connects to a device and agrees on the ATT_MTU.
+    /// Connects to a device and exchanges the ATT_MTU.
     ///
-    /// The device need not have been scanned for. Returns with a link that is up, or throws once the time allowed is
-    /// over; with no time limit it waits for the device for as long as the task is not cancelled, and the controller,
-    /// not this program, does the looking. A link that fails to be established – the usual fate of a connection attempt
-    /// in a crowded band – is tried again up to ``ConnectionOptions/attempts`` times within the time allowed.
-    /// Cancelling the task cancels the attempt. The next call may follow at once, even to the same device: it waits, at
-    /// most 2.5 s, until the kernel has ended the previous attempt, and after a connection that ended with a request
-    /// outstanding until the response has arrived or the link is down. Where a ``ConnectionOrientedChannel`` keeps that
-    /// link, it ends with `.busy` instead after 2.5 s without a response. Scans continue meanwhile. Needs no privilege.
+    /// The device need not have been scanned for. Returns with a link that is up, or throws at the time limit; without
+    /// one it waits for the device until its task is cancelled, and the controller, not this program, scans for it. A
+    /// link that fails to be established, as is common in a crowded band, is tried again up to
+    /// ``ConnectionOptions/attempts`` times within the time limit. Cancelling the task cancels the attempt. The next call
+    /// may follow at once, even to the same device: it waits, at most 2.5 s, until the kernel has ended the previous
+    /// attempt, and after a connection that ended with a request outstanding until the response has arrived or the link
+    /// is down. Where a ``ConnectionOrientedChannel`` keeps that link, it throws `.busy` after 2.5 s without a response.
+    /// Scans continue meanwhile. Needs no privilege.
     ///
-    /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has not been
-    /// answered for 8 s gives way to the next and gets its turn again. How many links there can be is the controller's
-    /// affair, mostly 8 to 20; beyond that the call ends with `.connectionFailed` or `.timedOut`.
+    /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has had no
+    /// answer for 8 s is preempted and gets another turn. The controller limits the number of links, mostly to 8 to 20;
+    /// beyond that the call throws `.connectionFailed` or `.timedOut`.
     /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device, or a
     ///   channel keeps a link on which a response is outstanding, `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
-    ///   `.cancelled`.
+    ///   `.cancelled`, and what ``Connection/raiseSecurity(to:timeout:)`` throws for a ``SecurityOptions/level``.
     public nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
         try await session.connect(to: peer, options: options)
     }
 
-    /// Connects to a device that was heard, as ``connect(to:options:)-(BluetoothAddress,_)`` does.
-    /// - Throws: `.invalidArgument` when it advertises anonymously or takes no connections.
+    /// Connects to the device of an advertisement, as ``connect(to:options:)-(BluetoothAddress,_)`` does.
+    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
     public nonisolated(nonsending) func connect(
         to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
         try await session.connect(to: advertisement, options: options)
     }
 
-    /// Scans for a device that takes connections and fulfils a condition, and connects to the first that is heard.
+    /// Scans, and connects to the first connectable device that fulfils a condition.
     ///
     /// The scan ends with the call at the latest. The time limit is for both together. Needs CAP_NET_RAW for the scan.
     /// - Parameters:
-    ///   - options: how to connect.
-    ///   - scan: how to scan.
-    ///   - condition: called for every advertisement in turn.
-    /// - Throws: `.notFound` when the time is over before such a device is heard, besides what scanning and connecting
-    ///   throw.
+    ///   - options: the options of the connection.
+    ///   - scan: the options of the scan.
+    ///   - condition: called on the adapter's loop for each advertisement of a connectable device.
+    /// - Throws: `.notFound` when the time is over without such a device, besides what scanning and connecting throw.
     public nonisolated(nonsending) func connect(
         options: ConnectionOptions = ConnectionOptions(), scan: ScanOptions = ScanOptions(),
         firstMatching condition: @Sendable (Advertisement) -> Bool
@@ -106,10 +105,10 @@ extension Adapter {
         try await session.connect(options: options, scan: scan, firstMatching: condition)
     }
 
-    /// Connects, hands the connection to `body`, and disconnects however `body` ends: by returning, throwing, or the
+    /// Connects, calls `body` with the connection, and disconnects however `body` ends: by returning, throwing, or the
     /// task's cancellation.
     ///
-    /// The connection is closed when the call returns; the kernel takes the link down within 2 s.
+    /// The link is down when the call returns; see ``Connection/disconnect(timeout:)``.
     public nonisolated(nonsending) func withConnection<Result: Sendable>(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         _ body: @Sendable (Connection) async throws -> Result
@@ -125,28 +124,40 @@ extension Adapter {
         }
     }
 
-    /// Keeps a device connected until the returned object is closed or dropped. Needs no privilege.
+    /// Keeps a device connected until the returned object is disconnected or released. Needs no privilege.
     /// - Parameters:
     ///   - peer: the device.
-    ///   - options: how to connect; its time limit holds for the ATT_MTU only, since a device that is away is waited for.
+    ///   - options: the options of each connection; the time limit is for the ATT_MTU only, since a device that is out of
+    ///     range is waited for.
     ///   - policy: when to connect again.
-    public func maintainConnection(
+    public func keepConnected(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) -> MaintainedConnection {
-        MaintainedConnection(to: peer, by: session, options, policy)
+    ) -> KeptConnection {
+        KeptConnection(to: peer, by: session, options, policy)
+    }
+
+    /// Keeps the device of an advertisement connected, as
+    /// ``keepConnected(to:options:policy:)-(BluetoothAddress,_,_)`` does.
+    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
+    public func keepConnected(
+        to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions(),
+        policy: ReconnectionPolicy = ReconnectionPolicy()
+    ) throws(BluetoothError) -> KeptConnection {
+        KeptConnection(
+            to: try advertisement.connectableAddress(for: session.operation("connect")), by: session, options, policy)
     }
 
     /// Opens a connection-oriented channel to a service of a device, without an attribute channel.
     ///
-    /// Where there is no link to the device the kernel makes one, and drops it two seconds after its last channel was
-    /// closed. Cancelling the task cancels the attempt. Needs no privilege; pairing, where it comes to that, needs
-    /// somebody who answers for this side.
+    /// Without a link to the device the kernel makes one, and drops it two seconds after its last channel was closed.
+    /// Cancelling the task cancels the attempt. Needs no privilege; pairing, where the service requires it, needs an
+    /// agent.
     /// - Parameters:
     ///   - peer: the device.
-    ///   - psm: the service's number, 0x0001 to 0x00FF on LE (Core Vol 3 Part A §4.22).
-    ///   - options: how.
-    /// - Throws: `.connectionFailed` when the peer refuses or cannot be linked with, `.timedOut`, `.cancelled`,
+    ///   - psm: the service's PSM, 0x0001 to 0x00FF on LE (Core Vol 3 Part A §4.22).
+    ///   - options: the options of the channel.
+    /// - Throws: `.connectionFailed` when the peer refuses or the link fails, `.timedOut`, `.cancelled`,
     ///   `.invalidArgument`, `.unsupported` when the kernel lacks the enhanced mode, `.adapterOff`, `.noAdapter`.
     public nonisolated(nonsending) func openChannel(
         to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()
@@ -154,7 +165,7 @@ extension Adapter {
         try await session.openChannel(to: peer, psm: psm, options: options)
     }
 
-    /// Whether the controller hears, and connects to, extended advertisements (LE Read Local Supported Features, Core
+    /// Whether the controller receives, and connects to, extended advertisements (LE Read Local Supported Features, Core
     /// Vol 4 Part E §7.8.3). Needs CAP_NET_RAW.
     /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
     package nonisolated(nonsending) func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {

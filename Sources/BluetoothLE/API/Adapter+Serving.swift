@@ -26,7 +26,7 @@ extension Adapter {
             await published.withdraw()
             throw error
         }
-        let reason = await set.ended()
+        let reason = await set.stopped()
         await set.stop()
         await published.withdraw()
         throw reason
@@ -72,7 +72,7 @@ extension Adapter {
         try await withThrowingTaskGroup(of: Result?.self) { group in
             let end = Mutex<BluetoothError?>(nil)
             group.addTask {
-                let reason = await set.ended()
+                let reason = await set.stopped()
                 // A cancelled task waits for what the body makes of it.
                 if !Task.isCancelled { end.withLock { $0 = reason } }
                 return nil

@@ -33,7 +33,7 @@ public final class Adapter: Sendable {
     /// The adapter's information: the latest, also while the adapter is away.
     public var information: AdapterInformation { session.information }
 
-    /// Ends the adapter's advertising, scans, sockets, streams, maintained connections, and attempts to connect, which
+    /// Ends the adapter's advertising, scans, sockets, streams, kept connections, and attempts to connect, which
     /// throw `.cancelled`. The controller keeps its state; connections that the program holds stay up. All new bonds are
     /// stored when this returns.
     public nonisolated(nonsending) func close() async {

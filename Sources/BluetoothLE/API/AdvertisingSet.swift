@@ -42,7 +42,7 @@ public final class AdvertisingSet: Sendable {
     public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
     /// Waits for the end and tells why it ended; a cancelled task is told so instead.
-    public func ended() async -> BluetoothError {
+    public func stopped() async -> BluetoothError {
         do throws(BluetoothError) {
             for try await state in states {
                 if case .ended(let reason) = state { return reason }

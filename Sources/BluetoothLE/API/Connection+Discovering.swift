@@ -3,24 +3,25 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 // Every discovery throws ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when its
-// answers cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
+// responses are invalid, `.timedOut`, `.cancelled`, `.disconnected`.
 extension Connection {
-    /// The peer's whole database: as it is remembered where the peer confirms it, otherwise discovered.
+    /// The peer's attribute database: the cached one where the peer confirms it, otherwise discovered.
     ///
-    /// - What this connection has discovered, and the peer has not changed since, costs no PDU.
-    /// - A known device that has a Database Hash costs one request, the reading of the hash (Core Vol 3 Part G §7.3).
-    /// - A bonded one that tells of changes costs none, since it would have told (§2.5.2).
+    /// - A database that this connection has discovered, and that has not changed since, costs no PDU.
+    /// - The cached database of a device with a Database Hash costs one request, which reads the hash (Core Vol 3 Part G
+    ///   §7.3).
+    /// - That of a bonded device with Service Changed costs none, since the device indicates changes (§2.5.2).
     /// - All others are discovered in the fewest PDUs: ten services of five characteristics with UUIDs of 128 bits take
-    ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are found, and secondary ones that are
-    ///   included; what follows from something else is not asked for.
+    ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are discovered, and secondary ones that are
+    ///   included; attributes that follow from others are not requested.
     ///
-    /// After a discovery, and without delaying the caller, the peer is requested to indicate changes and to refuse what
-    /// relies on an old database, as far as it supports either; see ``serviceChanges()``.
-    /// ``Adapter/setAttributeCache(_:)`` sets where the database is stored.
+    /// After a discovery, and without delaying the caller, the peer is requested to indicate changes and to refuse
+    /// requests that rely on an old database, as far as it supports either; see ``serviceChanges()``.
+    /// ``Adapter/setAttributeCache(_:)`` sets where databases are stored.
     ///
     /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log has
-    /// them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with what it has found, and
-    /// with the problem ``DatabaseProblem/Reason/tooManyRequests``.
+    /// them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with its results so far and
+    /// the problem ``DatabaseProblem/Reason/tooManyRequests``.
     /// - Parameters:
     ///   - cached: false discovers in any case.
     ///   - timeout: the time limit of each step; nil for 5 minutes.
@@ -36,15 +37,15 @@ extension Connection {
 
     /// Changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G §7.1).
     ///
-    /// They are told from when the database has been discovered, if the peer has Service Changed. What was discovered
-    /// before is of no use then: calls that use it throw ``BluetoothError/Code/attributesChanged`` until
-    /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to what is not there any more and
-    /// keeps the others. The stream ends with the link, throwing why; up to 256 changes wait for their consumer.
+    /// They are reported once the database has been discovered, if the peer has Service Changed. After a change, calls
+    /// with attributes discovered before throw ``BluetoothError/Code/attributesChanged`` until
+    /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to characteristics that have gone and
+    /// keeps the others. The stream throws the reason of the link's end; up to 256 changes wait for their consumer.
     public nonisolated(nonsending) func serviceChanges() async -> BoundedStream<AttributeHandleRange> {
         await core { $0.database.changes($0) }
     }
 
-    /// Discovers primary services without what is in them: all, or those with the given UUID
+    /// Discovers primary services without their characteristics: all, or those with the given UUID
     /// (Core Vol 3 Part G §4.4.1, §4.4.2).
     public nonisolated(nonsending) func discoverServices(
         _ uuid: BluetoothUUID? = nil, timeout: Duration? = nil
@@ -53,7 +54,7 @@ extension Connection {
         }
     }
 
-    /// Discovers all secondary services without what is in them, included or not, by Read By Group Type
+    /// Discovers all secondary services without their characteristics, included or not, by Read By Group Type
     /// (Core Vol 3 Part F §3.4.4.9); none where the peer does not group them.
     public nonisolated(nonsending) func discoverSecondaryServices(timeout: Duration? = nil) async throws(BluetoothError)
         -> [RemoteService]
@@ -63,7 +64,7 @@ extension Connection {
         }
     }
 
-    /// Finds the services that a service includes (Core Vol 3 Part G §4.5.1).
+    /// Discovers the services that a service includes (Core Vol 3 Part G §4.5.1).
     ///
     /// A UUID of 128 bits takes one more request for each included service.
     public nonisolated(nonsending) func discoverIncludedServices(
@@ -75,7 +76,7 @@ extension Connection {
     }
 
     /// Discovers the characteristics of a service, all or those with the given UUID (Core Vol 3 Part G §4.6.1,
-    /// §4.6.2), with those descriptors that follow from their declarations.
+    /// §4.6.2), with the descriptors that follow from their declarations.
     public nonisolated(nonsending) func discoverCharacteristics(
         _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
@@ -104,21 +105,21 @@ extension Connection {
 }
 
 extension Connection {
-    /// Subscribes to a characteristic's values.
+    /// A stream of the values that the peer notifies or indicates.
     ///
-    /// The subscription is live when the call returns: values that arrive while the peer is still being told are in the
-    /// stream's buffer. Indications are confirmed as they arrive. The stream finishes by throwing why the link ended.
+    /// The subscription is active when the call returns: values that arrive while the peer is being configured are in the
+    /// stream's buffer. Indications are confirmed as they arrive. The stream throws the reason of the link's end.
     ///
-    /// Several subscriptions to one characteristic each get every value; only what the peer does not send already is
-    /// asked for. Where some ask for notifications and some for indications, the peer is asked for both, and each gets
-    /// the kind it asked for. The last consumer that leaves its loop ends the subscription at the peer; one that comes
-    /// back meanwhile finds it live again when its call returns.
+    /// Several subscriptions to one characteristic each get every value, and share the peer's configuration. Where some
+    /// use notifications and some indications, the peer is configured for both, and each gets its own kind. The last
+    /// consumer that leaves its loop ends the subscription at the peer; a new one meanwhile finds it active when its call
+    /// returns.
     /// - Parameters:
     ///   - characteristic: one whose properties have `notify` or `indicate`.
     ///   - kind: which of the two to use.
-    ///   - bufferCapacity: how many values may wait for the consumer. A value that finds no room ends the stream with
-    ///     an error of code ``BluetoothError/Code/overflow`` after those before it: none is lost in silence.
-    ///   - timeout: the most time to wait for the peer's answer.
+    ///   - bufferCapacity: the most values that wait for the consumer. One more ends the stream with an error of code
+    ///     ``BluetoothError/Code/overflow`` after those before it: none is lost silently.
+    ///   - timeout: the most time to wait for the peer's response.
     public nonisolated(nonsending) func subscribe(
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
         timeout: Duration? = nil

@@ -5,19 +5,21 @@ import BluetoothGATT
 import Logging
 
 extension Connection {
-    /// Ends the link. Calls under way fail with ``BluetoothError/Code/disconnected``, streams end with it.
+    /// Disconnects, and waits until the link is down, at most `timeout`.
     ///
-    /// The kernel drops the link itself two seconds after its last channel is closed. As long as a
-    /// ``ConnectionOrientedChannel`` keeps it, an answer that is outstanding now keeps the device `.busy` for
-    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)``.
-    public nonisolated(nonsending) func disconnect() async {
-        await core { $0.disconnect() }
+    /// Calls under way fail with ``BluetoothError/Code/disconnected`` at once, and streams end with it. The kernel drops a
+    /// link two seconds after its last channel is closed, so that this takes as long; a
+    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` meanwhile uses the link again, and this returns. It returns at
+    /// once with a timeout of zero, when its task is cancelled, and while a ``ConnectionOrientedChannel`` of this program
+    /// keeps the link; a response that is outstanding then keeps the device `.busy` for connecting.
+    public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {
+        await core { await $0.disconnect(timeout: timeout) }
     }
 
-    /// As ``disconnect()``; nobody waits for it.
+    /// Disconnects without waiting.
     package func disconnectSoon() { core.later { $0.disconnect() } }
 
-    /// As ``disconnect()``, at once; for callers on the loop.
+    /// Disconnects without waiting; for callers on the loop.
     package func disconnectNow() { core.value.disconnect() }
 
     /// As ``maximumCommandLength``, for callers on the loop.
@@ -31,13 +33,13 @@ extension Connection {
         get async { await core { $0.isConnected } }
     }
 
-    /// Waits for the end of the link and tells why it ended; a cancelled task is told so instead.
-    public nonisolated(nonsending) func closed() async -> BluetoothError {
-        await core { await $0.closed() }
+    /// The reason of the link's end, for which it waits: its ``BluetoothError/disconnectReason``, and the controller's
+    /// status as ``BluetoothError/cause``. For a cancelled task it is `.cancelled`.
+    public nonisolated(nonsending) func disconnected() async -> BluetoothError {
+        await core { await $0.disconnected() }
     }
 
-    /// Who the peer is, as far as the kernel can tell: ``peer``, or what pairing has told of a device that came with an
-    /// address that changes.
+    /// The peer's identity address where pairing has revealed it; otherwise ``peer``.
     public var identity: BluetoothAddress {
         get async { await core { $0.identity } }
     }
@@ -53,12 +55,12 @@ extension Connection {
         get async { await core { $0.maximumCommandLength } }
     }
 
-    /// How many values the peer notified that nobody had subscribed to.
+    /// The number of values that the peer has notified without a subscription.
     public var unwantedValueCount: Int {
         get async { await core { $0.unwantedValueCount } }
     }
 
-    /// The link's protection now (`getsockopt(BT_SECURITY)`): how far it is encrypted, and with how long a key.
+    /// The link's security (`getsockopt(BT_SECURITY)`): its level and the size of its key.
     ///
     /// Needs no privilege.
     /// - Throws: `.disconnected` after the end.

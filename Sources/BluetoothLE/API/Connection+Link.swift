@@ -1,17 +1,17 @@
 import BluetoothPrimitives
 import BluetoothHCI
 
-// The link beneath the attributes: its signal, its rhythm, its modulation, its protection, its channels. The controller
-// answers for the first three, all of which but ``Connection/rssi(timeout:)`` need CAP_NET_RAW; a connection that an
-// adapter did not make has no controller, and throws `.unsupported`.
+// The link below the attributes: RSSI, parameters, PHYs, security, channels. The first three come from the controller and
+// need CAP_NET_RAW, except for ``Connection/rssi(timeout:)``; a connection that no adapter made has no controller, and
+// throws `.unsupported`.
 extension Connection {
-    /// How strongly the peer is received, in dBm (HCI Read RSSI, Core Vol 4 Part E §7.5.4). Needs no privilege.
-    /// - Throws: `.unsupported` when the controller cannot tell, `.disconnected`, `.timedOut`, `.cancelled`.
+    /// The RSSI of the peer, in dBm (HCI Read RSSI, Core Vol 4 Part E §7.5.4). Needs no privilege.
+    /// - Throws: `.unsupported` when the controller does not measure it, `.disconnected`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func rssi(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> Int {
         try await core { (link) async throws(BluetoothError) in try await link.rssi(timeout: timeout) }
     }
 
-    /// How strongly this side sends, in dBm (HCI Read Transmit Power Level, §7.3.35). Needs CAP_NET_RAW.
+    /// This side's transmit power, in dBm (HCI Read Transmit Power Level, §7.3.35). Needs CAP_NET_RAW.
     /// - Throws: `.notPermitted`, `.unsupported`, `.disconnected`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func transmitPower(timeout: Duration? = .seconds(10)) async throws(BluetoothError)
         -> Int
@@ -19,22 +19,21 @@ extension Connection {
         try await core { (link) async throws(BluetoothError) in try await link.transmitPower(timeout: timeout) }
     }
 
-    /// The parameters the link runs with; nil where this is not known: without CAP_NET_RAW the kernel shows nobody the
-    /// events that tell.
+    /// The link's parameters; nil where they are not known, as without CAP_NET_RAW, which the controller's events need.
     public var parameters: ConnectionParameters? {
         get async { await core { $0.parameters } }
     }
 
-    /// How large the link's packets may be; nil until the controller has told, and without CAP_NET_RAW.
+    /// The link's data length; nil until the controller reports it, and without CAP_NET_RAW.
     public var dataLength: LinkDataLength? {
         get async { await core { $0.dataLength } }
     }
 
-    /// Changes the link's parameters and returns those it runs with then (LE Connection Update, §7.8.18).
+    /// Changes the link's parameters and returns the new ones (LE Connection Update, §7.8.18).
     ///
-    /// Takes some ten connection intervals of the old length. The peer may refuse; whether it asks for others later is
-    /// its own affair, see ``setParameterPolicy(_:)``. Needs CAP_NET_RAW.
-    /// - Throws: `.invalidArgument` for what the specification does not allow, `.notPermitted`, `.unsupported` or
+    /// Takes some ten connection intervals of the old length. The peer may refuse, and may request others later; see
+    /// ``setParameterPolicy(_:)``. Needs CAP_NET_RAW.
+    /// - Throws: `.invalidArgument` for values outside the specification's ranges, `.notPermitted`, `.unsupported` or
     ///   `.failed` when the peer refuses, `.busy` while another change is under way, `.disconnected`, `.timedOut`,
     ///   `.cancelled`.
     public nonisolated(nonsending) func requestParameters(
@@ -45,17 +44,17 @@ extension Connection {
         }
     }
 
-    /// Says what shall happen when the peer has the link's parameters changed; at first its wishes are granted.
+    /// Sets the policy for the peer's requests of other parameters; by default they are granted.
     ///
-    /// In force until it is said anew, or the link ends. Needs CAP_NET_RAW, without which no change is ever noticed.
-    /// - Throws: `.invalidArgument` for what the specification does not allow, `.disconnected`, `.unsupported`.
+    /// In force until the next call, or the end of the link. Needs CAP_NET_RAW, without which no change is reported.
+    /// - Throws: `.invalidArgument` for values outside the specification's ranges, `.disconnected`, `.unsupported`.
     public nonisolated(nonsending) func setParameterPolicy(_ policy: ConnectionParameterPolicy)
         async throws(BluetoothError)
     {
         try await core { (link) throws(BluetoothError) in try link.setParameterPolicy(policy) }
     }
 
-    /// The PHYs the link uses (LE Read PHY, §7.8.47). Needs CAP_NET_RAW.
+    /// The link's PHYs (LE Read PHY, §7.8.47). Needs CAP_NET_RAW.
     /// - Throws: `.notPermitted`, `.unsupported` by a controller before Bluetooth 5, `.disconnected`, `.timedOut`,
     ///   `.cancelled`.
     public nonisolated(nonsending) func phys(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> LinkPHYs
@@ -63,12 +62,12 @@ extension Connection {
         try await core { (link) async throws(BluetoothError) in try await link.phys(timeout: timeout) }
     }
 
-    /// Asks for other PHYs and returns those the link uses then (LE Set PHY, §7.8.49). Needs CAP_NET_RAW.
+    /// Requests other PHYs and returns those of the link then (LE Set PHY, §7.8.49). Needs CAP_NET_RAW.
     ///
-    /// A peer that cannot do what is asked for is no error: the link keeps the PHYs it has, and they are returned.
+    /// A peer that does not support them is no error: the link keeps its PHYs, which are returned.
     /// - Parameters:
-    ///   - transmit: the PHYs this side would like to send on; nil leaves it to the controllers.
-    ///   - receive: those it would like to receive on.
+    ///   - transmit: the preferred PHYs to send on; nil leaves them to the controllers.
+    ///   - receive: the preferred PHYs to receive on; nil leaves them to the controllers.
     ///   - timeout: the most time to wait.
     /// - Throws: `.notPermitted`, `.unsupported`, `.busy` while another change is under way, `.disconnected`,
     ///   `.timedOut`, `.cancelled`.
@@ -80,13 +79,13 @@ extension Connection {
         }
     }
 
-    /// Suggests how large the packets may be that this side sends (LE Set Data Length, §7.8.33). Needs CAP_NET_RAW.
+    /// Requests a data length for the packets that this side sends (LE Set Data Length, §7.8.33). Needs CAP_NET_RAW.
     ///
-    /// Returns when the controller has taken it. What the two devices agree on is told by ``linkChanges(bufferCapacity:)``
-    /// and ``dataLength``, and only if it is another size than before.
+    /// Returns when the controller has accepted it. The length that the two devices agree on is reported by
+    /// ``linkChanges(bufferCapacity:)`` and ``dataLength``, if it is another than before.
     /// - Parameters:
-    ///   - octets: the most bytes in a packet: 27 to 251.
-    ///   - time: the most time a packet takes, 328 to 17 040 µs; nil is what `octets` take on LE 1M.
+    ///   - octets: the most bytes of a packet: 27 to 251.
+    ///   - time: the most time a packet takes, 328 to 17 040 µs; nil for that of `octets` on LE 1M.
     ///   - timeout: the most time to wait.
     /// - Throws: `.invalidArgument`, `.notPermitted`, `.unsupported`, `.disconnected`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func requestDataLength(
@@ -97,10 +96,10 @@ extension Connection {
         }
     }
 
-    /// What happens to the link's parameters, PHYs and packet size from now on, whoever wants it so.
+    /// A stream of the changes of the link's parameters, PHYs and data length, whichever side requested them.
     ///
-    /// The stream lives until its loop is left or the link ends, which it throws. When nobody takes the changes the
-    /// oldest make room. Needs CAP_NET_RAW, without which nothing is ever told.
+    /// It ends when its loop is left, and throws the reason of the link's end. For a slow consumer the oldest changes make
+    /// room. Needs CAP_NET_RAW, without which no change is reported.
     /// - Throws: `.disconnected`, `.unsupported`.
     public nonisolated(nonsending) func linkChanges(bufferCapacity: Int = 64) async throws(BluetoothError)
         -> BoundedStream<LinkChange>
@@ -110,20 +109,20 @@ extension Connection {
 }
 
 extension Connection {
-    /// Raises the link's protection (`setsockopt(BT_SECURITY)`; Core Vol 3 Part C §10.3), and waits until it is so.
+    /// Raises the link's security level (`setsockopt(BT_SECURITY)`; Core Vol 3 Part C §10.3), and waits for it.
     ///
-    /// With a key from an earlier pairing the link is encrypted with that; otherwise the devices pair, in which the
-    /// adapter's agent answers what is asked: ``Adapter/setPairingAgent(_:ioCapability:isBondable:secureConnections:)``.
-    /// The peripheral of a link can only ask its central for it. Requests made meanwhile wait; what the peer sends
-    /// meanwhile the kernel drops. When it fails the link is closed, also when the last task that waits for it is
-    /// cancelled or out of time.
+    /// A key from an earlier pairing encrypts the link; otherwise the devices pair, and the adapter's agent answers the
+    /// questions: ``Adapter/setPairingAgent(_:ioCapability:isBondable:secureConnections:)``. The peripheral of a link can
+    /// only request it of its central. Requests made meanwhile wait; the kernel drops what the peer sends meanwhile. When
+    /// it fails the link is closed, also when the last task that waits for it is cancelled or timed out.
     ///
-    /// Needs CAP_NET_ADMIN where the devices have to pair, nothing where there is a key.
+    /// Needs CAP_NET_ADMIN where the devices pair, nothing where there is a key.
     /// - Parameters:
-    ///   - level: what to reach at the least; a link that has it already is left alone.
+    ///   - level: the level to reach at least; a link that has it is left unchanged.
     ///   - timeout: the most time for all of it; nil leaves the 30 s that pairing has for each of its steps.
-    /// - Returns: the protection reached.
-    /// - Throws: `.pairingFailed`, with how in ``BluetoothError/pairingFailure``; `.disconnected`, `.timedOut`, `.cancelled`.
+    /// - Returns: the security reached.
+    /// - Throws: `.pairingFailed`, with the reason in ``BluetoothError/pairingFailure``; `.disconnected`, `.timedOut`,
+    ///   `.cancelled`.
     @discardableResult
     public nonisolated(nonsending) func raiseSecurity(
         to level: SecurityLevel, timeout: Duration? = nil
@@ -133,13 +132,13 @@ extension Connection {
         }
     }
 
-    /// Pairs with the peer, and keeps the key where both sides want that (Core Vol 3 Part H §2.1).
+    /// Pairs with the peer, and bonds where both sides are bondable (Core Vol 3 Part H §2.1).
     ///
-    /// As ``raiseSecurity(to:timeout:)``, but makes sure first that pairing is this program's to do, and tells whether the
-    /// devices are bonded. A link that is encrypted as well as that, with a key or by an earlier call, is left alone. The
-    /// peripheral of a link sends a Security Request, and pairing begins when the central wants it. Needs CAP_NET_ADMIN.
+    /// As ``raiseSecurity(to:timeout:)``, but checks first that pairing is left to this program, and returns whether the
+    /// devices are bonded. A link that has the level, by a key or an earlier call, is left unchanged. The peripheral of a
+    /// link sends a Security Request, and the central begins pairing. Needs CAP_NET_ADMIN.
     /// - Parameters:
-    ///   - level: what to reach at the least.
+    ///   - level: the level to reach at least.
     ///   - timeout: the most time for all of it.
     /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's daemon
     ///   runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothSockets/SecurityLevel/low``, which needs no pairing.
@@ -152,19 +151,19 @@ extension Connection {
 }
 
 extension Connection {
-    /// Opens further bearers for attributes, so that requests made at the same time need not wait for each other
-    /// (Enhanced ATT: Core Vol 3 Part G §5.3.2, Part F §3.2.11).
+    /// Opens enhanced bearers, so that requests made at the same time need not wait for each other (Enhanced ATT: Core
+    /// Vol 3 Part G §5.3.2, Part F §3.2.11).
     ///
-    /// Tells the peer that this side has them (Client Supported Features), and opens one channel after the other until
-    /// there are `count` of them or the peer takes no more. The link has to be encrypted for it: where it is not, pairing
-    /// begins by itself. Each bearer has its own request under way, its own 30 s and its own MTU. They last as long as
-    /// the link or until the peer closes them; what was under way on one that ends fails with
-    /// ``BluetoothError/Code/disconnected`` and may be tried again, while the connection goes on.
+    /// Writes Client Supported Features, and opens one channel after the other until there are `count` of them or the peer
+    /// accepts no more. They need an encrypted link: where it is not, pairing begins automatically. Each bearer has its own
+    /// request under way, its own 30 s and its own MTU. They last until the end of the link, or until the peer closes them;
+    /// a request on one that ends fails with ``BluetoothError/Code/disconnected`` and may be repeated, while the connection
+    /// goes on.
     /// - Parameters:
-    ///   - count: how many, 1 to 5 for most peers.
+    ///   - count: the number of bearers, 1 to 5 for most peers.
     ///   - timeout: the most time for each step.
-    /// - Returns: how many were opened, at least one.
-    /// - Throws: `.unsupported` when the peer, the kernel or the way this connection came about has none,
+    /// - Returns: the number of bearers opened, at least one.
+    /// - Throws: `.unsupported` when the peer, the kernel or this kind of connection has none,
     ///   `.connectionFailed` when the peer refuses, `.disconnected`, `.timedOut`, `.cancelled`.
     @discardableResult
     public nonisolated(nonsending) func openEnhancedBearers(
@@ -175,17 +174,17 @@ extension Connection {
         }
     }
 
-    /// How many bearers carry attributes: one, and the enhanced ones that are open; none after the end.
+    /// The number of ATT bearers: one, and the enhanced ones that are open; zero after the end.
     public var bearerCount: Int {
         get async { await core { $0.bearerCount } }
     }
 
     /// Opens a connection-oriented channel to a service of the same device, over this link.
     ///
-    /// The channel is one of its own: it outlives this object and ends with the link. Needs no privilege.
+    /// The channel outlives this object and ends with the link. Needs no privilege.
     /// - Parameters:
-    ///   - psm: the service's number, 0x0001 to 0x00FF on LE (Core Vol 3 Part A §4.22).
-    ///   - options: how.
+    ///   - psm: the service's PSM, 0x0001 to 0x00FF on LE (Core Vol 3 Part A §4.22).
+    ///   - options: the options of the channel.
     /// - Throws: `.connectionFailed` when the peer refuses, `.disconnected`, `.timedOut`, `.cancelled`,
     ///   `.invalidArgument`, `.unsupported` when the kernel lacks the enhanced mode or the connection was made over a
     ///   channel that came from elsewhere.

@@ -2,13 +2,21 @@ import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
 
-// A `timeout` is the most time the caller waits; nil leaves the 30 s that the Attribute Protocol gives each request. The
-// request in flight keeps its place on the link until it is answered, so a late answer never reaches another caller.
+/// How a value is written.
+public enum WriteType: Hashable, Sendable {
+    /// By Write Requests: the peer confirms the value (Core Vol 3 Part G §4.9.3, §4.9.4).
+    case withResponse
+    /// By a Write Command: the peer does not respond (Core Vol 3 Part G §4.9.1).
+    case withoutResponse
+}
+
+// A `timeout` is the most time the caller waits; nil leaves the 30 s of an ATT transaction. A request that was sent keeps
+// its place on the link until it is answered, so a late response never reaches another caller.
 extension Connection {
-    /// Agrees on the largest PDU with the peer (Core Vol 3 Part G §4.3.1).
+    /// Exchanges the ATT_MTU with the peer (Core Vol 3 Part G §4.3.1).
     ///
-    /// Done once, when the link has come up; an adapter that connects has done so. `mtu` is 23 to 517 bytes, and not more
-    /// than the connection was made for; what is not counts as the nearest that is.
+    /// Allowed once on a link; ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
+    /// bytes, and at most ``ConnectionOptions/maximumTransmissionUnit``; other values count as the nearest of these.
     public nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil)
         async throws(BluetoothError)
     {
@@ -24,23 +32,28 @@ extension Connection {
         try await core { (link) async throws(BluetoothError) in try await link.read(attribute, timeout: timeout) }
     }
 
-    /// Writes a value and waits until the peer has taken it.
+    /// Writes a value: by default with a response, which it waits for.
     ///
-    /// Up to ``maximumCommandLength`` bytes go in one Write Request (Core Vol 3 Part G §4.9.3), up to 512 bytes in
-    /// prepared parts whose echo is compared and that the peer writes all at once (§4.9.4).
-    /// - Throws: `.invalidArgument` for more than 512 bytes, besides what every call throws.
+    /// With a response, up to ``maximumCommandLength`` bytes go in one Write Request (Core Vol 3 Part G §4.9.3), up to 512
+    /// bytes in prepared parts whose echo is compared and that the peer writes all at once (§4.9.4). Without one this is
+    /// ``writeCommand(_:to:timeout:)``.
+    /// - Throws: `.invalidArgument` for more than 512 bytes, and without a response for more than
+    ///   ``maximumCommandLength``, besides what every call throws.
     public nonisolated(nonsending) func write(
-        _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
+        _ value: [UInt8], to attribute: some RemoteAttribute, type: WriteType = .withResponse, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
-            try await link.write(value, to: attribute, timeout: timeout)
+            switch type {
+            case .withResponse: try await link.write(value, to: attribute, timeout: timeout)
+            case .withoutResponse: try await link.writeCommand(value, to: attribute, timeout: timeout)
+            }
         }
     }
 
-    /// Orders the peer to write a value, without an answer (Core Vol 3 Part G §4.9.1).
+    /// Sends a Write Command, which has no response (Core Vol 3 Part G §4.9.1).
     ///
-    /// Returns as soon as the kernel has the command, and waits for that while its buffer is full: commands are neither
-    /// lost nor reordered on this side, and a fast sender is slowed down to the link's pace.
+    /// Returns as soon as the kernel has the command, and waits while its buffer is full: commands are neither lost nor
+    /// reordered on this side, and a fast sender is slowed down to the link's pace.
     /// - Throws: `.invalidArgument` for more than ``maximumCommandLength`` bytes, besides what every call throws.
     public nonisolated(nonsending) func writeCommand(
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
@@ -50,9 +63,9 @@ extension Connection {
         }
     }
 
-    /// Reads a descriptor and takes its value in the terms of its kind (Core Vol 3 Part G §4.12.1, §3.3.3).
+    /// Reads a descriptor and decodes its value by its type (Core Vol 3 Part G §4.12.1, §3.3.3).
     ///
-    /// A value without the form of its kind is ``DescriptorValue/other(_:_:)`` with its bytes.
+    /// A value without the format of its type is ``DescriptorValue/other(_:_:)`` with its bytes.
     public nonisolated(nonsending) func readValue(
         of descriptor: RemoteDescriptor, timeout: Duration? = nil
     ) async throws(BluetoothError) -> DescriptorValue {
@@ -61,10 +74,10 @@ extension Connection {
         }
     }
 
-    /// Reads the properties of a characteristic that have no room in its declaration (Core Vol 3 Part G §3.3.3.1):
-    /// whether it takes ``writeReliably(_:timeout:)``, and whether its user description may be written.
+    /// Reads the extended properties of a characteristic (Core Vol 3 Part G §3.3.3.1): whether it allows
+    /// ``writeReliably(_:timeout:)``, and whether its user description is writable.
     ///
-    /// A characteristic whose declaration says that it has none is not asked, nor one without the descriptor.
+    /// Takes no request where the declaration says that there are none, or the descriptor is missing.
     public nonisolated(nonsending) func extendedProperties(
         of characteristic: RemoteCharacteristic, timeout: Duration? = nil
     ) async throws(BluetoothError) -> CharacteristicExtendedProperties {
@@ -73,16 +86,15 @@ extension Connection {
         }
     }
 
-    /// Reads the values of all attributes of a type, without having discovered where they are
-    /// (Core Vol 3 Part G §4.8.2).
+    /// Reads the values of all attributes of a type, without discovering them (Core Vol 3 Part G §4.8.2).
     ///
-    /// Several values take one request where they have the same length and fit into one answer.
+    /// Several values take one request where they have the same length and fit into one response.
     /// - Parameters:
-    ///   - uuid: what the attributes are, most often a characteristic's UUID.
-    ///   - range: where to look, such as ``RemoteService/handles``.
+    ///   - uuid: the attributes' type, most often a characteristic's UUID.
+    ///   - range: the handles to search, such as ``RemoteService/handles``.
     ///   - timeout: the most time to wait for everything.
     /// - Returns: the values in the order of their handles; none when there is no such attribute.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values may not be read; its handle is in the
+    /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
     public nonisolated(nonsending) func readValues(
         of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration? = nil
@@ -94,10 +106,11 @@ extension Connection {
 
     /// Reads several values in as few requests as the ATT_MTU allows (Core Vol 3 Part G §4.8.5).
     ///
-    /// A value that an answer has no room for is asked for again, a long one is read on in parts. A peer that does not
-    /// know the request, or answers it as it must not, is asked so once on a link, and its values are read one by one.
-    /// - Returns: the whole values, in the order asked for.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values may not be read; its handle is in the
+    /// A value that has no room in a response is requested again, and the rest of a long one read in parts. A peer that
+    /// does not support the request, or gives an invalid response, receives it once on a link; its values are read one by
+    /// one.
+    /// - Returns: the whole values, in the order of `attributes`.
+    /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
     public nonisolated(nonsending) func read(
         _ attributes: [any RemoteAttribute], timeout: Duration? = nil
@@ -108,16 +121,16 @@ extension Connection {
     /// Reads several values whose lengths are known in as few requests as the ATT_MTU allows
     /// (Core Vol 3 Part G §4.8.4).
     ///
-    /// Serves peers of before Bluetooth 5.2, which do not know ``read(_:timeout:)``'s request. An answer has nothing
-    /// between the values: when it is not as long as they are together, they are read one by one, as they are when the
-    /// peer does not know the request.
+    /// For peers before Bluetooth 5.2, which do not support the request of ``read(_:timeout:)``. The values follow each
+    /// other in a response without a separator: when it has not the sum of the lengths, they are read one by one, as they
+    /// are when the peer does not support the request.
     /// - Parameters:
-    ///   - attributes: what to read.
-    ///   - lengths: how many bytes each value has.
+    ///   - attributes: the attributes.
+    ///   - lengths: the length of each value in bytes.
     ///   - timeout: the most time to wait for everything.
-    /// - Returns: the values, in the order asked for.
+    /// - Returns: the values, in the order of `attributes`.
     /// - Throws: ``BluetoothError``: `.invalidArgument` when there are not as many lengths as attributes,
-    ///   `.attributeProtocol` when one of the values may not be read; its handle is in the error.
+    ///   `.attributeProtocol` when one of the values is not readable; its handle is in the error.
     public nonisolated(nonsending) func read(
         _ attributes: [any RemoteAttribute], lengths: [Int], timeout: Duration? = nil
     ) async throws(BluetoothError) -> [[UInt8]] {
@@ -128,15 +141,15 @@ extension Connection {
 
     /// Writes several values, or parts of values, all at once or not at all (Core Vol 3 Part G §4.9.5).
     ///
-    /// The peer holds back what it is sent and repeats it; only when every repetition is right is it told to write. When
-    /// anything is refused or differs, or the caller gives up in between, it is told to forget everything. A peer says
-    /// whether a characteristic can be written like this in its ``extendedProperties(of:timeout:)``.
+    /// The peer queues each part and echoes it; the queue is executed only when every echo is right. When a part is
+    /// refused or differs, or the task is cancelled in between, the queue is cancelled. The
+    /// ``extendedProperties(of:timeout:)`` of a characteristic say whether it allows this.
     /// - Parameters:
-    ///   - writes: what to write, in this order; each within the 512 bytes of a value.
+    ///   - writes: the values in this order; each within the 512 bytes of a value.
     ///   - timeout: the most time to wait for everything.
     /// - Throws: ``BluetoothError``: `.invalidArgument` before anything is sent when one does not fit into a value,
-    ///   `.attributeProtocol` when the peer refuses (``ATTErrorCode/prepareQueueFull`` when it cannot hold as much),
-    ///   `.protocolViolation` when it repeats something else.
+    ///   `.attributeProtocol` when the peer refuses (``ATTErrorCode/prepareQueueFull`` when its queue has no room),
+    ///   `.protocolViolation` when an echo differs.
     public nonisolated(nonsending) func writeReliably(
         _ writes: [AttributeWrite], timeout: Duration? = nil
     ) async throws(BluetoothError) {
@@ -148,16 +161,16 @@ extension Connection {
         get async { await core { $0.maximumSignedLength } }
     }
 
-    /// Orders a bonded peer to write a value, signed in place of encrypted and without an answer
+    /// Sends a Signed Write Command to a bonded peer: signed in place of encrypted, and without a response
     /// (Core Vol 3 Part G §4.9.2).
     ///
-    /// Over a link that is encrypted a plain Write Command is sent, as the specification demands. Returns as soon as the
-    /// kernel has the command, like ``writeCommand(_:to:timeout:)``. A peer that does not know the signature's key, or
-    /// has seen its counter, drops the command without a word.
+    /// On an encrypted link a Write Command is sent, as the specification requires. Returns as soon as the kernel has the
+    /// command, like ``writeCommand(_:to:timeout:)``. A peer without the signature's key, or that has received its
+    /// counter before, silently drops the command.
     /// - Parameters:
     ///   - value: at most ``maximumSignedLength`` bytes.
-    ///   - attribute: where to; a characteristic has to have the property `authenticatedSignedWrites`.
-    ///   - signer: has the key that the peer knows from the bonding.
+    ///   - attribute: the attribute; a characteristic needs the property `authenticatedSignedWrites`.
+    ///   - signer: the signer with the bond's signature key.
     ///   - timeout: the most time to wait for room.
     /// - Throws: `.unsupported` for a characteristic without that property, `.invalidArgument` for a longer value,
     ///   besides what every call throws.

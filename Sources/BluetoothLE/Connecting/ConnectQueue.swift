@@ -1,25 +1,24 @@
 import BluetoothLoop
 import BluetoothSockets
 
-/// A link that is being made.
+/// A connection attempt.
 protocol ConnectAttempt: AnyObject {
-    /// Gives up an attempt that has not been answered, so that another gets its turn.
+    /// Gives up an attempt without an answer, so that another gets its turn.
     func preempt()
-    /// Gives up an attempt that has not been answered; a link that is up stays.
+    /// Gives up an attempt without an answer; an established link stays.
     func giveUp(_ reason: BluetoothError)
 }
 
-/// Whose turn it is to be connected to.
+/// The queue of connection attempts.
 ///
-/// A host looks for any number of devices at once, connecting each when it is heard; but a controller's filter accept list
-/// is short, often 8 to 32 entries, and beyond it the host has to look at every advertisement there is. So a number of
-/// attempts are under way at a time. While others wait, one that has had its time without being answered gives
-/// way and goes to the end of the line: a device that never answers keeps nobody waiting for ever, and is itself looked
-/// for as long as its caller wants.
+/// A host connects to any number of devices at once, each when it advertises; but a controller's filter accept list is
+/// short, often 8 to 32 entries, beyond which the host examines every advertisement. So a limited number of attempts are
+/// under way at a time. While others wait, one that has used its time slice without an answer is preempted and goes to the
+/// end of the queue: a device that never answers blocks no other, and is still waited for as long as its caller wants.
 struct ConnectQueue {
-    /// How many attempts are under way at once.
+    /// The most attempts under way at once.
     static let limit = 16
-    /// How long one may take while others wait.
+    /// The time slice of an attempt while others wait.
     static let slice = Duration.seconds(8)
 
     private struct Waiting {
@@ -39,29 +38,29 @@ struct ConnectQueue {
     private var underWay: [Attempt] = []
     private var nextID: UInt64 = 0
 
-    /// How many attempts there are.
+    /// The number of attempts, waiting and under way.
     var count: Int { waiting.count + underWay.count }
 
-    /// Joins the end of the line; `call` is told when it is its turn.
-    mutating func enter(_ call: Promise<Void, BluetoothError>) -> UInt64 {
+    /// Adds an attempt; `call` succeeds when it is its turn.
+    mutating func append(_ call: Promise<Void, BluetoothError>) -> UInt64 {
         nextID += 1
         waiting.append(Waiting(id: nextID, call: call))
         return nextID
     }
 
-    /// Says who is to be asked to give way.
+    /// Sets the link of an attempt, which may be preempted.
     mutating func begin(_ id: UInt64, _ connection: any ConnectAttempt) {
         guard let index = underWay.firstIndex(where: { $0.id == id }) else { return }
         underWay[index].connection = connection
     }
 
-    /// Leaves the line, or ends the attempt.
-    mutating func leave(_ id: UInt64) {
+    /// Removes an attempt, waiting or under way.
+    mutating func remove(_ id: UInt64) {
         waiting.removeAll { $0.id == id }
         underWay.removeAll { $0.id == id }
     }
 
-    /// Lets those begin whose turn it is.
+    /// Begins the attempts whose turn it is.
     mutating func admit(at now: KernelInstant) {
         waiting.removeAll { $0.call.isResolved }
         while underWay.count < Self.limit, !waiting.isEmpty {
@@ -70,7 +69,7 @@ struct ConnectQueue {
         }
     }
 
-    /// Those who have had their time, as long as others wait.
+    /// The attempts that have used their time slice while others wait; they count as preempted.
     mutating func overdue(at now: KernelInstant) -> [any ConnectAttempt] {
         var places = waiting.count
         var found: [any ConnectAttempt] = []
@@ -85,18 +84,18 @@ struct ConnectQueue {
         return found
     }
 
-    /// When something changes by the passing of time alone; nil as long as nobody waits.
-    func nextMoment(after now: KernelInstant) -> KernelInstant? {
+    /// The end of the next time slice; nil while no attempt waits.
+    func nextDeadline(after now: KernelInstant) -> KernelInstant? {
         guard !waiting.isEmpty else { return nil }
         return underWay.filter { !$0.isPreempted }.map { $0.since.advanced(by: Self.slice) }.filter { $0 > now }.min()
     }
 
-    /// Ends everybody's wait.
-    mutating func end(_ reason: BluetoothError) {
+    /// Fails the attempts that wait.
+    mutating func fail(_ reason: BluetoothError) {
         for caller in waiting { caller.call.fail(reason) }
         waiting = []
     }
 
-    /// Those that are being connected.
+    /// The links that are being made.
     var connections: [any ConnectAttempt] { underWay.compactMap(\.connection) }
 }

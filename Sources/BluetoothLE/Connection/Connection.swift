@@ -17,7 +17,7 @@ public enum ConnectionRole: Hashable, Sendable {
 ///
 /// Every call ends with a value or a ``BluetoothError``: at the peer's response, the time limit, the task's
 /// cancellation, or the end of the link, whichever comes first. Several tasks may call concurrently; requests are sent
-/// one after the other, as the Attribute Protocol requires. ``disconnect()`` closes the link, and so does releasing the
+/// one after the other, as the Attribute Protocol requires. ``disconnect(timeout:)`` closes the link, and so does releasing the
 /// last reference.
 public final class Connection: Sendable {
     /// The device at the other end.

@@ -14,28 +14,26 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var waitsForAdapter: Bool
     /// The number of enhanced bearers to open in addition, if the link is encrypted by then and the peer supports them;
     /// ``Connection/bearerCount`` has the result. See ``Connection/openEnhancedBearers(count:timeout:)``.
-    public var enhancedBearers: Int = 0
-    /// The security level to raise the link to before the call returns; nil for none. If that fails, the call throws
-    /// the error of ``Connection/raiseSecurity(to:timeout:)``.
-    public var security: SecurityLevel?
-    /// The time limit for raising the security, after ``timeout``; long enough for a user to find and enter a number.
-    public var securityTimeout: Duration? = .seconds(60)
-    /// The policy for requests that the peer refuses for lack of security.
-    public var securityPolicy: SecurityPolicy = .automatic
-    /// The options of the socket. A security level there is the same as ``security``.
+    public var enhancedBearers: Int
+    /// The security of the link; by default none is raised until the peer requires it.
+    public var security: SecurityOptions
+    /// The options of the socket. A security level there is the same as ``SecurityOptions/level``.
     public var socket: L2CAPOptions
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     var attributeTimeout: Duration?
 
-    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts.
+    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security.
     public init(
         timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
-        waitsForAdapter: Bool = false, socket: L2CAPOptions = L2CAPOptions(receiveBuffer: 1 << 20)
+        waitsForAdapter: Bool = false, enhancedBearers: Int = 0, security: SecurityOptions = SecurityOptions(),
+        socket: L2CAPOptions = L2CAPOptions(receiveBuffer: 1 << 20)
     ) {
         self.timeout = timeout
         self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
         self.attempts = attempts
         self.waitsForAdapter = waitsForAdapter
+        self.enhancedBearers = enhancedBearers
+        self.security = security
         self.socket = socket
     }
 
@@ -51,6 +49,25 @@ public struct ConnectionOptions: Hashable, Sendable {
         if options.receiveMTU == nil { options.receiveMTU = Self.receiveMTU }
         if options.connectTimeout == nil { options.connectTimeout = (remaining ?? .seconds(86400)) + .seconds(5) }
         return options
+    }
+}
+
+/// The security of a connection: the level it is raised to, and what happens when the peer requires more.
+public struct SecurityOptions: Hashable, Sendable {
+    /// The security level to raise the link to before the call returns; nil for none. If that fails, the call throws
+    /// the error of ``Connection/raiseSecurity(to:timeout:)``.
+    public var level: SecurityLevel?
+    /// The policy for requests that the peer refuses for lack of security.
+    public var policy: SecurityPolicy
+    /// The time limit for raising the security, after ``ConnectionOptions/timeout``; long enough for a user to find and
+    /// enter a number. Nil for the 30 s of each step of pairing.
+    public var timeout: Duration?
+
+    /// Creates options with the defaults: no level, 60 s, and automatic pairing when the peer requires it.
+    public init(_ level: SecurityLevel? = nil, policy: SecurityPolicy = .automatic, timeout: Duration? = .seconds(60)) {
+        self.level = level
+        self.policy = policy
+        self.timeout = timeout
     }
 }
 

@@ -56,4 +56,22 @@ extension Link {
         return try await perform(
             DescriptorDiscovery(in: range), "discover descriptors", of: characteristic.valueHandle, timeout: timeout)
     }
+
+    /// The first characteristic with a UUID in the first service with another, from the database as it is cached or
+    /// discovered.
+    nonisolated(nonsending) func characteristic(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, to operation: String, timeout: Duration?
+    ) async throws(BluetoothError) -> RemoteCharacteristic {
+        let services = try await database.discover(self, cached: true, timeout: timeout)
+        if let found = services.characteristic(uuid, in: service) { return found }
+        throw .noCharacteristic(uuid, in: service, .init(operation, peer: peer))
+    }
+}
+
+extension BluetoothError {
+    static func noCharacteristic(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, _ operation: Operation
+    ) -> BluetoothError {
+        BluetoothError(.notFound, operation, "The device has no characteristic \(uuid) in a service \(service).")
+    }
 }

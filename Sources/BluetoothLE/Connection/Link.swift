@@ -302,7 +302,7 @@ final class Link: ConnectAttempt, BearerOwner {
 
     var isConnected: Bool { if case .up = state { true } else { false } }
 
-    nonisolated(nonsending) func closed() async -> BluetoothError {
+    nonisolated(nonsending) func disconnected() async -> BluetoothError {
         if let endReason { return endReason }
         let call = followers.waiters.makePromise()
         do {

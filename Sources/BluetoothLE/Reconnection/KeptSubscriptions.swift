@@ -3,26 +3,26 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// What somebody has subscribed to on a maintained connection: made live again on each link.
+/// The subscriptions of a kept connection, which are restored on each link.
 //
 // Lives on the loop, with the reconnector.
 final class KeptSubscriptions {
-    /// What a subscription is to.
-    struct Wish: Sendable {
+    /// The characteristic of a subscription.
+    struct Target: Sendable {
         var service: BluetoothUUID
         var characteristic: BluetoothUUID
         var kind: SubscriptionKind
     }
 
     private struct Subscription {
-        let wish: Wish
-        let channel: StreamChannel<MaintainedConnection.Notice>
-        var pump: Pump?
+        let target: Target
+        let channel: StreamChannel<KeptConnection.Notice>
+        var forwarder: Forwarder?
     }
 
-    /// Hands on the values of the present link.
-    private struct Pump {
-        /// Whose values.
+    /// Forwards the values of the present link.
+    private struct Forwarder {
+        /// The characteristic's value.
         let handle: AttributeHandle
         let task: Task<Void, Never>
     }
@@ -30,7 +30,7 @@ final class KeptSubscriptions {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
     private let peer: BluetoothAddress
-    /// The time limit of what making one live takes.
+    /// The time limit of each step of restoring a subscription.
     private let timeout: Duration?
     private var subscriptions: [UInt64: Subscription] = [:]
     private var lastID: UInt64 = 0
@@ -41,90 +41,88 @@ final class KeptSubscriptions {
         (self.peer, self.timeout, self.loop) = (peer, timeout, loop)
     }
 
-    /// Subscribes on a link, and on those that follow.
+    /// Subscribes on a link and on those that follow.
     nonisolated(nonsending) func add(
-        _ wish: Wish, _ bufferCapacity: Int, on connection: Connection, timeout: Duration?
-    ) async throws(BluetoothError) -> BoundedStream<MaintainedConnection.Notice> {
-        let channel = StreamChannel<MaintainedConnection.Notice>(
+        _ target: Target, _ bufferCapacity: Int, on connection: Connection, timeout: Duration?
+    ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Notice> {
+        let channel = StreamChannel<KeptConnection.Notice>(
             capacity: bufferCapacity, policy: .fail, operation: .init("subscribe", peer: peer), from: loop)
-        let pump = try await makePump(wish, channel, on: connection, timeout: timeout)
+        let forwarder = try await makeForwarder(target, channel, on: connection, timeout: timeout)
         if let end {
-            pump.task.cancel()
+            forwarder.task.cancel()
             throw end
         }
         lastID += 1
         let id = lastID
-        subscriptions[id] = Subscription(wish: wish, channel: channel, pump: pump)
-        // A stream that is kept keeps neither this nor the adapter.
+        subscriptions[id] = Subscription(target: target, channel: channel, forwarder: forwarder)
+        // The stream retains neither this nor the adapter.
         let unsubscribe = LoopBound({ [weak self] in self?.remove(id) }, on: loop)
         return BoundedStream(channel: channel) { [loop] in
             loop.execute { unsubscribe.value() }
         }
     }
 
-    private func remove(_ id: UInt64) { subscriptions.removeValue(forKey: id)?.pump?.task.cancel() }
+    private func remove(_ id: UInt64) { subscriptions.removeValue(forKey: id)?.forwarder?.task.cancel() }
 
-    /// Ends them all.
+    /// Ends all subscriptions.
     func finish(_ reason: BluetoothError) {
         end = reason
         for subscription in subscriptions.values {
-            subscription.pump?.task.cancel()
+            subscription.forwarder?.task.cancel()
             subscription.channel.finish(reason)
         }
         subscriptions = [:]
     }
 
-    /// Makes all of them live on a new link.
+    /// Restores all subscriptions on a new link.
     nonisolated(nonsending) func restore(on connection: Connection) async {
         for id in subscriptions.keys.sorted() { await restore(id, on: connection) }
     }
 
-    /// Makes a subscription live on a new link.
+    /// Restores a subscription on a new link.
     private nonisolated(nonsending) func restore(_ id: UInt64, on connection: Connection) async {
         guard let subscription = subscriptions[id] else { return }
-        // What came over the last link comes first.
-        await subscription.pump?.task.value
+        // The values of the last link come first.
+        await subscription.forwarder?.task.value
         do throws(BluetoothError) {
-            let pump = try await makePump(
-                subscription.wish, subscription.channel, on: connection, timeout: timeout, isResumed: true)
-            if subscriptions[id] == nil { pump.task.cancel() } else { subscriptions[id]?.pump = pump }
+            let forwarder = try await makeForwarder(
+                subscription.target, subscription.channel, on: connection, timeout: timeout, isResumed: true)
+            if subscriptions[id] == nil { forwarder.task.cancel() } else { subscriptions[id]?.forwarder = forwarder }
         } catch {
-            // The next link may fare better, unless the device has changed.
+            // Another link may succeed, unless the device has changed.
             guard [.notFound, .unsupported, .attributeProtocol].contains(error.code) else { return }
             subscriptions.removeValue(forKey: id)?.channel.finish(error)
         }
     }
 
-    /// Makes the subscriptions live again that a change of the device's attributes has ended.
+    /// Restores the subscriptions that a change of the device's attributes has ended.
     nonisolated(nonsending) func refresh(on connection: Connection) async {
         guard !subscriptions.isEmpty,
             let services = try? await connection.discover(timeout: timeout)
         else { return }
         for id in subscriptions.keys.sorted() {
             guard let subscription = subscriptions[id] else { continue }
-            if let pump = subscription.pump {
-                let found = services.service(subscription.wish.service)?.characteristic(
-                    subscription.wish.characteristic)
-                guard found?.valueHandle != pump.handle else { continue }
-                connection.core.value.endSubscriptions(to: pump.handle)
+            if let forwarder = subscription.forwarder {
+                let found = services.service(subscription.target.service)?.characteristic(
+                    subscription.target.characteristic)
+                guard found?.valueHandle != forwarder.handle else { continue }
+                connection.core.value.endSubscriptions(to: forwarder.handle)
             }
             await restore(id, on: connection)
         }
     }
 
-    /// Subscribes on a link, and hands its values on until it ends: one task for all of them.
-    private nonisolated(nonsending) func makePump(
-        _ wish: Wish, _ channel: StreamChannel<MaintainedConnection.Notice>, on connection: Connection,
+    /// Subscribes on a link, and forwards the values until it ends: one task for all of them.
+    private nonisolated(nonsending) func makeForwarder(
+        _ target: Target, _ channel: StreamChannel<KeptConnection.Notice>, on connection: Connection,
         timeout: Duration?, isResumed: Bool = false
-    ) async throws(BluetoothError) -> Pump {
-        // Answered from memory after the first time.
+    ) async throws(BluetoothError) -> Forwarder {
+        // Cached after the first time.
         let services = try await connection.discover(timeout: timeout)
-        guard let characteristic = services.service(wish.service)?.characteristic(wish.characteristic) else {
-            throw BluetoothError(
-                .notFound, .init("subscribe", peer: peer),
-                "The device has no characteristic \(wish.characteristic) in a service \(wish.service).")
+        guard let characteristic = services.service(target.service)?.characteristic(target.characteristic) else {
+            throw .noCharacteristic(target.characteristic, in: target.service, .init("subscribe", peer: peer))
         }
-        let values = try await connection.subscribe(to: characteristic, kind: wish.kind, timeout: timeout)
+        let values = try await connection.subscribe(to: characteristic, kind: target.kind, timeout: timeout)
         if isResumed { channel.send(.resumed) }
         let task = Task(executorPreference: loop) {
             do throws(BluetoothError) {
@@ -139,6 +137,6 @@ final class KeptSubscriptions {
                 }
             }
         }
-        return Pump(handle: characteristic.valueHandle, task: task)
+        return Forwarder(handle: characteristic.valueHandle, task: task)
     }
 }

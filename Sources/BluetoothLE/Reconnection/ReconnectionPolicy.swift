@@ -1,23 +1,23 @@
 import BluetoothSockets
 
-/// When to connect again, and when to give up.
+/// The delays between connection attempts, and when to give up.
 ///
-/// A device that is merely away costs nothing and is not tried again and again: the controller listens for it, and
-/// connects when it is heard. Delays are for links that fail to be established, or that end right after they came up.
+/// A device that is out of range costs nothing and is not tried repeatedly: the controller scans for it, and connects
+/// when it advertises. Delays follow links that fail to be established, or that end right after they came up.
 public struct ReconnectionPolicy: Hashable, Sendable {
     /// The delay after the first failure in a row.
     public var initialDelay: Duration
-    /// How many times longer each further delay is.
+    /// The factor of each further delay.
     public var multiplier: Double
     /// The longest delay.
     public var maximumDelay: Duration
-    /// By which part of itself a delay may be longer or shorter, 0 to 1, so that many devices do not come back at once.
+    /// The random part of a delay, 0 to 1 of it, longer or shorter, so that many devices do not come back at once.
     public var jitter: Double
-    /// How many failures in a row end it; nil for none.
+    /// The number of failures in a row after which it gives up; nil for never.
     public var maximumFailures: Int?
-    /// A link that lasted for less than this counts as a failure.
+    /// The shortest duration of a link that does not count as a failure.
     public var minimumLinkDuration: Duration
-    /// Whether to wait for an adapter that was switched off or unplugged; otherwise its end is the end.
+    /// Whether to wait for an adapter that is off, blocked or absent; otherwise that ends the kept connection.
     public var waitsForAdapter: Bool
 
     /// A policy with the usual choices: half a second, twice as long each time up to a minute, for ever.
@@ -35,7 +35,7 @@ public struct ReconnectionPolicy: Hashable, Sendable {
         self.waitsForAdapter = waitsForAdapter
     }
 
-    /// How long to wait after so many failures in a row; `chance` is any number.
+    /// The delay after a number of failures in a row; `chance` is any number.
     func delay(afterFailures count: Int, chance: UInt64) -> Duration {
         guard count > 0 else { return .zero }
         let longest = Double(max(0, maximumDelay.clampedNanoseconds))
@@ -45,26 +45,26 @@ public struct ReconnectionPolicy: Hashable, Sendable {
         // From −1 to 1.
         let swing = Double(chance >> 11) / Double(1 << 52 as UInt64) - 1
         nanoseconds *= 1 + swing * min(max(jitter, 0), 1)
-        // Also what is no number, such as an infinite multiplier makes of zero, is no delay.
+        // An infinite multiplier makes NaN of zero: no delay.
         guard nanoseconds.isFinite, nanoseconds > 0 else { return .zero }
         return .nanoseconds(Int64(min(nanoseconds, 1e18)))
     }
 
-    /// Whether an attempt, or a link, that ended for this reason is worth another.
-    func isWorthAnother(_ reason: BluetoothError, failures: Int) -> Bool {
+    /// Whether another attempt follows one, or a link, that ended for this reason.
+    func isWorthRetrying(_ reason: BluetoothError, failures: Int) -> Bool {
         switch reason.code {
         case .invalidArgument, .unsupported, .notPermitted, .noBluetooth, .cancelled: return false
         default: break
         }
         if reason.concernsAdapter { return waitsForAdapter }
-        // Pairing that is missing or wrong does not mend itself.
+        // Another attempt does not repair a missing or wrong pairing.
         if reason.disconnectReason == .authentication { return false }
         return maximumFailures.map { failures < $0 } ?? true
     }
 }
 
 extension BluetoothError {
-    /// Whether it is the adapter that is in the way.
+    /// Whether the adapter's state is the reason.
     var concernsAdapter: Bool {
         [.adapterOff, .adapterBlocked, .noAdapter].contains(code)
             || disconnectReason == .adapterOff || disconnectReason == .adapterRemoved

@@ -3,14 +3,14 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// Does what a ``MaintainedConnection`` promises.
+/// The state machine behind a ``KeptConnection``.
 ///
 /// Lives on the adapter's loop; the session runs it.
 final class Reconnector {
     private let mark: ComponentCount.Mark
     private enum Activity {
         case running
-        /// Waits with the next attempt.
+        /// The delay before the next attempt.
         case pausing(Promise<Void, BluetoothError>)
         case ended(BluetoothError)
     }
@@ -21,9 +21,9 @@ final class Reconnector {
     private let policy: ReconnectionPolicy
 
     private(set) var connection: Connection?
-    /// What was told last; nil before the first attempt.
-    private var latest: MaintainedConnection.Event?
-    private var eventStreams = Broadcaster<MaintainedConnection.Event>()
+    /// The latest event; nil before the first attempt.
+    private var latest: KeptConnection.Event?
+    private var eventStreams = Broadcaster<KeptConnection.Event>()
     private var waiters = WaiterList<Connection, BluetoothError>()
     private let subscriptions: KeptSubscriptions
     private var activity = Activity.running
@@ -41,7 +41,7 @@ final class Reconnector {
 
     private var end: BluetoothError? { if case .ended(let reason) = activity { reason } else { nil } }
 
-    private var operation: BluetoothError.Operation { .init("maintain the connection", peer: peer) }
+    private var operation: BluetoothError.Operation { .init("keep the device connected", peer: peer) }
 
     // MARK: Running
 
@@ -51,7 +51,7 @@ final class Reconnector {
         var attempt = 0
         while end == nil, !Task.isCancelled {
             attempt += 1
-            tell(.connecting(attempt: attempt))
+            report(.connecting(attempt: attempt))
             let reason: BluetoothError
             do throws(BluetoothError) {
                 let start = try await connectOnce(on: adapter)
@@ -63,17 +63,17 @@ final class Reconnector {
                 failures += 1
             }
             if Task.isCancelled || end != nil { break }
-            guard policy.isWorthAnother(reason, failures: failures) else { return finish(reason) }
+            guard policy.isWorthRetrying(reason, failures: failures) else { return finish(reason) }
             do throws(BluetoothError) {
                 try await pause(reason, failures, on: adapter)
             } catch {
                 if !Task.isCancelled { return finish(error) }
             }
         }
-        finish(BluetoothError(.cancelled, operation, "The connection is not to be maintained any more."))
+        finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
     }
 
-    /// Makes a link on which everything is live that was subscribed to; tells when it came up.
+    /// Connects and restores the subscriptions; returns when the link came up.
     private nonisolated(nonsending) func connectOnce(
         on adapter: AdapterSession
     ) async throws(BluetoothError) -> KernelInstant {
@@ -83,18 +83,18 @@ final class Reconnector {
         options.attributeTimeout = timeout
         let connection = try await adapter.connect(to: peer, options: options)
         guard end == nil else {
-            await connection.disconnect()
+            await connection.disconnect(timeout: .zero)
             throw .cancelled(operation)
         }
         self.connection = connection
         let start = loop.now
         await subscriptions.restore(on: connection)
-        tell(.connected(connection))
+        report(.connected(connection))
         waiters.succeedAll(connection)
         return start
     }
 
-    /// Waits for the end of the link, and meanwhile follows the changes of the device's attributes.
+    /// Waits for the end of the link, and meanwhile follows changes of the device's attributes.
     private nonisolated(nonsending) func endOfLink() async -> BluetoothError {
         guard let connection else { return .cancelled(operation) }
         var isFollowing = true
@@ -103,30 +103,30 @@ final class Reconnector {
                 for try await _ in await connection.serviceChanges() { await subscriptions.refresh(on: connection) }
                 isFollowing = false
             } catch {
-                // The stream ends with the link, or when changes come faster than they can be looked at.
+                // The stream ends with the link, or when changes come faster than they are handled.
                 isFollowing = error.code == .overflow
                 if isFollowing { await subscriptions.refresh(on: connection) }
             }
         }
-        let reason = await connection.closed()
-        await connection.disconnect()
+        let reason = await connection.disconnected()
+        await connection.disconnect(timeout: .zero)
         self.connection = nil
-        if !Task.isCancelled { tell(.disconnected(reason)) }
+        if !Task.isCancelled { report(.disconnected(reason)) }
         return reason
     }
 
-    /// Lets pass what time there has to be before the next attempt.
+    /// Waits for the adapter and for the policy's delay before the next attempt.
     private nonisolated(nonsending) func pause(
         _ reason: BluetoothError, _ failures: Int, on adapter: AdapterSession
     ) async throws(BluetoothError) {
         if reason.concernsAdapter {
-            tell(.waitingForAdapter(reason))
+            report(.waitingForAdapter(reason))
             try await adapter.ready(timeout: nil)
         }
         let chance = UInt64(bitPattern: loop.now.nanoseconds) &* 0x9E37_79B9_7F4A_7C15 ^ peer.value
         let delay = policy.delay(afterFailures: failures, chance: chance &* 0xBF58_476D_1CE4_E5B9)
         guard delay > .zero else { return }
-        if !reason.concernsAdapter { tell(.failed(reason, retryAfter: delay)) }
+        if !reason.concernsAdapter { report(.failed(reason, retryAfter: delay)) }
         let call = Promise<Void, BluetoothError>()
         activity = .pausing(call)
         defer { if case .pausing = activity { activity = .running } }
@@ -137,7 +137,7 @@ final class Reconnector {
         }
     }
 
-    private func tell(_ event: MaintainedConnection.Event) {
+    private func report(_ event: KeptConnection.Event) {
         latest = event
         eventStreams.send(event)
     }
@@ -152,22 +152,22 @@ final class Reconnector {
         subscriptions.finish(reason)
     }
 
-    /// The adapter is of no more use to this program; attempts to connect end by themselves.
+    /// The program has closed the adapter, which ends connection attempts as well.
     func adapterClosed(_ reason: BluetoothError) {
         finish(reason.about(operation))
         connection?.disconnectNow()
     }
 
-    /// Ends it all; ``run()`` has been told so.
-    nonisolated(nonsending) func close() async {
-        finish(BluetoothError(.cancelled, operation, "The connection is not to be maintained any more."))
-        await connection?.disconnect()
+    /// Ends everything; the task of ``run(on:)`` has been cancelled.
+    nonisolated(nonsending) func disconnect(timeout: Duration) async {
+        finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
+        await connection?.disconnect(timeout: timeout)
         connection = nil
     }
 
-    // MARK: Listening
+    // MARK: Following
 
-    func events(_ bufferCapacity: Int) -> BoundedStream<MaintainedConnection.Event> {
+    func events(_ bufferCapacity: Int) -> BoundedStream<KeptConnection.Event> {
         let first = end == nil ? latest : nil
         let stream = eventStreams.stream(
             capacity: bufferCapacity, policy: .dropOldest, operation, from: loop,
@@ -186,10 +186,10 @@ final class Reconnector {
     // MARK: Subscriptions
 
     nonisolated(nonsending) func subscribe(
-        _ wish: KeptSubscriptions.Wish, _ bufferCapacity: Int, timeout: Duration?
-    ) async throws(BluetoothError) -> BoundedStream<MaintainedConnection.Notice> {
+        _ target: KeptSubscriptions.Target, _ bufferCapacity: Int, timeout: Duration?
+    ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Notice> {
         let connection = try await connected(timeout: timeout)
-        return try await subscriptions.add(wish, bufferCapacity, on: connection, timeout: timeout)
+        return try await subscriptions.add(target, bufferCapacity, on: connection, timeout: timeout)
     }
 }
 

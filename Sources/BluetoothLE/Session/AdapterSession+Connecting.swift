@@ -13,9 +13,9 @@ extension AdapterSession {
         do {
             return try await connect(to: peer, options, until: deadline)
         } catch  where error.code == .protocolViolation || error.code == .preempted {
-            // The link was one that was about to end. Or one that another program has just closed, or this one before it was
-            // started anew, is used again, and brings the answer to what was asked on it last. There is one such answer at
-            // most; the next link comes after it.
+            // The link was about to end. Or it is one that another program, or an earlier run of this one, has just
+            // released, and brings the response to the last request of that. There is at most one such response, after
+            // which the next link is a new one.
             log.debug("connecting again: \(error)")
             return try await connect(to: peer, options, until: deadline, isAgain: true)
         }
@@ -27,16 +27,16 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> Connection {
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
-        // A host looks for a device whose key it has by its identity, and by no other address.
+        // A host connects to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
         host.links.endFollowing()
         let connection = try result.get()
-        if let level = options.security ?? options.socket.security {
+        if let level = options.security.level ?? options.socket.security {
             do {
-                try await connection.raiseSecurity(to: level, timeout: options.securityTimeout)
+                try await connection.raiseSecurity(to: level, timeout: options.security.timeout)
             } catch {
                 throw await end(connection, error, isAgain: isAgain)
             }
@@ -45,7 +45,7 @@ extension AdapterSession {
             try await connection.exchangeMTU(
                 offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
         } catch  where error.code == .attributeProtocol {
-            // Whatever the peer has against it, the ATT_MTU stays what it is, and the link is good.
+            // A peer that refuses keeps the default ATT_MTU; the link is usable.
             log.debug("\(error)")
         } catch {
             throw await end(connection, error, isAgain: isAgain)
@@ -55,20 +55,20 @@ extension AdapterSession {
             do {
                 try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)
             } catch  where error.code == .cancelled || error.code == .disconnected {
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
                 throw error
             } catch {
-                // They are a gain and no need.
+                // Optional: the link is usable without them.
                 log.debug("\(error)")
             }
         }
         return connection
     }
 
-    /// Ends a link that is not handed over; says how the attempt at it has failed.
+    /// Ends a link that is not returned; returns the error of the attempt.
     private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {
-        await connection.disconnect()
-        // Of a link that is up, that is said only where it was one that was about to end.
+        await connection.disconnect(timeout: .zero)
+        // An established link fails like this only where it was about to end.
         guard error.code == .connectionFailed, !isAgain else { return error }
         var error = error
         error.code = .preempted
@@ -78,13 +78,7 @@ extension AdapterSession {
     func connect(
         to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
-        guard let peer = advertisement.address else {
-            throw .invalidArgument(operation("connect"), "The device advertises anonymously.")
-        }
-        guard advertisement.isConnectable else {
-            throw .invalidArgument(.init("connect", peer: peer), "The device does not take connections.")
-        }
-        return try await connect(to: peer, options: options)
+        try await connect(to: advertisement.connectableAddress(for: operation("connect")), options: options)
     }
 
     func connect(
@@ -100,7 +94,7 @@ extension AdapterSession {
         return try await connect(to: found, options: options)
     }
 
-    /// Has the host connect, in turn with others, as often as it may fail.
+    /// Connects, in turn with others, as often as the options allow a failure.
     private func establish(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async -> Result<Connection, BluetoothError> {
@@ -109,7 +103,7 @@ extension AdapterSession {
             do throws(BluetoothError) {
                 return .success(try await attemptOnce(peer, options, until: deadline))
             } catch {
-                // Those that gave way to others, and those that were given up though nobody asked for it, go on.
+                // A preempted attempt continues, as does one that ended without a time limit of the caller's.
                 if error.code == .preempted { continue }
                 if error.code == .timedOut, deadline == nil, !Task.isCancelled { continue }
                 let isOver = deadline.map { loop.now >= $0 } ?? false
@@ -125,35 +119,48 @@ extension AdapterSession {
     private func attemptOnce(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> Connection {
-        let turn = try await takeTurn(for: peer, until: deadline)
+        let turn = try await waitForTurn(for: peer, until: deadline)
         let remaining = deadline.map { loop.now.duration(to: $0) }
         let connection = linkMaker.makeConnection(
-            to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
+            to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.security.policy)
         let link = connection.core.value
-        connects.begin(turn, link)
-        defer { connects.endTurn(turn) }
+        scheduler.begin(turn, link)
+        defer { scheduler.endTurn(turn) }
         try await link.open(options: options.socketOptions(remaining), timeout: remaining)
         return connection
     }
 
-    /// Waits for a turn, and until nothing of an earlier link is in the way.
-    private func takeTurn(
+    /// Waits for a turn, and until no earlier link blocks a new one.
+    private func waitForTurn(
         for peer: BluetoothAddress, until deadline: KernelInstant?
     ) async throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("connect", peer: peer)
         while true {
             try await host.channels.makeWay(to: peer, operation, timeout: deadline.map { loop.now.duration(to: $0) })
-            let turn = try await connects.takeTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
-            // Something may have come into the way meanwhile.
+            let turn = try await scheduler.waitForTurn(for: peer, timeout: deadline.map { loop.now.duration(to: $0) })
+            // Another link may have begun to end meanwhile.
             if host.channels.isWayClear(to: peer) { return turn }
-            connects.endTurn(turn)
+            scheduler.endTurn(turn)
         }
     }
 }
 
 extension BluetoothError.Code {
-    /// An attempt has given way to others; never leaves the library.
+    /// An attempt was preempted by others; never leaves the library.
     static let preempted = BluetoothError.Code(rawValue: "preempted")
+}
+
+extension Advertisement {
+    /// The address to connect to.
+    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
+    func connectableAddress(for operation: BluetoothError.Operation) throws(BluetoothError) -> BluetoothAddress {
+        guard let address else { throw .invalidArgument(operation, "The device advertises anonymously.") }
+        guard isConnectable else {
+            throw .invalidArgument(
+                .init(operation.name, peer: address), "The device does not accept connections now.")
+        }
+        return address
+    }
 }
 
 extension AdapterSession {

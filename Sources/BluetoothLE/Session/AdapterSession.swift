@@ -39,7 +39,7 @@ actor AdapterSession: LoopActor {
     /// The components that find devices and connect to them.
     struct CentralComponents {
         /// The connection attempts, under way and waiting.
-        let connects: Connects
+        let scheduler: ConnectScheduler
         let scanner: Scanner
         /// The identities and names of devices in range.
         let identities: DeviceIdentities
@@ -66,7 +66,7 @@ actor AdapterSession: LoopActor {
     nonisolated var stateSource: LatestValue<AdapterState> { view.stateSource }
     nonisolated var localServer: LocalServer { view.localServer }
     nonisolated var pairings: LoopBound<Pairings> { view.pairings }
-    var connects: Connects { central.connects }
+    var scheduler: ConnectScheduler { central.scheduler }
     var scanner: Scanner { central.scanner }
     var identities: DeviceIdentities { central.identities }
     var advertising: AdvertisingSets { peripheral.advertising }
@@ -93,7 +93,7 @@ actor AdapterSession: LoopActor {
         let links = LinkRegistry()
         let identities = DeviceIdentities()
         central = CentralComponents(
-            connects: Connects(on: loop),
+            scheduler: ConnectScheduler(on: loop),
             scanner: Scanner(host.scanning, of: adapterRecord, identities, on: loop, log: log),
             identities: identities)
         let advertising = AdvertisingSets(host.advertising, on: loop)
@@ -138,7 +138,7 @@ actor AdapterSession: LoopActor {
     }
 
     private func resume() {
-        if host.resume(with: information) { connects.adapterBecameAvailable() }
+        if host.resume(with: information) { scheduler.adapterBecameAvailable() }
     }
 
     /// Connects the components with each other, and begins to follow the adapter.
@@ -148,7 +148,7 @@ actor AdapterSession: LoopActor {
         followBonds()
         host.follow(
             onUnreachable: { [weak powerState = powerState.value] in powerState?.refreshState() },
-            onEnd: { [weak connects] reason, isForGood in connects?.adapterEnds(reason, isForGood: isForGood) })
+            onEnd: { [weak scheduler] reason, isForGood in scheduler?.adapterEnds(reason, isForGood: isForGood) })
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         followPowerState()
@@ -157,7 +157,7 @@ actor AdapterSession: LoopActor {
 
     private func followPowerState() {
         _ = powerState.value.follow {
-            [adapterRecord, incoming, localServer, channels, pairings, host, connects, bondManager] turn in
+            [adapterRecord, incoming, localServer, channels, pairings, host, scheduler, bondManager] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
@@ -167,7 +167,7 @@ actor AdapterSession: LoopActor {
                     host.suspend(reason)
                     host.channels.adapterBecameUnavailable(reason)
                 } else if host.resume(with: adapterRecord.information) {
-                    connects.adapterBecameAvailable()
+                    scheduler.adapterBecameAvailable()
                 }
             case .changed(_, let reason?): host.advertising.adapterBecameUnavailable(reason)
             case .changed(_, nil): host.advertising.adapterBecameAvailable()

@@ -53,7 +53,7 @@ struct SessionReference<Component>: Sendable {
 /// The isolation domain of work without an opened adapter: listing and following adapters, opening one, and links over
 /// sockets that the program supplies.
 ///
-/// The handles of links, channels and maintained connections use one as well, so that a handle of something that has
+/// The handles of links, channels and kept connections use one as well, so that a handle of something that has
 /// ended does not retain the adapter.
 actor DetachedSession: LoopActor {
     nonisolated let loop: EventLoop

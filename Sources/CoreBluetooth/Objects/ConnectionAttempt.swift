@@ -80,7 +80,7 @@ struct ConnectionAttempt: Sendable {
         let reason = await withTaskGroup(of: Void.self) { group in
             group.addTask { await session.readName() }
             group.addTask { await session.work(requests, on: radio) }
-            var reason = await connection.closed()
+            var reason = await connection.disconnected()
             if reason.code == .cancelled { reason.disconnectReason = .local }
             requests.finish()
             group.cancelAll()

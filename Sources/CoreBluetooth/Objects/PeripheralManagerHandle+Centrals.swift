@@ -29,7 +29,7 @@ extension PeripheralManagerHandle {
             group.addTask { [self] in await setLatencies(latencies, of: connection) }
             // Earlier subscriptions are processed here, later ones as they happen.
             for subscription in connection.peerSubscriptionsNow { receive(subscription, of: connection) }
-            _ = await connection.closed()
+            _ = await connection.disconnected()
             latencies.finish()
             own.updates.finish()
         }

@@ -21,7 +21,7 @@ extension Radio {
             Task(executorPreference: loop) { [self, id = link.id] in
                 do throws(BluetoothError) {
                     let connection = try await adapter.connect(to: address, options: options)
-                    if await !didConnect(connection, for: id) { await connection.disconnect() }
+                    if await !didConnect(connection, for: id) { await connection.disconnect(timeout: .zero) }
                 } catch {
                     await fail(id, error)
                 }

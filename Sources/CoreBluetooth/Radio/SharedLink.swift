@@ -112,7 +112,7 @@ final class SharedLink {
         case .up(let connection, let isOurs):
             if holders.isEmpty {
                 if isOurs {
-                    await connection.disconnect()
+                    await connection.disconnect(timeout: .zero)
                     return nil
                 }
                 connection.sendEvents(to: nil)

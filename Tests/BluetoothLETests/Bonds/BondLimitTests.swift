@@ -224,7 +224,7 @@ import Testing
             let visit = fixture.base.begin { try await fixture.visit(Self.stranger(1)) }
             var links = fixture.links.makeAsyncIterator()
             let connection = try #require(try await links.next())
-            let reason = await connection.closed()
+            let reason = await connection.disconnected()
             #expect(reason.pairingFailure == .bondStoreFull)
             #expect(try await !visit.value)
             #expect(fixture.refused.entries == [Self.stranger(1)])

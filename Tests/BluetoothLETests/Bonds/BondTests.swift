@@ -178,7 +178,7 @@ import Testing
             _ = try await connection.discover()
             try await fixture.base.settle { await central.session.attributeCache?.database(for: key) != nil }
             try await central.removeBond(with: BondFixture.peripheralAddress)
-            _ = await connection.closed()
+            _ = await connection.disconnected()
             var iterator = changes.makeAsyncIterator()
             #expect(try await iterator.next() == .removed(BondFixture.peripheralAddress))
             #expect(await central.bonds().isEmpty)

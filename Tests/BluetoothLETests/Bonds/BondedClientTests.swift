@@ -51,7 +51,7 @@ import Testing
         /// Disconnects, and waits for both ends.
         func disconnect(_ link: (own: Connection, theirs: Connection)) async {
             await link.own.disconnect()
-            _ = await link.theirs.closed()
+            _ = await link.theirs.disconnected()
         }
     }
 
@@ -221,7 +221,7 @@ import Testing
                 _ = try await connection.subscribe(to: try await connection.found(0xFFF1, in: 0xFFF0))
                 #expect(await theirs.peerConfiguration(of: Self.value) == .notification)
                 await connection.disconnect()
-                _ = await theirs.closed()
+                _ = await theirs.disconnected()
             }
             withExtendedLifetime(advertising) {}
         }

@@ -64,7 +64,7 @@ import BluetoothLE
             #expect(try await connection.read(value) == [42])
             #expect(await failure { _ = try await connection.rssi() }?.code == .unsupported)
             await host.loop.run { host.channels.first?.end() }
-            #expect(await connection.closed().disconnectReason == .remote)
+            #expect(await connection.disconnected().disconnectReason == .remote)
         }
     }
 
@@ -80,7 +80,7 @@ import BluetoothLE
             while let state = try await states.next(), state != .advertising {}
             try await set.update(AdvertisementContent(localName: "two"))
             await set.stop()
-            #expect(await set.ended().code == .cancelled)
+            #expect(await set.stopped().code == .cancelled)
             let calls = await host.loop.run { host.calls.filter { $0.contains("advertise") || $0.contains("stop") } }
             #expect(calls == ["advertise 1", "advertise 1", "stop 1"])
         }

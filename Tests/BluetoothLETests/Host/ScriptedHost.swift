@@ -222,6 +222,8 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         return ScriptedListener(channel)
     }
 
+    func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
+
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
 
     func adapterBecameUnavailable(_ reason: BluetoothError) {}

@@ -19,7 +19,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         try await PeripheralFixture.run(controller) { fixture in
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             ending.happen(to: fixture)
-            let reason = await set.ended()
+            let reason = await set.stopped()
             #expect(reason.code == ending.code)
             #expect(reason.remedy != nil)
             ending.undo(in: fixture, controller)
@@ -73,7 +73,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
             let other = try await Adapter.open(on: fixture.kernel)
             #expect(try await other.removeForeignAdvertising() == 1)
-            let reason = await set.ended()
+            let reason = await set.stopped()
             #expect(reason.code == .busy)
             #expect(reason.message.contains("Another program"))
             await other.close()
@@ -249,8 +249,8 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
                     let connection = try await fixture.connect()
                     let accepted = try #require(incoming.connections.last)
                     ending.happen(to: fixture)
-                    #expect(await accepted.closed().code == ending.code)
-                    #expect(await connection.closed().code == .disconnected)
+                    #expect(await accepted.disconnected().code == ending.code)
+                    #expect(await connection.disconnected().code == .disconnected)
                     #expect(incoming.connections.isEmpty)
                     ending.undo(in: fixture, controller)
                     try await fixture.base.settle { set.state == .advertising }

@@ -27,7 +27,7 @@ import BluetoothLE
                 return
             }
             #expect(reason.code == .cancelled)
-            #expect(await set.ended() == reason)
+            #expect(await set.stopped() == reason)
             #expect(await fixture.isHeard() == nil)
             await set.stop()
             #expect(await failure { try await set.update(PeripheralFixture.content) }?.code == .cancelled)
@@ -86,7 +86,7 @@ import BluetoothLE
             }
             #expect(await fixture.instances() == [])
             let waiting = fixture.base.begin {
-                try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { set in await set.ended() }
+                try await fixture.peripheral.withAdvertising(PeripheralFixture.content) { set in await set.stopped() }
             }
             try await fixture.base.settle { await fixture.instances() == [1] }
             waiting.cancel()

@@ -67,7 +67,7 @@ import BluetoothLE
             try await fixture.base.radio.sleep(for: .seconds(1))
             #expect(await accepted.missedCommandCount == 0)
             fixture.base.radio.breakLink(fixture.address, fixture.central.information.address)
-            _ = await accepted.closed()
+            _ = await accepted.disconnected()
             #expect(begun.withLock { $0 } == [0])
             #expect(await accepted.missedCommandCount == 4)
         }
@@ -145,7 +145,7 @@ import BluetoothLE
             try await fixture.base.radio.sleep(for: .seconds(1))
             if isUnplugged { fixture.kernel.unplug(0) } else { fixture.kernel.setPowered(false, adapter: 0) }
             #expect(try await read.value?.code == .disconnected)
-            _ = await accepted.closed()
+            _ = await accepted.disconnected()
             try await fixture.base.settle { ends.withLock { $0 } == 1 }
             #expect(await accepted.peerConfiguration(of: PeripheralFixture.value) == [])
             #expect(await failure { try await accepted.notify([1], of: PeripheralFixture.value) } != nil)

@@ -197,7 +197,7 @@ import BluetoothLE
             #expect(time <= .seconds(31))
             let told = try await iterator.next()
             #expect(told == [9])
-            #expect(await fixture.link.closed().disconnectReason == .attributeTimeout)
+            #expect(await fixture.link.disconnected().disconnectReason == .attributeTimeout)
             let value = try await fixture.good.read(try await fixture.good.found(0xFFF2, in: 0xFFF0))
             #expect(value == [1, 2, 3])
         }

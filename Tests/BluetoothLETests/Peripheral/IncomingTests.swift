@@ -43,7 +43,7 @@ import BluetoothLE
             #expect(await accepted.parameters == asked)
             #expect(await connection.parameters == asked)
             await connection.disconnect()
-            let end = await accepted.closed()
+            let end = await accepted.disconnected()
             #expect(end.code == .disconnected)
             #expect(end.disconnectReason == .remote)
             #expect(incoming.connections.isEmpty)
@@ -121,8 +121,8 @@ import BluetoothLE
             let value = try await connection.found(0xFFF1, in: 0xFFF0)
             #expect(try await connection.read(value) == [7])
             await accepted.disconnect()
-            #expect(await accepted.closed().disconnectReason == .local)
-            #expect(await connection.closed().disconnectReason == .remote)
+            #expect(await accepted.disconnected().disconnectReason == .local)
+            #expect(await connection.disconnected().disconnectReason == .remote)
         }
     }
 

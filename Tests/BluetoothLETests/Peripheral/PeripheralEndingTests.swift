@@ -65,12 +65,12 @@ import BluetoothLE
             case .subscriptions: for try await _ in await accepted.peerSubscriptions() {}
             case .incoming: for try await _ in incoming {}
             case .states: for try await _ in set.states {}
-            case .ended: throw await set.ended()
-            case .closed: throw await accepted.closed()
+            case .ended: throw await set.stopped()
+            case .closed: throw await accepted.disconnected()
             case .whileAdvertising:
                 let peripheral = base.peripheral
                 try await peripheral.withAdvertising(PeripheralFixture.content) { (set: AdvertisingSet) -> Void in
-                    let reason = await set.ended()
+                    let reason = await set.stopped()
                     throw reason
                 }
             case .advertise: _ = try await base.peripheral.advertise(PeripheralFixture.content)

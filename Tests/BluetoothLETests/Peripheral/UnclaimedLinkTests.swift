@@ -163,7 +163,7 @@ import Testing
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             let connection = try await fixture.connect()
             await fixture.peripheral.close()
-            let end = await connection.closed()
+            let end = await connection.disconnected()
             #expect(end.disconnectReason == .remote)
             withExtendedLifetime(set) {}
         }

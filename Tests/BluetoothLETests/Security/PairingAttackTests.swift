@@ -60,7 +60,7 @@ import Testing
             try await fixture.adapter.setPairingAgent(agent)
             let first = try await fixture.connect()
             fixture.peripheral.requestSecurity()
-            #expect(await first.closed().pairingFailure == .notConfirmed)
+            #expect(await first.disconnected().pairingFailure == .notConfirmed)
             try await fixture.base.settle { fixture.base.kernel.links(adapter: 0).isEmpty }
             // The second question is open when the first is answered.
             let second = try await fixture.connect()
@@ -103,7 +103,7 @@ import Testing
             try await fixture.base.settle { !agent.asked.isEmpty }
             let questions = await fixture.adapter.session.pairingQuestions
             #expect(questions.dialogs.count == 1 && questions.calls.count == 1)
-            _ = await connection.closed()
+            _ = await connection.disconnected()
             try await fixture.pairingWorksNow()
         }
     }

@@ -44,7 +44,7 @@ import Testing
             let task = base.begin { () async throws -> Void in
                 guard let connection else {
                     var options = ConnectionOptions(timeout: .seconds(20), attempts: 1)
-                    options.security = .high
+                    options.security.level = .high
                     let made = try await fixture.adapter.connect(to: fixture.peripheral.address, options: options)
                     await made.disconnect()
                     return
@@ -106,7 +106,7 @@ import Testing
             try await fixture.base.settle { agent.asked == ["enter"] }
             pairing.cancel()
             #expect(await failure { _ = try await pairing.value }?.code == .cancelled)
-            #expect(await connection.closed().disconnectReason == .local)
+            #expect(await connection.disconnected().disconnectReason == .local)
             try await fixture.base.settle { agent.cancelled == 1 }
             try await fixture.pairingWorksNow()
         }
@@ -120,7 +120,7 @@ import Testing
                 #expect(error?.code == .timedOut)
             }
             #expect(duration == .seconds(5))
-            #expect(await connection.closed().code == .disconnected)
+            #expect(await connection.disconnected().code == .disconnected)
             try await fixture.pairingWorksNow()
         }
     }

@@ -65,7 +65,7 @@ import Testing
         try await Self.run(.displayYesNo, .displayYesNo, .refuses) { fixture, central, peripheral in
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .authenticationFailed)
-            #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
+            #expect(await peripheral.0.disconnected().pairingFailure == .notConfirmed)
             try await fixture.base.settle { await fixture.peripheral.session.pairingQuestions.dialogs.isEmpty }
         }
     }
@@ -75,7 +75,7 @@ import Testing
             try await fixture.peripheral.setPairingAgent(nil)
             let error = await failure { try await central.0.pair() }
             #expect(error?.pairingFailure == .rejected)
-            #expect(await peripheral.0.closed().pairingFailure == .notConfirmed)
+            #expect(await peripheral.0.disconnected().pairingFailure == .notConfirmed)
             // The next pairing succeeds.
             try await fixture.peripheral.setPairingAgent(JustWorksPairingAgent())
             try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }

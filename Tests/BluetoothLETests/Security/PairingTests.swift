@@ -50,7 +50,7 @@ import Testing
             #expect(try await connection.pair().isBonded)
             // The pairing is this program's own, so the agent is not asked.
             #expect(agent.asked == [])
-            #expect(await former.closed().disconnectReason == .localHost)
+            #expect(await former.disconnected().disconnectReason == .localHost)
             try await fixture.end(connection)
         }
     }
@@ -159,7 +159,7 @@ import Testing
             let error = await failure { try await connection.pair(to: mishap.level) }
             #expect(error?.code == .pairingFailed)
             #expect(error?.pairingFailure == mishap.failure)
-            let end = await connection.closed()
+            let end = await connection.disconnected()
             #expect(end.code == .disconnected)
             #expect(end.pairingFailure == mishap.failure)
             let isEmpty = await fixture.adapter.session.pairingQuestions.dialogs.isEmpty
@@ -235,7 +235,7 @@ import Testing
                     #expect(await connection.isConnected)
                     try await fixture.end(connection)
                 } else {
-                    let end = await connection.closed()
+                    let end = await connection.disconnected()
                     #expect(end.pairingFailure == .notConfirmed)
                 }
                 try await fixture.pairingWorksNow()
@@ -247,7 +247,7 @@ import Testing
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             fixture.peripheral.requestSecurity()
-            let end = await connection.closed()
+            let end = await connection.disconnected()
             #expect(end.pairingFailure == .notConfirmed)
             try await fixture.pairingWorksNow()
         }

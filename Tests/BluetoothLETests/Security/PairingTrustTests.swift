@@ -41,7 +41,7 @@ import Testing
             try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
             let links = try #require(await fixture.peripheral.session.acceptedLinks)
             var options = ConnectionOptions(timeout: .seconds(10))
-            options.securityPolicy = .ask
+            options.security.policy = .ask
             let connection = try await fixture.central.connect(to: fixture.address, options: options)
             try await fixture.base.settle { !links.connections.isEmpty }
             let incoming = try #require(links.connections.first)

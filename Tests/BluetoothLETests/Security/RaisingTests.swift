@@ -27,7 +27,7 @@ import Testing
     @Test func connectingWithALevelReturnsAnEncryptedLink() async throws {
         try await SecurityFixture.run { fixture in
             var options = ConnectionOptions(timeout: .seconds(10))
-            options.security = .medium
+            options.security.level = .medium
             let connection = try await fixture.adapter.connect(to: fixture.peripheral.address, options: options)
             #expect(try await connection.security().level == .medium)
             try await fixture.end(connection)

@@ -129,7 +129,7 @@ struct SecurityFixture: Sendable {
 
     func connect(_ policy: SecurityPolicy = .automatic) async throws -> Connection {
         var options = ConnectionOptions(timeout: .seconds(10), maximumTransmissionUnit: 23)
-        options.securityPolicy = policy
+        options.security.policy = policy
         return try await adapter.connect(to: peripheral.address, options: options)
     }
 

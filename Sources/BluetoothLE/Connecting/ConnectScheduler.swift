@@ -3,35 +3,35 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// Whose turn it is to be connected to.
+/// The scheduler of connection attempts.
 //
 // Lives on the loop, with the session.
-final class Connects {
+final class ConnectScheduler {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
     private var queue = ConnectQueue()
     private var timer: LoopTimer?
-    /// Why nobody can be connected to now.
+    /// The reason why no attempt can begin now.
     private var end: BluetoothError?
 
     init(on loop: EventLoop) {
-        mark = loop.components.mark("Connects")
+        mark = loop.components.mark("ConnectScheduler")
         self.loop = loop
     }
 
-    /// How many attempts there are.
+    /// The number of attempts, waiting and under way.
     var count: Int { queue.count }
 
-    /// When something changes by the passing of time alone.
-    func nextMoment(after now: KernelInstant) -> KernelInstant? { queue.nextMoment(after: now) }
+    /// The end of the next time slice; nil while no attempt waits.
+    func nextDeadline(after now: KernelInstant) -> KernelInstant? { queue.nextDeadline(after: now) }
 
     // MARK: The adapter
 
-    /// Nothing can be done with the adapter for now, or for good.
+    /// The adapter has become unusable, perhaps for good.
     func adapterEnds(_ reason: BluetoothError, isForGood: Bool) {
         end = reason
-        queue.end(reason)
-        // Of an adapter that is off or gone the host tells them itself.
+        queue.fail(reason)
+        // Of an adapter that is off or gone the host reports each attempt's end itself.
         if isForGood { for connection in queue.connections { connection.giveUp(reason) } }
         timer = nil
     }
@@ -40,14 +40,14 @@ final class Connects {
 
     // MARK: Turns
 
-    /// Waits until it is this attempt's turn; ``endTurn(_:)`` follows in any case.
-    nonisolated(nonsending) func takeTurn(
+    /// Waits for the turn of an attempt; ``endTurn(_:)`` must follow.
+    nonisolated(nonsending) func waitForTurn(
         for peer: BluetoothAddress, timeout: Duration?
     ) async throws(BluetoothError) -> UInt64 {
         let operation = BluetoothError.Operation("connect", peer: peer)
         if let end { throw end.about(operation) }
         let call = Promise<Void, BluetoothError>()
-        let id = queue.enter(call)
+        let id = queue.append(call)
         advance()
         do {
             try await call.value(operation, timeout: timeout, on: loop)
@@ -58,15 +58,15 @@ final class Connects {
         return id
     }
 
-    /// Says which connection has the turn.
+    /// Sets the link of an attempt.
     func begin(_ turn: UInt64, _ connection: any ConnectAttempt) {
         queue.begin(turn, connection)
         advance()
     }
 
-    /// The attempt is over, or waits no more.
+    /// Ends an attempt, waiting or under way.
     func endTurn(_ turn: UInt64) {
-        queue.leave(turn)
+        queue.remove(turn)
         advance()
     }
 
@@ -74,13 +74,13 @@ final class Connects {
         let now = loop.now
         queue.admit(at: now)
         for connection in queue.overdue(at: now) { connection.preempt() }
-        guard let moment = queue.nextMoment(after: now) else {
+        guard let deadline = queue.nextDeadline(after: now) else {
             timer?.cancel()
             return
         }
         if timer == nil {
             timer = loop.makeLocalTimer { [weak self] in self?.advance() }
         }
-        timer?.set(at: moment)
+        timer?.set(at: deadline)
     }
 }

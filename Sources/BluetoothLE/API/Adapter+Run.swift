@@ -1,0 +1,51 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothSockets
+
+extension Adapter {
+    /// Runs `body` on the adapter's event loop, and returns its result.
+    ///
+    /// There, calls to the adapter, its connections and streams need no thread switch: a read takes a quarter to a
+    /// seventh of the processor time that it takes from Swift's thread pool or the main actor. It is worthwhile for a
+    /// task that makes many calls or reads many values; one call more or less does not matter. Tasks that `body` creates
+    /// run on the loop as well, unless they are detached.
+    ///
+    /// The loop's thread also receives everything from the adapter: `body` must not block it by waiting for a file, a
+    /// terminal or a lock, or by long computations. Waiting with `await` does not block it.
+    public func run<Value: Sendable, Failure: Error>(
+        _ body: @Sendable () async throws(Failure) -> Value
+    ) async throws(Failure) -> Value {
+        try await withTaskExecutorPreference(loop) { () async throws(Failure) -> Value in try await body() }
+    }
+}
+
+/// Runs `body`, and cancels it at a time limit.
+///
+/// Returns when `body` has ended, also after the time limit, so `body` must react to cancellation, as every call of this
+/// package does. When the caller is cancelled so is `body`, whose result or error is returned.
+/// - Parameters:
+///   - limit: the time limit; nil for none.
+///   - loop: the loop whose clock measures it, such as ``Adapter/loop`` in a simulation in virtual time; nil for the
+///     system's continuous clock.
+/// - Throws: `.timedOut` at the time limit, otherwise the error of `body`.
+public func withTimeLimit<Value: Sendable>(
+    _ limit: Duration?, on loop: EventLoop? = nil, _ body: @escaping @Sendable () async throws -> Value
+) async throws -> Value {
+    guard let limit else { return try await body() }
+    return try await withThrowingTaskGroup(of: Value?.self) { group in
+        group.addTask { try await body() }
+        group.addTask {
+            // Cancelled with the caller, it leaves the outcome to `body`.
+            if let loop { _ = await loop.sleep(for: limit) } else { try? await Task.sleep(for: limit) }
+            return nil
+        }
+        defer { group.cancelAll() }
+        while let value = try await group.next() {
+            if let value { return value }
+            guard Task.isCancelled else { break }
+        }
+        throw BluetoothError(
+            .timedOut, .init("run with a time limit"), "It was not finished within \(limit.inSeconds).",
+            isRetryable: true)
+    }
+}

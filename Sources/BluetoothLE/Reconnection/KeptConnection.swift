@@ -1,0 +1,110 @@
+import BluetoothLoop
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothGATT
+
+/// A device that is kept connected: after the end of a link it is connected to again, with the same subscriptions.
+///
+/// Made by ``Adapter/keepConnected(to:options:policy:)-(BluetoothAddress,_,_)``. Ends with ``disconnect(timeout:)``, with
+/// its last reference, when the policy gives up, or when the adapter is closed; its link ends as well.
+public final class KeptConnection: Sendable {
+    /// An event of the device's connection.
+    public enum Event: Sendable {
+        /// A connection attempt begins: the n-th since the last link, from 1.
+        case connecting(attempt: Int)
+        /// The link is up, and the subscriptions are restored.
+        case connected(Connection)
+        /// The link has ended.
+        case disconnected(BluetoothError)
+        /// An attempt has failed; the next one follows after the delay.
+        case failed(BluetoothError, retryAfter: Duration)
+        /// The adapter is off, blocked or absent; the next attempt follows when it is back.
+        case waitingForAdapter(BluetoothError)
+    }
+
+    /// An element of a subscription that outlives links.
+    public enum Notice: Hashable, Sendable {
+        /// A value from the peer.
+        case value([UInt8])
+        /// The link has ended, or the characteristic has moved: values since then are not in the stream.
+        case interrupted(BluetoothError)
+        /// The subscription is restored.
+        case resumed
+    }
+
+    /// The device.
+    public let peer: BluetoothAddress
+    private let core: SessionReference<Reconnector>
+    private let task: Task<Void, Never>
+
+    init(
+        to peer: BluetoothAddress, by session: AdapterSession, _ options: ConnectionOptions,
+        _ policy: ReconnectionPolicy
+    ) {
+        self.peer = peer
+        let reconnector = LoopBound(
+            sending: Reconnector(to: peer, options, policy, on: session.loop), to: session.loop)
+        // A domain of its own, so that one that has ended keeps no adapter.
+        core = SessionReference(reconnector, in: DetachedSession(on: session.loop))
+        // One task for its whole life.
+        task = Task(executorPreference: session.loop) { await session.run(reconnector) }
+    }
+
+    deinit {
+        task.cancel()
+    }
+
+    /// The link; nil while there is none.
+    public var connection: Connection? {
+        get async { await core { $0.connection } }
+    }
+
+    /// A stream of the connection's events that begins with the latest. Each call makes a stream of its own.
+    ///
+    /// It ends when its loop is left, and throws the reason when the kept connection ends. The oldest events make room
+    /// when `bufferCapacity` of them wait. The stream does not keep the device connected: this object does.
+    public nonisolated(nonsending) func events(bufferCapacity: Int = 64) async -> BoundedStream<Event> {
+        await core { $0.events(bufferCapacity) }
+    }
+
+    /// The link, when it is up; waits for it.
+    /// - Throws: `.timedOut`, `.cancelled`, or why the kept connection has ended.
+    public nonisolated(nonsending) func connected(timeout: Duration? = .seconds(30)) async throws(BluetoothError)
+        -> Connection
+    {
+        try await core { (core) async throws(BluetoothError) in try await core.connected(timeout: timeout) }
+    }
+
+    /// A subscription to a characteristic that outlives links.
+    ///
+    /// It is active when the call returns, which waits for a link. On each new link the characteristic is looked up
+    /// again, since the device may have other attributes by then, and also when the device indicates Service Changed
+    /// (Core Vol 3 Part G §7.1); cached attributes are used where the device confirms them. The subscription ends when the
+    /// loop over the stream is left. The stream throws when the kept connection ends, and when the device no longer has
+    /// the characteristic.
+    /// - Parameters:
+    ///   - characteristic: the first with this UUID in `service`.
+    ///   - service: its service.
+    ///   - kind: notifications or indications.
+    ///   - bufferCapacity: the most values that wait for the consumer; one more ends the stream with an error.
+    ///   - timeout: the most time to wait for a link, and for the peer.
+    /// - Throws: `.notFound` when the device has no such characteristic, besides what
+    ///   ``Connection/subscribe(to:kind:bufferCapacity:timeout:)`` throws.
+    public nonisolated(nonsending) func subscribe(
+        to characteristic: BluetoothUUID, in service: BluetoothUUID, kind: SubscriptionKind = .automatic,
+        bufferCapacity: Int = 4096, timeout: Duration? = .seconds(30)
+    ) async throws(BluetoothError) -> BoundedStream<Notice> {
+        let target = KeptSubscriptions.Target(service: service, characteristic: characteristic, kind: kind)
+        return try await core { (core) async throws(BluetoothError) in
+            try await core.subscribe(target, bufferCapacity, timeout: timeout)
+        }
+    }
+
+    /// Disconnects the device and connects it no more; all streams end.
+    ///
+    /// Returns when the link is down, or after `timeout`, as ``Connection/disconnect(timeout:)`` does.
+    public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {
+        task.cancel()
+        await core { await $0.disconnect(timeout: timeout) }
+    }
+}
