@@ -36,7 +36,7 @@ import Testing
                         group.addTask(executorPreference: fixture.radio.loop) {
                             let connection = try await adapter.connect(
                                 to: peripheral.address, options: ConnectionOptions(timeout: .seconds(60)))
-                            await connection.disconnect()
+                            await connection.disconnect(timeout: .zero)
                         }
                     }
                     try await group.waitForAll()
@@ -78,7 +78,7 @@ import Testing
                 }
                 #expect(connections.count == 64)
                 #expect(fixture.kernel.links(adapter: 0).count == 64)
-                for connection in connections { await connection.disconnect() }
+                for connection in connections { await connection.disconnect(timeout: .zero) }
             }
             // Each needs one advertisement to be found and one to connect.
             #expect(time < .seconds(30))
@@ -121,7 +121,7 @@ import Testing
             #expect(time == .seconds(2))
             for task in absent { task.cancel() }
             let connection = try await adapter.connect(to: peripheral.address)
-            await connection.disconnect()
+            await connection.disconnect(timeout: .zero)
         }
     }
 
@@ -152,15 +152,15 @@ import Testing
             peripheral.setHidden(false)
             // Another device need not wait.
             let other = try Self.makePeripheral(fixture)
-            let quick = try await fixture.duration { await (try await adapter.connect(to: other.address)).disconnect() }
+            let quick = try await fixture.duration { await (try await adapter.connect(to: other.address)).disconnect(timeout: .zero) }
             #expect(quick < .seconds(1))
             let time = try await fixture.duration {
-                await (try await adapter.connect(to: peripheral.address)).disconnect()
+                await (try await adapter.connect(to: peripheral.address)).disconnect(timeout: .zero)
             }
             #expect(time < .seconds(3))
             // After an established link there is no pause.
             let again = try await fixture.duration {
-                await (try await adapter.connect(to: peripheral.address)).disconnect()
+                await (try await adapter.connect(to: peripheral.address)).disconnect(timeout: .zero)
             }
             #expect(again < .milliseconds(500))
         }
@@ -209,7 +209,7 @@ import Testing
                 fixture.begin {
                     let connection = try await adapter.connect(
                         to: peripheral.address, options: ConnectionOptions(timeout: nil))
-                    await connection.disconnect()
+                    await connection.disconnect(timeout: .zero)
                 }
             }
             try await expectReports("while three are waited for")
@@ -240,11 +240,11 @@ import Testing
                 gatt: try SimulatedGATTServer([]))
             let connection = try await adapter.connect { $0.data.localName == "Lamp" }
             #expect(connection.peer == lamp.address)
-            await connection.disconnect()
+            await connection.disconnect(timeout: .zero)
             try await fixture.settle { !fixture.kernel.isScanning() }
             let found = try await adapter.firstAdvertisement(timeout: .seconds(5)) { $0.address == lamp.address }
             let again = try await adapter.connect(to: found)
-            await again.disconnect()
+            await again.disconnect(timeout: .zero)
         }
     }
 

@@ -31,7 +31,7 @@ import Testing
     ) async throws {
         var error: BluetoothError?
         let time = await late.base.duration {
-            error = await failure { await (try await late.connect()).disconnect() }
+            error = await failure { await (try await late.connect()).disconnect(timeout: .zero) }
         }
         #expect(error?.code == .busy, sourceLocation: sourceLocation)
         #expect(error?.isRetryable == true && error?.remedy != nil, sourceLocation: sourceLocation)
@@ -96,7 +96,7 @@ import Testing
             let next = late.base.begin { try await late.connect() }
             try await late.base.radio.sleep(for: .seconds(1))
             await channels[1].close()
-            let time = try await late.base.duration { await (try await next.value).disconnect() }
+            let time = try await late.base.duration { await (try await next.value).disconnect(timeout: .zero) }
             #expect(time > .seconds(1) && time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(100))
@@ -123,7 +123,7 @@ import Testing
             try await late.base.radio.sleep(for: .milliseconds(milliseconds % 2500))
             let time = try await late.base.duration {
                 late.peripheral.disconnect()
-                await (try await next.value).disconnect()
+                await (try await next.value).disconnect(timeout: .zero)
             }
             #expect(time < .milliseconds(500))
             #expect(late.peer.linkCount == 2)
@@ -155,7 +155,7 @@ import Testing
             let channel = try await connection.openChannel(psm: LateFixture.channel)
             late.peer.send([0x0A, UInt8(handle.rawValue), 0])
             for await _ in asked.stream { break }
-            await connection.disconnect()
+            await connection.disconnect(timeout: .zero)
             try await Self.expectBusy(late)
             late.peripheral.disconnect()
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(500))

@@ -17,7 +17,7 @@ import Testing
                 let attempt = late.base.begin { try await late.adapter.connect(to: late.address) }
                 try await late.base.radio.sleep(for: .milliseconds(milliseconds))
                 attempt.cancel()
-                let end = await failure { await (try await attempt.value).disconnect() }
+                let end = await failure { await (try await attempt.value).disconnect(timeout: .zero) }
                 #expect(end == nil || end?.code == .cancelled)
                 let connection = try await late.adapter.connect(to: late.address)
                 let error = await failure {
@@ -27,7 +27,7 @@ import Testing
                 #expect(error == nil, "cancelled after \(milliseconds) ms")
                 let strays = try await connection.strayResponseCount()
                 #expect(strays == 0, "cancelled after \(milliseconds) ms")
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
                 try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
             }
         }
@@ -39,13 +39,13 @@ import Testing
             let connection = try await late.connect()
             late.peer.delay(opcode, by: delay)
             let call = try await late.begin(opcode, on: connection)
-            await connection.disconnect()
+            await connection.disconnect(timeout: .zero)
             let end1 = await failure { try await call.value }
             #expect(end1?.code == .disconnected)
             let time = try await late.base.duration {
                 let next = try await late.connect()
                 try await late.expectOwnAnswers(opcode, after: delay, on: next)
-                await next.disconnect()
+                await next.disconnect(timeout: .zero)
             }
             // The link is the same: waiting for the kernel to end it takes longer.
             #expect(late.peer.linkCount == 1)
@@ -119,7 +119,7 @@ import Testing
             let connection = try await late.connect()
             late.peer.send([0x0A, UInt8(handle.rawValue), 0])
             for await _ in asked.stream { break }
-            await connection.disconnect()
+            await connection.disconnect(timeout: .zero)
             let time = try await late.base.duration { _ = try await late.connect() }
             #expect(time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
@@ -135,7 +135,7 @@ import Testing
                 try await late.base.radio.sleep(for: .milliseconds(milliseconds))
                 let time = try await late.base.duration {
                     late.peripheral.disconnect()
-                    await (try await next.value).disconnect()
+                    await (try await next.value).disconnect(timeout: .zero)
                 }
                 #expect(time < .milliseconds(500), "after \(milliseconds) ms")
                 try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
@@ -183,7 +183,7 @@ import Testing
             #expect(late.peer.linkCount == 2)
             #expect(try await next.read(LatePeer.short) == [1])
             #expect(try await next.security().level == .medium)
-            await next.disconnect()
+            await next.disconnect(timeout: .zero)
             withExtendedLifetime((channel, timer)) {}
         }
     }
@@ -194,14 +194,14 @@ import Testing
                 let connection = try await late.connect()
                 late.peer.delay(.readRequest, by: .milliseconds(milliseconds / 2))
                 let call = try await late.begin(.readRequest, on: connection)
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
                 _ = await failure { try await call.value }
                 late.peer.delay(nil)
                 let next = late.base.begin { try await late.connect() }
                 try await late.base.radio.sleep(for: .milliseconds(milliseconds))
                 try await late.adapter.setPowered(false)
                 let time = await late.base.duration {
-                    _ = await failure { await (try await next.value).disconnect() }
+                    _ = await failure { await (try await next.value).disconnect(timeout: .zero) }
                 }
                 #expect(time < .milliseconds(100), "after \(milliseconds) ms")
                 try await late.adapter.setPowered(true)
@@ -209,7 +209,7 @@ import Testing
                 let strays = try await again.strayResponseCount()
                 #expect(strays == 0, "after \(milliseconds) ms")
                 #expect(try await again.read(LatePeer.short) == [1], "after \(milliseconds) ms")
-                await again.disconnect()
+                await again.disconnect(timeout: .zero)
                 try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
             }
         }

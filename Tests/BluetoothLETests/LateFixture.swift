@@ -95,7 +95,7 @@ struct LateFixture: Sendable {
     ) async throws {
         peer.delay(opcode, by: delay)
         let call = try await begin(opcode, on: connection)
-        await connection.disconnect()
+        await connection.disconnect(timeout: .zero)
         let end = await failure { try await call.value }
         #expect(end?.code == .disconnected, sourceLocation: sourceLocation)
         peer.delay(nil)

@@ -39,7 +39,7 @@ import Testing
             #expect(fixture.lines.isEmpty)
             fixture.sensor.peripheral.setHidden(false)
             try await connecting.value
-            #expect(fixture.lines == ["it is there: \(fixture.sensor.address)"])
+            #expect(fixture.lines == ["in range: \(fixture.sensor.address)"])
         }
     }
 
