@@ -39,7 +39,6 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
             dependencies: [
                 "CCoreBluetooth", "BluetoothLE", "BluetoothATT", "BluetoothLoop", "BluetoothKernelHost",
                 "BluetoothSimulation",
-                "LINBLESimulation",
                 log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),
@@ -97,6 +96,7 @@ let package = Package(
         floor("BluetoothCapture", on: ["BluetoothPrimitives", "BluetoothHCI", "BluetoothManagement"]),
 
         // What of the operating system is not Bluetooth: files, threads, the clock.
+        floor("BluetoothJSON"),
         .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
         floor("BluetoothSystem", on: ["BluetoothPrimitives", "CBluetoothSockets"]),
 
@@ -115,7 +115,8 @@ let package = Package(
             on: [
                 "BluetoothSockets", "BluetoothPrimitives", "BluetoothCryptography", "BluetoothATT", "BluetoothGATT",
                 "BluetoothHCI", "BluetoothAdvertising",
-                "BluetoothManagement", "BluetoothCapture",
+                "BluetoothManagement", "BluetoothCapture", "BluetoothHost", "BluetoothJSON", "BluetoothLoop",
+                "BluetoothSystem",
             ]),
 
         // The Linux kernel as a Bluetooth host; all that Linux does oddly.
@@ -153,7 +154,8 @@ let package = Package(
         .target(
             name: "ExampleSupport",
             dependencies: [
-                "BluetoothLE", "BluetoothAdvertising", "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal",
+                "BluetoothLE", "BluetoothAdvertising", "BluetoothJSON", "BluetoothSimulation", "LINBLE", "LINBLESample",
+                "LINBLESimulation", "CTerminal",
                 arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
@@ -183,6 +185,7 @@ let package = Package(
         tests(of: "BluetoothAdvertising"),
         tests(of: "BluetoothManagement"),
         tests(of: "BluetoothCapture", with: ["BluetoothHCI", "BluetoothManagement", "BluetoothPrimitives"]),
+        tests(of: "BluetoothJSON"),
         tests(of: "BluetoothSystem"),
         tests(of: "BluetoothHost", with: ["BluetoothPrimitives", "BluetoothHCI"]),
         tests(of: "BluetoothLoop"),

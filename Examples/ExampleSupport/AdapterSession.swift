@@ -1,6 +1,12 @@
 import BluetoothLE
-import Glibc
+import BluetoothSimulation
 import Logging
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 extension CommonOptions {
     /// Opens the adapter that -i selects, simulated or real, powers it on unless --no-power-on is given, runs `body`, and
@@ -8,7 +14,7 @@ extension CommonOptions {
     public func withAdapter<Value: Sendable>(
         _ console: Console, _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
-        try await withAdapter(console, on: makeKernel(), body)
+        try await withAdapter(console, on: try makeKernel(), body)
     }
 
     /// As ``withAdapter(_:_:)``; with --simulate, a second machine on the same radio runs `visit` meanwhile, and its
@@ -101,15 +107,17 @@ extension CommonOptions {
         return log
     }
 
-    /// The bond store: the --bonds directory; with --simulate, one in memory with a sample bond; else the user's files.
+    /// The bond store: the --bonds directory; with --simulate, one in memory with a sample bond; on another simulated
+    /// radio, an empty one in memory; else the user's files.
     public func bondStore() throws -> any BondStore {
         if simulate, bonds == nil { return SimulatedWorld.bonds }
+        if bonds == nil, try makeKernel() != nil { return SimulatedWorld.noBonds }
         return try FileBondStore(directory: bonds, log: log)
     }
 
-    /// The simulated kernel with --simulate; nil for the machine's own.
-    public func makeKernel() -> (any BluetoothKernel)? {
-        simulate ? SimulatedWorld.makeKernel() : nil
+    /// The simulated kernel with --simulate, or the one that `BLUETOOTH_SIMULATION` chooses; nil for the machine's own.
+    public func makeKernel() throws(BluetoothError) -> (any BluetoothKernel)? {
+        simulate ? SimulatedWorld.makeKernel() : try .environment
     }
 }
 

@@ -1,5 +1,10 @@
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// A program's output: results go to standard output, everything else to standard error.
 ///
@@ -123,7 +128,7 @@ func writeAll(_ bytes: [UInt8], to descriptor: Int32) -> Int32? {
             rest = rest.dropFirst(written)
         } else if errno == EAGAIN {
             var poll = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
-            _ = Glibc.poll(&poll, 1, -1)
+            _ = systemPoll(&poll, 1, -1)
         } else if errno != EINTR {
             return errno
         }

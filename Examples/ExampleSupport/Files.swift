@@ -1,6 +1,11 @@
 import Dispatch
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 func systemMessage(_ number: Int32 = errno) -> String { String(cString: strerror(number)) }
 

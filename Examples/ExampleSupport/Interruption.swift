@@ -1,5 +1,10 @@
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// The pipe's write end for the signal handler, in which little else than `write` is async-signal-safe.
 private let signalPipe = Atomic<Int32>(-1)
@@ -40,7 +45,7 @@ final class Interruption: Sendable {
         }
         pthread_detach(thread)
         for number in [SIGINT, SIGTERM] {
-            Glibc.signal(number) { number in
+            systemSignal(number) { number in
                 let saved = errno
                 var byte = UInt8(truncatingIfNeeded: number)
                 _ = write(signalPipe.load(ordering: .relaxed), &byte, 1)
@@ -58,7 +63,7 @@ final class Interruption: Sendable {
     private func read(_ descriptor: Int32) {
         var byte: UInt8 = 0
         while true {
-            let count = Glibc.read(descriptor, &byte, 1)
+            let count = systemRead(descriptor, &byte, 1)
             if count < 0, errno == EINTR { continue }
             guard count == 1 else { return }
             let number = Int32(byte)

@@ -1,7 +1,12 @@
 import ArgumentParser
 import BluetoothLE
 import BluetoothPrimitives
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// The device address type given on the command line.
 public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Sendable {

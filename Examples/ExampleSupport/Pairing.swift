@@ -1,6 +1,11 @@
 import ArgumentParser
 import BluetoothLE
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// A security level as given on the command line.
 public enum SecurityOption: String, ExpressibleByArgument, CaseIterable, Comparable, Sendable {

@@ -1,7 +1,12 @@
 import ArgumentParser
 import BluetoothLE
 import CTerminal
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 extension CommonOptions {
     /// Runs the body of a program: prints its error, the cause first and then the remedy, and exits with the error's

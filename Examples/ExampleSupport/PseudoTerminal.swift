@@ -1,6 +1,11 @@
 import Dispatch
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// A pseudo terminal that other programs open like a serial port; it passes every byte unchanged.
 ///
@@ -40,7 +45,7 @@ public final class PseudoTerminal: Sendable {
     public func read() async throws -> [UInt8]? {
         var block = [UInt8](repeating: 0, count: 4096)
         while !Task.isCancelled {
-            let count = Glibc.read(master, &block, block.count)
+            let count = systemRead(master, &block, block.count)
             if count > 0 { return Array(block[..<count]) }
             guard count < 0, errno == EAGAIN || errno == EINTR else { throw Self.failure("Cannot read \(path)") }
             if errno == EAGAIN { await wait(for: DispatchSource.makeReadSource(fileDescriptor: master, queue: queue)) }
@@ -54,7 +59,7 @@ public final class PseudoTerminal: Sendable {
         var rest = bytes[...]
         while !rest.isEmpty {
             guard !Task.isCancelled else { return false }
-            let count = rest.withUnsafeBytes { Glibc.write(master, $0.baseAddress, $0.count) }
+            let count = rest.withUnsafeBytes { systemWrite(master, $0.baseAddress, $0.count) }
             if count > 0 {
                 rest = rest.dropFirst(count)
             } else if errno == EAGAIN {

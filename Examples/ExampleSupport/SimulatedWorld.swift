@@ -48,6 +48,9 @@ enum SimulatedWorld {
                 identityResolvingKey: key(0x1D), name: "Door lock", time: 1_790_000_000)
         ], of: BluetoothAddress(0x00AA_0100_0001, kind: .public))
 
+    /// The bonds of a machine that has just begun.
+    static let noBonds = MemoryBondStore()
+
     private static func key(_ byte: UInt8) -> SecurityKey {
         SecurityKey([UInt8](repeating: byte, count: SecurityKey.byteCount)) ?? .zero
     }

@@ -1,4 +1,8 @@
-import Glibc
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// A symbolic link to a pseudo terminal, owned by this process while the object lives.
 ///
@@ -121,13 +125,13 @@ final class LockFile: Sendable {
         while true {
             // Without O_CREAT first: in /tmp Linux denies O_CREAT on other users' existing files, even to root
             // (fs.protected_regular).
-            var descriptor = Glibc.open(path, flags)
+            var descriptor = systemOpen(path, flags)
             if descriptor < 0, errno == ENOENT {
-                descriptor = Glibc.open(path, flags | O_CREAT | O_EXCL, 0o644)
+                descriptor = systemOpen(path, flags | O_CREAT | O_EXCL, 0o644)
                 if descriptor < 0, errno == EEXIST { continue }
             }
             // Another user's file is readable, which is enough to name the holder.
-            if descriptor < 0, errno == EACCES { descriptor = Glibc.open(path, flags & ~O_RDWR | O_RDONLY) }
+            if descriptor < 0, errno == EACCES { descriptor = systemOpen(path, flags & ~O_RDWR | O_RDONLY) }
             guard descriptor >= 0 else { throw failure("Cannot open \(printable(path))") }
             return descriptor
         }

@@ -1,5 +1,10 @@
 import CTerminal
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// Whether `wcwidth` has a multibyte locale; the C locale is not one.
 private let hasCharacters: Bool = {

@@ -23,7 +23,7 @@ struct AdaptersCommand: AsyncParsableCommand {
         let (common, watch) = (common, watch)
         try await common.run("ble adapters") { console in
             let selector = common.adapter.flatMap { AdapterSelector($0) }
-            let kernel = common.makeKernel()
+            let kernel = try common.makeKernel()
             if watch {
                 try await follow(selector, on: kernel, limit: common.timeout.map { .seconds($0) }, console)
             } else {

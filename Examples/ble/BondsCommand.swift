@@ -124,7 +124,7 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
     if case .address(let address)? = selector {
         adapters = [address]
     } else {
-        let found = try await Adapter.all(bonds: .store(common.bondStore()), on: common.makeKernel())
+        let found = try await Adapter.all(bonds: .store(common.bondStore()), on: try common.makeKernel())
         adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
         guard !adapters.isEmpty else {
             throw ProgramError(
@@ -164,7 +164,7 @@ private func remove(
 ) async throws {
     let store = try common.bondStore()
     do throws(BluetoothError) {
-        let adapter = try await Adapter.open(.address(address), bonds: .store(store), on: common.makeKernel())
+        let adapter = try await Adapter.open(.address(address), bonds: .store(store), on: try common.makeKernel())
         try await adapter.removeBond(with: bond.identity)
         await adapter.close()
     } catch {

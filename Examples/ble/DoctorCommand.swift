@@ -19,7 +19,7 @@ struct DoctorCommand: AsyncParsableCommand {
     func run() async throws {
         let common = common
         try await common.run("ble doctor") { console in
-            let diagnosis = await Diagnosis.run(on: common.makeKernel())
+            let diagnosis = await Diagnosis.run(on: try common.makeKernel())
             for finding in diagnosis.findings {
                 console.isJSON ? console.json(finding) : console.show(finding)
             }

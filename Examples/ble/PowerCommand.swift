@@ -42,7 +42,7 @@ struct PowerCommand: AsyncParsableCommand {
 
 /// Powers off the adapter that -i selects, or the first one that is on; returns its resulting state.
 private func powerOff(_ common: CommonOptions) async throws -> AdapterInformation {
-    let kernel = common.makeKernel()
+    let kernel = try common.makeKernel()
     let selector = common.adapter.flatMap { AdapterSelector($0) } ?? .first
     let adapters = try await Adapter.all(on: kernel).filter { selector.matches($0) }
     guard let chosen = adapters.first(where: \.isPowered) ?? adapters.first else {

@@ -32,7 +32,15 @@ struct ServedDevice: Sendable {
         switch profile {
         case "battery": self = .battery
         case "heart-rate": self = .heartRate
-        default: self = try ServedDevice(describedBy: try JSONValue(reading: try readFile(profile)))
+        default:
+            let bytes = try readFile(profile)
+            let description: JSONValue
+            do throws(JSONProblem) {
+                description = try JSONValue(reading: bytes)
+            } catch {
+                throw ProgramError(.badData, "The file is not JSON: \(error).")
+            }
+            self = try ServedDevice(describedBy: description)
         }
     }
 
@@ -98,7 +106,8 @@ extension ServedDevice {
         _ object: JSONValue, of uuid: BluetoothUUID
     ) throws -> CharacteristicProperties {
         let names: [String: CharacteristicProperties] = [
-            "read": .read, "write": .write, "write-without-response": .writeWithoutResponse, "notify": .notify,
+            "read": .read, "write": .write, "writeWithoutResponse": .writeWithoutResponse,
+            "write-without-response": .writeWithoutResponse, "notify": .notify,
             "indicate": .indicate,
         ]
         var properties: CharacteristicProperties = []

@@ -2,7 +2,12 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// The common part of all sockets of this kernel: a descriptor, its events, and its end.
 ///

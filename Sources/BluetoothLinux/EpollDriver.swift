@@ -3,8 +3,13 @@ import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
 import CBluetoothSockets
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// The epoll events of a descriptor.
 struct Readiness: OptionSet {

@@ -3,7 +3,12 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
 import CBluetoothSockets
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// An L2CAP channel, connecting, connected or accepted.
 //

@@ -1,7 +1,12 @@
 import BluetoothSockets
 import BluetoothPrimitives
 import CBluetoothSockets
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 extension sockaddr_hci {
     init(adapter: UInt16, channel: CInt) {

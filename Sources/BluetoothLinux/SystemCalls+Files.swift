@@ -1,7 +1,12 @@
 import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 // Files: the radio switches' device, and system information.
 

@@ -2,28 +2,31 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
 import CBluetoothSockets
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 // Sockets, their options, and the adapter ioctls.
 
 extension FileDescriptor {
-    private static let socketFlags = CInt(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
-
     /// A raw HCI socket, not bound.
     static func hci() throws(KernelError) -> FileDescriptor {
-        let type = CInt(SOCK_RAW.rawValue) | socketFlags
+        let type = rawSocket | socketFlags
         return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_HCI) })
     }
 
     /// An L2CAP socket that preserves packet boundaries.
     static func l2cap() throws(KernelError) -> FileDescriptor {
-        let type = CInt(SOCK_SEQPACKET.rawValue) | socketFlags
+        let type = packetSocket | socketFlags
         return FileDescriptor(try check("socket") { socket(AF_BLUETOOTH, type, BTPROTO_L2CAP) })
     }
 
     /// The two ends of a pair of local sockets that preserve packet boundaries.
     static func pair() throws(KernelError) -> UnixPair {
-        let type = CInt(SOCK_SEQPACKET.rawValue) | socketFlags
+        let type = packetSocket | socketFlags
         var numbers: (CInt, CInt) = (-1, -1)
         try check("socketpair") {
             withUnsafeMutablePointer(to: &numbers) {
@@ -51,25 +54,25 @@ extension FileDescriptor {
     /// Binds a raw HCI socket to a channel of an adapter.
     func bind(_ address: sockaddr_hci) throws(KernelError) {
         var address = address
-        try check("bind") { withSocketAddress(&address) { Glibc.bind(number, $0, $1) } }
+        try check("bind") { withSocketAddress(&address) { systemBind(number, $0, $1) } }
     }
 
     /// Binds an L2CAP socket to an address and channel.
     func bind(_ address: sockaddr_l2) throws(KernelError) {
         var address = address
-        try check("bind") { withSocketAddress(&address) { Glibc.bind(number, $0, $1) } }
+        try check("bind") { withSocketAddress(&address) { systemBind(number, $0, $1) } }
     }
 
     /// Starts to connect.
     func connect(to address: sockaddr_l2) throws(KernelError) {
         var address = address
         do throws(KernelError) {
-            try check("connect") { withSocketAddress(&address) { Glibc.connect(number, $0, $1) } }
+            try check("connect") { withSocketAddress(&address) { systemConnect(number, $0, $1) } }
         } catch  where error.number == .inProgress {}
     }
 
     func listen(backlog: CInt) throws(KernelError) {
-        try check("listen") { Glibc.listen(number, backlog) }
+        try check("listen") { systemListen(number, backlog) }
     }
 
     /// The next queued connection.
@@ -106,7 +109,7 @@ extension FileDescriptor {
     func send(_ packet: RawSpan) throws(KernelError) {
         let number = number
         let flags = CInt(MSG_DONTWAIT) | CInt(MSG_NOSIGNAL)
-        try check("send") { packet.withUnsafeBytes { Glibc.send(number, $0.baseAddress, $0.count, flags) } }
+        try check("send") { packet.withUnsafeBytes { systemSend(number, $0.baseAddress, $0.count, flags) } }
     }
 
     /// Receives one packet and returns its length, more than `buffer` holds if it was truncated.
@@ -119,7 +122,7 @@ extension FileDescriptor {
     /// Whether the connection under the socket has ended.
     var isHungUp: Bool {
         var poll = pollfd(fd: number, events: 0, revents: 0)
-        return Glibc.poll(&poll, 1, 0) == 1 && CInt(poll.revents) & (POLLHUP | POLLERR) != 0
+        return systemPoll(&poll, 1, 0) == 1 && CInt(poll.revents) & (POLLHUP | POLLERR) != 0
     }
 }
 

@@ -2,7 +2,12 @@ import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
 import CBluetoothSockets
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 // Waiting for descriptors, and for time.
 

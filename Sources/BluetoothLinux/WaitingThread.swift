@@ -1,8 +1,13 @@
 import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
-import Glibc
 import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// A thread created before its work is known, so that starting the work cannot fail.
 final class WaitingThread: Sendable {

@@ -1,5 +1,10 @@
 import BluetoothPrimitives
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// A file for writing by one thread.
 final class OutputFile: Sendable {
@@ -32,15 +37,15 @@ final class OutputFile: Sendable {
     }
 
     private static func create(_ path: String) throws(KernelError) -> CInt {
-        try check("open") { Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
+        try check("open") { systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600) }
     }
 
     /// Opens a pipe or a device.
     private static func openSpecial(_ path: String) throws(KernelError) -> CInt {
-        let descriptor = try check("open") { Glibc.open(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
+        let descriptor = try check("open") { systemOpen(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFREG else {
-            _ = Glibc.close(descriptor)
+            _ = systemClose(descriptor)
             throw KernelError("open", .fileExists)
         }
         // Once opened, writes block for as long as the reader needs.
@@ -67,7 +72,7 @@ final class OutputFile: Sendable {
     }
 
     deinit {
-        _ = Glibc.close(descriptor)
+        _ = systemClose(descriptor)
     }
 
     /// Writes all of `bytes`, waiting as long as necessary.
@@ -76,7 +81,7 @@ final class OutputFile: Sendable {
         while rest.byteCount > 0 {
             do throws(KernelError) {
                 let count = try check("write") {
-                    rest.withUnsafeBytes { Glibc.write(descriptor, $0.baseAddress, $0.count) }
+                    rest.withUnsafeBytes { systemWrite(descriptor, $0.baseAddress, $0.count) }
                 }
                 rest = rest.extracting(droppingFirst: count)
             } catch {

@@ -1,5 +1,10 @@
 import BluetoothPrimitives
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 // This target and the files of LinuxKernel named SystemCalls contain all system calls of this package.
 
@@ -29,7 +34,7 @@ package struct FileDescriptor: ~Copyable {
     }
 
     deinit {
-        if number >= 0 { _ = Glibc.close(number) }
+        if number >= 0 { _ = systemClose(number) }
     }
 
     package var isOpen: Bool { number >= 0 }
@@ -37,7 +42,7 @@ package struct FileDescriptor: ~Copyable {
     /// Closes the descriptor. Linux closes it even if a signal interrupts `close`.
     package mutating func close() {
         guard number >= 0 else { return }
-        _ = Glibc.close(number)
+        _ = systemClose(number)
         number = -1
     }
 

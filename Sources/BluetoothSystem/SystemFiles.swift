@@ -1,6 +1,11 @@
 import BluetoothPrimitives
 import CBluetoothSockets
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 /// Small files, read and replaced as a whole. Every call blocks, so do not call them on an event loop.
 public enum SystemFiles {
@@ -11,6 +16,12 @@ public enum SystemFiles {
         return text.isEmpty ? nil : text
     }
 
+    /// As ``environment(_:)``, and nil in a program that has privileges its user does not have, such as file capabilities
+    /// (`AT_SECURE`).
+    public static func trustedEnvironment(_ name: String) -> String? {
+        getauxval(UInt(AT_SECURE)) == 0 ? environment(name) : nil
+    }
+
     /// The contents of a file, or nil when it does not exist (`open`, `read`).
     ///
     /// - Throws: The error of the call; `EFBIG` for a file of more than `limit` bytes.
@@ -18,7 +29,7 @@ public enum SystemFiles {
         let number: CInt
         do throws(KernelError) {
             // Does not wait when the path is a pipe.
-            number = try check("open") { Glibc.open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
+            number = try check("open") { systemOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK) }
         } catch {
             guard error.number.rawValue == ENOENT || error.number.rawValue == ENOTDIR else { throw error }
             return nil
@@ -27,7 +38,7 @@ public enum SystemFiles {
         var bytes: [UInt8] = []
         var chunk = [UInt8](repeating: 0, count: 16384)
         while true {
-            let count = try check("read") { Glibc.read(file.number, &chunk, chunk.count) }
+            let count = try check("read") { systemRead(file.number, &chunk, chunk.count) }
             guard count > 0 else { return bytes }
             bytes += chunk.prefix(count)
             guard bytes.count <= limit else { throw KernelError("read", ErrorNumber(rawValue: EFBIG)) }
@@ -79,7 +90,7 @@ public enum SystemFiles {
             if let isThere {
                 isPut = try rename(temporary, to: path, when: isThere, hook)
             } else {
-                try call("rename", path, hook) { _ in Glibc.rename(temporary, path) }
+                try call("rename", path, hook) { _ in systemRename(temporary, path) }
             }
         } catch {
             _ = try? call("unlink", temporary, hook) { _ in unlink(temporary) }
@@ -88,7 +99,7 @@ public enum SystemFiles {
         // The temporary name belongs to the exchanged file, or to the new one that was not renamed.
         if isThere == true || !isPut { try? remove(temporary) }
         let file = FileDescriptor(
-            try call("open", directory, hook) { _ in Glibc.open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
+            try call("open", directory, hook) { _ in systemOpen(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC) })
         try call("fsync", directory, hook) { _ in fsync(file.number) }
         return isPut
     }
@@ -107,7 +118,7 @@ public enum SystemFiles {
             // Some file systems, such as NFS, support neither. A concurrent change by another program is lost there.
             case EINVAL, ENOSYS, ENOTSUP:
                 guard exists(other) == isThere else { return false }
-                try call("rename", other, hook) { _ in Glibc.rename(path, other) }
+                try call("rename", other, hook) { _ in systemRename(path, other) }
                 return true
             default: throw error
             }
@@ -117,12 +128,12 @@ public enum SystemFiles {
     private static func write(_ bytes: [UInt8], to path: String, _ hook: FileCallHook?) throws(KernelError) {
         let file = FileDescriptor(
             try call("open", path, hook) { _ in
-                Glibc.open(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600 as mode_t)
+                systemOpen(path, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600 as mode_t)
             })
         var rest = bytes[...]
         while !rest.isEmpty {
             let count = try call("write", path, hook, count: rest.count) { count in
-                rest.withUnsafeBytes { Glibc.write(file.number, $0.baseAddress, count) }
+                rest.withUnsafeBytes { systemWrite(file.number, $0.baseAddress, count) }
             }
             rest = rest.dropFirst(count)
         }
@@ -165,7 +176,7 @@ public enum SystemFiles {
 
     /// Renames a file, replacing any file with the new name (`rename`).
     public static func rename(_ path: String, to other: String) throws(KernelError) {
-        try check("rename") { Glibc.rename(path, other) }
+        try check("rename") { systemRename(path, other) }
     }
 
     /// Removes a file; a missing one is not an error (`unlink`).

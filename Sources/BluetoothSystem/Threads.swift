@@ -1,6 +1,11 @@
 import BluetoothPrimitives
 import CBluetoothSockets
-import Glibc
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
 
 private final class ThreadBody {
     let run: () -> Void
@@ -43,7 +48,7 @@ final class WakeCounter: Sendable {
     }
 
     deinit {
-        _ = Glibc.close(descriptor)
+        _ = systemClose(descriptor)
     }
 
     func signal() {

@@ -1,5 +1,6 @@
 // Declarations that Swift's Glibc module lacks: the kernel's Bluetooth socket interface (layouts and constants of
-// libbluetooth-dev's headers, without linking to it or using its inline functions) and Linux's readiness calls.
+// libbluetooth-dev's headers, without linking to it or using its inline functions) and Linux's readiness
+// calls and auxiliary vector.
 #pragma once
 
 #include <bluetooth/bluetooth.h>
@@ -7,6 +8,7 @@
 #include <bluetooth/l2cap.h>
 #include <pthread.h>
 #include <stdint.h>
+#include <sys/auxv.h>
 #include <sys/epoll.h>
 #include <sys/eventfd.h>
 #include <sys/ioctl.h>

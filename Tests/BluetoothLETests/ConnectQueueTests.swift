@@ -152,7 +152,9 @@ import Testing
             peripheral.setHidden(false)
             // Another device need not wait.
             let other = try Self.makePeripheral(fixture)
-            let quick = try await fixture.duration { await (try await adapter.connect(to: other.address)).disconnect(timeout: .zero) }
+            let quick = try await fixture.duration {
+                await (try await adapter.connect(to: other.address)).disconnect(timeout: .zero)
+            }
             #expect(quick < .seconds(1))
             let time = try await fixture.duration {
                 await (try await adapter.connect(to: peripheral.address)).disconnect(timeout: .zero)

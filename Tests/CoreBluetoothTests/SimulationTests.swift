@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothSimulation
 import TestSupport
 import Testing
 
@@ -11,7 +12,10 @@ import Testing
         #expect(configuration.problem == nil)
         #expect(CBLinux.Configuration(environment: ["BLUETOOTH_ADAPTER": "usb"]).problem?.code == .noAdapter)
         #expect(CBLinux.Configuration(environment: [:]).selector == .first)
-        #expect(CBLinux.Configuration(environment: ["BLUETOOTH_SIMULATION": "/nowhere"]).problem?.code == .noAdapter)
+        let wrong = Result { () throws(BluetoothError) in try EnvironmentRadio.makeKernel("/nowhere") }
+        let refused = CBLinux.Configuration(environment: [:], simulation: wrong)
+        #expect(refused.problem?.code == .noAdapter)
+        #expect(throws: BluetoothError.self) { try refused.makeKernel() }
     }
 
     @Test func aFileMakesAWorld() async throws {
@@ -19,7 +23,8 @@ import Testing
             #filePath.range(of: "/Tests/").map {
                 #filePath[..<$0.lowerBound] + "/Examples/CoreBluetoothCentral/world.json"
             })
-        let configuration = CBLinux.Configuration(environment: ["BLUETOOTH_SIMULATION": String(path)])
+        let world = try EnvironmentRadio.makeKernel(String(path))
+        let configuration = CBLinux.Configuration(environment: [:], simulation: .success(world))
         let kernel = try #require(configuration.kernel)
         let adapter = try await Adapter.open(power: .powerOn, on: kernel)
         let connection = try await adapter.connect(firstMatching: { $0.data.localName == "Pulse-Z1" })
@@ -33,21 +38,6 @@ import Testing
         #expect(first?.first == 0 && second?.last == first?.last.map { $0 &+ 1 })
         await connection.disconnect()
         await adapter.close()
-    }
-
-    @Test(
-        arguments: [
-            #"{"devices":[{"address":"nothing"}]}"#, #"{"devices":[{"linble":"teapot"}]}"#,
-            #"{"devices":[{"services":[{"uuid":"x"}]}]}"#, "{}", "",
-            #"{"devices":[{"services":[{"uuid":"180D","characteristics":[{"uuid":"2A37","properties":["sing"]}]}]}]}"#,
-        ])
-    func whatMakesNoSenseIsAProblem(text: String) throws {
-        let path = FileManager.default.temporaryDirectory.appendingPathComponent("world-\(UUID()).json")
-        try text.write(to: path, atomically: true, encoding: .utf8)
-        defer { try? FileManager.default.removeItem(at: path) }
-        let configuration = CBLinux.Configuration(environment: ["BLUETOOTH_SIMULATION": path.path])
-        #expect(configuration.problem != nil)
-        #expect(throws: BluetoothError.self) { try configuration.makeKernel() }
     }
 
     @Test func identifiersAreAddresses() throws {

@@ -15,19 +15,6 @@ import Testing
         #expect(ExitStatus(BluetoothError(code, .init("test"), "")).rawValue == status)
     }
 
-    @Test(
-        arguments: [
-            (.null, "null"), (.bool(true), "true"), (.integer(-7), "-7"), (.number(1.5), "1.5"),
-            (.number(.infinity), "null"),
-            (.string("a\"\\\n\r\t\u{1}\u{7F}é\u{2028}"), #""a\"\\\n\r\t\u0001\u007fé\u2028""#),
-            (.string("a\u{202E}\u{2069}\u{200F}\u{61C}\u{5D0}"), #""a\u202e\u2069\u200f\u061c\#u{5D0}""#),
-            (.array([.integer(1), .null]), "[1,null]"), (.array([]), "[]"),
-            (.object([("b", .integer(1)), ("a\"", .string(""))]), #"{"b":1,"a\"":""}"#), (.object([]), "{}"),
-        ] as [(JSONValue, String)])
-    func jsonFollowsTheStandard(value: JSONValue, text: String) {
-        #expect(value.description == text)
-    }
-
     @Test(.timeLimit(.minutes(1))) func concurrentReadsOfStandardInputAreNotMixed() async throws {
         var ends: [Int32] = [-1, -1]
         let status = pipe(&ends)

@@ -16,9 +16,11 @@ struct Ended: Sendable {
 /// - Parameters:
 ///   - signal: the signal to send once it has printed something: `INT`, `TERM`.
 ///   - word: the text to await in its output before the signal.
+///   - environment: variables in addition to those of the tests.
 ///   - answers: what a user at a terminal types after each question.
 func run(
     _ program: String, _ arguments: [String], input: String = "", signal: String? = nil, after word: String = "",
+    environment: [(String, String)] = [],
     answers: [(question: String, answer: String)] = []
 ) async throws -> Ended {
     var template = Array("/tmp/programXXXXXX".utf8CString)
@@ -38,7 +40,8 @@ func run(
     let source =
         answers.isEmpty
         ? "\(folder)/in" : String(decoding: terminal.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-    let words = (["\(builtFolder)/\(program)"] + arguments).map { "'\($0)'" }.joined(separator: " ")
+    let variables = environment.map { "\($0)='\($1)' " }.joined()
+    let words = variables + (["\(builtFolder)/\(program)"] + arguments).map { "'\($0)'" }.joined(separator: " ")
     var line = "\(words) <\(source) >\(folder)/out 2>\(folder)/err"
     if let signal {
         line +=

@@ -178,15 +178,18 @@ public final class SimulatedGATTServer: Sendable {
     @discardableResult
     public func notify(_ value: [UInt8], of handle: AttributeHandle) async -> Int {
         var count = 0
-        for link in subscribers(of: handle) {
-            while true {
-                let outcome = send(value, of: handle, to: link)
-                if outcome == .sent { count += 1 }
-                guard outcome == .wouldBlock else { break }
-                await room(on: link)
-            }
-        }
+        for link in subscribers(of: handle) where await notify(value, of: handle, to: link) { count += 1 }
         return count
+    }
+
+    /// Notifies one client, if it has subscribed, and waits for room on its link; whether it took it.
+    @discardableResult
+    func notify(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) async -> Bool {
+        while true {
+            let outcome = send(value, of: handle, to: link)
+            guard outcome == .wouldBlock else { return outcome == .sent }
+            await room(on: link)
+        }
     }
 
     /// Notifies all clients of those of several values that they have subscribed to, in as few packets as each client

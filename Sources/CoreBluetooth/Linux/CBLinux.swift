@@ -1,6 +1,7 @@
 public import BluetoothSockets
 public import BluetoothLE
 import BluetoothKernelHost
+import BluetoothSimulation
 import Synchronization
 
 /// The configuration of Core Bluetooth on Linux: adapter, simulation and pairing. Apple's systems have nothing of it,
@@ -9,7 +10,7 @@ import Synchronization
 /// By default all managers use the first adapter of the machine that works, and power it on if it is off. Without a
 /// change of the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, selects the
 /// adapter; `BLUETOOTH_SIMULATION=FILE` runs the program on a simulated radio with the devices that the file describes,
-/// see Docs/Guide/PortingCoreBluetooth.md; `BLUETOOTH_PAIRING` selects the pairing agent, see ``use(pairingAgent:)``. A
+/// see Docs/Guide/Simulation.md; `BLUETOOTH_PAIRING` selects the pairing agent, see ``use(pairingAgent:)``. A
 /// call of one of these functions has precedence over the environment; it applies to managers that are created
 /// afterwards.
 public enum CBLinux {
@@ -113,7 +114,8 @@ public enum CBLinux {
         return configuration
     }
 
-    private static let environment = Configuration(environment: ProcessInfo.processInfo.environment)
+    private static let environment = Configuration(
+        environment: ProcessInfo.processInfo.environment, simulation: EnvironmentRadio.kernel)
 }
 
 extension CBLinux {
@@ -153,7 +155,9 @@ extension CBLinux.Configuration {
     }
 
     /// Reads the environment's choices.
-    init(environment: [String: String]) {
+    ///
+    /// - Parameter simulation: the kernel on the simulated radio that the environment chooses; nil for none.
+    init(environment: [String: String], simulation: Result<SimulatedKernel?, BluetoothError> = .success(nil)) {
         self.init()
         let operation = BluetoothError.Operation("use Bluetooth")
         if let name = environment["BLUETOOTH_ADAPTER"], !name.isEmpty {
@@ -181,12 +185,10 @@ extension CBLinux.Configuration {
                 agent = FixedPasskeyAgent(passkey, acceptsJustWorks: true)
             }
         }
-        if let path = environment["BLUETOOTH_SIMULATION"], !path.isEmpty {
-            do {
-                kernel = try SimulatedWorld(contentsOf: path).makeKernel()
-            } catch {
-                problem = .init(.noAdapter, operation, "BLUETOOTH_SIMULATION=\(path) cannot be used: \(error)")
-            }
+        do throws(BluetoothError) {
+            kernel = try simulation.get()
+        } catch {
+            problem = .init(.noAdapter, operation, error.message, remedy: error.remedy)
         }
     }
 }

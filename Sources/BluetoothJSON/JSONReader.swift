@@ -1,7 +1,19 @@
+/// Why a text is not JSON, and where.
+public struct JSONProblem: Error, Hashable, Sendable, CustomStringConvertible {
+    /// The line, from 1.
+    public var line: Int
+    /// What is wrong there.
+    public var reason: String
+
+    /// The line and the reason.
+    public var description: String { "line \(line): \(reason)" }
+}
+
 extension JSONValue {
-    /// Parses a JSON text (RFC 8259).
-    /// - Throws: ``ProgramError`` with ``ExitStatus/badData`` and the line of the syntax error.
-    public init(reading bytes: [UInt8]) throws(ProgramError) {
+    /// Reads a JSON text (RFC 8259). Arrays and objects may be nested 64 deep.
+    ///
+    /// - Throws: ``JSONProblem`` that says where it is not JSON.
+    public init(reading bytes: [UInt8]) throws(JSONProblem) {
         var reader = JSONReader(bytes: bytes)
         self = try reader.value(depth: 0)
         reader.skipBlanks()
@@ -39,9 +51,9 @@ private struct JSONReader {
     var isAtEnd: Bool { position == bytes.count }
     private var next: UInt8? { position < bytes.count ? bytes[position] : nil }
 
-    func failure(_ reason: String) -> ProgramError {
+    func failure(_ reason: String) -> JSONProblem {
         let line = bytes.prefix(position).count { $0 == UInt8(ascii: "\n") } + 1
-        return ProgramError(.badData, "Invalid JSON in line \(line): \(reason).")
+        return JSONProblem(line: line, reason: reason)
     }
 
     mutating func skipBlanks() {
@@ -55,7 +67,7 @@ private struct JSONReader {
         return true
     }
 
-    mutating func value(depth: Int) throws(ProgramError) -> JSONValue {
+    mutating func value(depth: Int) throws(JSONProblem) -> JSONValue {
         guard depth < Self.mostDepth else { throw failure("more than \(Self.mostDepth) levels of nesting") }
         skipBlanks()
         switch next {
@@ -70,7 +82,7 @@ private struct JSONReader {
         return try number()
     }
 
-    private mutating func object(_ depth: Int) throws(ProgramError) -> JSONValue {
+    private mutating func object(_ depth: Int) throws(JSONProblem) -> JSONValue {
         position += 1
         var fields: [(String, JSONValue)] = []
         skipBlanks()
@@ -88,7 +100,7 @@ private struct JSONReader {
         }
     }
 
-    private mutating func array(_ depth: Int) throws(ProgramError) -> JSONValue {
+    private mutating func array(_ depth: Int) throws(JSONProblem) -> JSONValue {
         position += 1
         var elements: [JSONValue] = []
         skipBlanks()
@@ -101,7 +113,7 @@ private struct JSONReader {
         }
     }
 
-    private mutating func number() throws(ProgramError) -> JSONValue {
+    private mutating func number() throws(JSONProblem) -> JSONValue {
         let start = position
         while let byte = next, "+-.0123456789eE".utf8.contains(byte) { position += 1 }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
@@ -110,7 +122,7 @@ private struct JSONReader {
         return .number(number)
     }
 
-    private mutating func string() throws(ProgramError) -> String {
+    private mutating func string() throws(JSONProblem) -> String {
         position += 1
         var units: [UInt8] = []
         while let byte = next {
@@ -127,7 +139,7 @@ private struct JSONReader {
         throw failure("an unterminated string")
     }
 
-    private mutating func escaped() throws(ProgramError) -> [UInt8] {
+    private mutating func escaped() throws(JSONProblem) -> [UInt8] {
         guard let byte = next else { throw failure("an unterminated string") }
         position += 1
         switch byte {
@@ -146,7 +158,7 @@ private struct JSONReader {
         }
     }
 
-    private mutating func codeUnit() throws(ProgramError) -> UInt16 {
+    private mutating func codeUnit() throws(JSONProblem) -> UInt16 {
         let digits = bytes[position...].prefix(4)
         guard digits.count == 4, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16) else {
             throw failure("four hexadecimal digits are missing")

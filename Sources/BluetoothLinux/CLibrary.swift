@@ -1,0 +1,40 @@
+import BluetoothSystem
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+// What the C library calls by a name that a method of ours has as well, under one that none has.
+
+func systemBind(_ number: CInt, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t) -> CInt {
+    bind(number, address, length)
+}
+
+func systemConnect(_ number: CInt, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t) -> CInt {
+    connect(number, address, length)
+}
+
+func systemListen(_ number: CInt, _ backlog: CInt) -> CInt { listen(number, backlog) }
+
+func systemSend(_ number: CInt, _ bytes: UnsafeRawPointer?, _ count: Int, _ flags: CInt) -> Int {
+    send(number, bytes, count, flags)
+}
+
+func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _ timeout: CInt) -> CInt {
+    poll(descriptors, count, timeout)
+}
+
+extension FileDescriptor {
+    // An enumeration in one library's headers, numbers in the other's.
+    #if canImport(Glibc)
+        static let rawSocket = CInt(SOCK_RAW.rawValue)
+        static let packetSocket = CInt(SOCK_SEQPACKET.rawValue)
+        static let socketFlags = CInt(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
+    #else
+        static let rawSocket = SOCK_RAW
+        static let packetSocket = SOCK_SEQPACKET
+        static let socketFlags = SOCK_NONBLOCK | SOCK_CLOEXEC
+    #endif
+}

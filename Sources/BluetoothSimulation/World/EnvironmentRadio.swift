@@ -1,0 +1,43 @@
+import BluetoothHost
+import BluetoothSockets
+import BluetoothSystem
+
+extension Optional where Wrapped == any BluetoothKernel {
+    /// The kernel that the environment chooses: with `BLUETOOTH_SIMULATION=FILE` that of a machine on a simulated radio,
+    /// in real time, with the devices that the file describes; nil, which is the machine's own, where it is not set.
+    ///
+    /// ```swift
+    /// let adapter = try await Adapter.open(power: .powerOn, on: .environment)
+    /// ```
+    ///
+    /// The file is read once, and the radio is the same for the whole process. Docs/Guide/Simulation.md says what is in
+    /// it. A program that the system runs with privileges that its user does not have, such as one with file
+    /// capabilities, ignores the variable (`AT_SECURE`).
+    /// - Throws: `.invalidArgument` for a file that cannot be read or describes no radio, with the place in it.
+    public static var environment: (any BluetoothKernel)? {
+        get throws(BluetoothError) { try EnvironmentRadio.kernel.get() }
+    }
+}
+
+/// The radio that the environment chooses for this process.
+package enum EnvironmentRadio {
+    /// The name of the variable.
+    package static let variable = "BLUETOOTH_SIMULATION"
+
+    /// The kernel on it; nil where the environment chooses none.
+    package static let kernel: Result<SimulatedKernel?, BluetoothError> = Result {
+        () throws(BluetoothError) in try makeKernel(SystemFiles.trustedEnvironment(variable))
+    }
+
+    /// The kernel on the radio that a file describes; nil without a file.
+    package static func makeKernel(_ path: String?) throws(BluetoothError) -> SimulatedKernel? {
+        guard let path else { return nil }
+        do throws(SimulationFile.Problem) {
+            return try SimulationFile(contentsOf: path).makeKernel()
+        } catch {
+            throw BluetoothError(
+                .invalidArgument, .init("open the simulated radio"), "\(variable)=\(path) cannot be used: \(error).",
+                remedy: "Docs/Guide/Simulation.md says what the file may contain.")
+        }
+    }
+}

@@ -1,0 +1,51 @@
+import BluetoothJSON
+import TestSupport
+import Testing
+
+@Suite struct JSONTests {
+    @Test(
+        arguments: [
+            (.null, "null"), (.bool(true), "true"), (.integer(-7), "-7"), (.number(1.5), "1.5"),
+            (.number(.infinity), "null"),
+            (.string("a\"\\\n\r\t\u{1}\u{7F}é\u{2028}"), #""a\"\\\n\r\t\u0001\u007fé\u2028""#),
+            (.string("a\u{202E}\u{2069}\u{200F}\u{61C}\u{5D0}"), #""a\u202e\u2069\u200f\u061c\#u{5D0}""#),
+            (.array([.integer(1), .null]), "[1,null]"), (.array([]), "[]"),
+            (.object([("b", .integer(1)), ("a\"", .string(""))]), #"{"b":1,"a\"":""}"#), (.object([]), "{}"),
+        ] as [(JSONValue, String)])
+    func itIsWrittenAsTheStandardHasIt(value: JSONValue, text: String) {
+        #expect(value.description == text)
+    }
+
+    @Test(
+        arguments: [
+            (" {\"a\" : [1, -2.5, true, false, null, \"x\"]}\n", #"{"a":[1,-2.5,true,false,null,"x"]}"#),
+            (#""\u00e9\ud83d\ude00\/\b\f\n\r\t""#, #""é😀/\u0008\u000c\n\r\t""#), ("1e3", "1000.0"), ("[ ]", "[]"),
+            (#"{"a":1,"a":2}"#, #"{"a":1,"a":2}"#),
+        ])
+    func itIsRead(text: String, written: String) throws {
+        #expect(try JSONValue(reading: Array(text.utf8)).description == written)
+    }
+
+    @Test(
+        arguments: [
+            ("", 1), ("{", 1), ("[1,\n2,\n]", 3), ("{\n\"a\" 1}", 2), ("[1] 2", 1), (#"["\x"]"#, 1), (#""\ud83d""#, 1),
+            ("\"a", 1), ("nul", 1), ("[1,,2]", 1), (String(repeating: "[", count: 1000), 1), ("\"\u{1}\"", 1),
+        ])
+    func whatIsNoneSaysWhere(text: String, line: Int) {
+        let problem = #expect(throws: JSONProblem.self) { try JSONValue(reading: Array(text.utf8)) }
+        #expect(problem?.line == line)
+    }
+
+    @Test func noInputStopsIt() {
+        for bytes in mutations(of: Array(#"{"a":[1,-2.5,true,null,"\u00e9x"]}"#.utf8)) {
+            _ = try? JSONValue(reading: bytes)
+        }
+    }
+
+    @Test func fieldsAndElementsAreFound() throws {
+        let value = try JSONValue(reading: Array(#"{"a":["x",1]}"#.utf8))
+        #expect(value["a"]?.elements?.first?.text == "x")
+        #expect(value["a"]?.elements?.last?.text == nil)
+        #expect(value["b"] == nil && value["a"]?["a"] == nil)
+    }
+}
