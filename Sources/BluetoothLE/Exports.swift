@@ -1,5 +1,3 @@
-import BluetoothLoop
-
 // The names that programs importing BluetoothLE use; all others belong to the layers below, which are internal to this
 // package. The advertising parser and HCI are separate products.
 
@@ -12,13 +10,13 @@ import BluetoothLoop
 @_exported import struct BluetoothPrimitives.BluetoothUUID
 @_exported import struct BluetoothPrimitives.ByteReader
 @_exported import struct BluetoothPrimitives.CompanyIdentifier
-@_exported import struct BluetoothPrimitives.ErrorNumber
 @_exported import struct BluetoothPrimitives.IOCapability
 @_exported import struct BluetoothPrimitives.IdentityResolvingKey
 @_exported import struct BluetoothPrimitives.L2CAPOptions
+@_exported import struct BluetoothPrimitives.LEPHY
+@_exported import struct BluetoothPrimitives.LEPHYSet
 @_exported import struct BluetoothPrimitives.LinkSecurity
 @_exported import struct BluetoothPrimitives.LongTermKey
-@_exported import struct BluetoothPrimitives.ManagementStatus
 @_exported import struct BluetoothPrimitives.PrivacyMode
 @_exported import struct BluetoothPrimitives.SecureConnectionsMode
 @_exported import struct BluetoothPrimitives.SecurityKey
@@ -59,10 +57,6 @@ import BluetoothLoop
 @_exported import struct BluetoothGATT.RemoteIncludedService
 @_exported import struct BluetoothGATT.RemoteService
 @_exported import struct BluetoothGATT.RemoteValue
-
-// Links.
-@_exported import struct BluetoothHCI.LEPHY
-@_exported import struct BluetoothHCI.LEPHYSet
 
 // The event loop of an adapter, and the kernel below for programs that choose one.
 @_exported import protocol BluetoothSockets.BluetoothKernel

@@ -11,5 +11,7 @@
 @_exported import struct BluetoothHCI.HCIStatus
 @_exported import enum BluetoothHCI.HCICommandFamily
 @_exported import struct BluetoothManagement.ManagementOpcode
+@_exported import struct BluetoothPrimitives.ErrorNumber
 @_exported import struct BluetoothPrimitives.KernelError
+@_exported import struct BluetoothPrimitives.ManagementStatus
 @_exported import enum BluetoothPrimitives.L2CAPChannel
