@@ -160,7 +160,9 @@ private struct JSONReader {
 
     private mutating func codeUnit() throws(JSONProblem) -> UInt16 {
         let digits = bytes[position...].prefix(4)
-        guard digits.count == 4, let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16) else {
+        guard digits.count == 4, !digits.contains(UInt8(ascii: "+")),
+            let unit = UInt16(String(decoding: digits, as: UTF8.self), radix: 16)
+        else {
             throw failure("four hexadecimal digits are missing")
         }
         position += 4

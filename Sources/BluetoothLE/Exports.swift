@@ -12,6 +12,7 @@
 @_exported import struct BluetoothPrimitives.CompanyIdentifier
 @_exported import struct BluetoothPrimitives.IOCapability
 @_exported import struct BluetoothPrimitives.IdentityResolvingKey
+@_exported import enum BluetoothPrimitives.L2CAPFlowControl
 @_exported import struct BluetoothPrimitives.L2CAPOptions
 @_exported import struct BluetoothPrimitives.LEPHY
 @_exported import struct BluetoothPrimitives.LEPHYSet

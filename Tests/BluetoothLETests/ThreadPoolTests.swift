@@ -70,8 +70,10 @@ import BluetoothLE
                 #expect(await kept.connection === connection)
                 var events = await kept.events().makeAsyncIterator()
                 #expect(try await events.next() != nil)
-                await kept.disconnect(timeout: .zero)
+                // It waits for the link's end from here as well.
+                await kept.disconnect()
                 #expect(await !connection.isConnected)
+                #expect(machines.kernel.links(adapter: 0).isEmpty)
             }
         }
     }

@@ -108,7 +108,8 @@ extension Adapter {
     /// Connects, calls `body` with the connection, and disconnects however `body` ends: by returning, throwing, or the
     /// task's cancellation.
     ///
-    /// The link is down when the call returns; see ``Connection/disconnect(timeout:)``.
+    /// The link is down when the call returns, except in a cancelled task, which does not wait for that; see
+    /// ``Connection/disconnect(timeout:)``.
     public nonisolated(nonsending) func withConnection<Result: Sendable>(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         _ body: @Sendable (Connection) async throws -> Result

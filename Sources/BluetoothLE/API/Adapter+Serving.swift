@@ -79,6 +79,8 @@ extension Adapter {
             }
             group.addTask { try await body() }
             defer { group.cancelAll() }
+            // The reason for which the body has been cancelled; a body that was done before keeps its result.
+            var reason: BluetoothError?
             while true {
                 let result: Result?
                 do {
@@ -86,8 +88,12 @@ extension Adapter {
                 } catch {
                     throw end.withLock { $0 } ?? error
                 }
-                if let result { return result }
-                if end.withLock({ $0 }) != nil { group.cancelAll() }
+                if let result {
+                    if let reason { throw reason }
+                    return result
+                }
+                reason = end.withLock { $0 }
+                if reason != nil { group.cancelAll() }
             }
         }
     }

@@ -61,8 +61,8 @@ public final class AdvertisingSet: Sendable {
         try await session.updateAdvertising(id, content, record)
     }
 
-    /// Takes it back; it is no longer sent when the call returns, unless the kernel refuses, which is logged and asked for
-    /// again. Once is enough.
+    /// Stops advertising. Nothing is sent any more when the call returns, unless the task is cancelled, which does not wait
+    /// for that, or the kernel refuses, which is logged and tried again. Further calls do nothing.
     public func stop() async {
         await session.stopAdvertising(id)
     }

@@ -74,7 +74,7 @@ public final class PublishedServices: Sendable {
     }
 
     /// Removes the services, and indicates Service Changed to the devices that have subscribed to it. Further calls do
-    /// nothing.
+    /// nothing. Withdraw the services that include these first.
     public func withdraw() async {
         await session.withdraw(number, at: handles)
     }

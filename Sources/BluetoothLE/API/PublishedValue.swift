@@ -4,7 +4,8 @@ import BluetoothPrimitives
 
 /// The value of a published characteristic or descriptor; see ``PublishedServices/subscript(_:)``.
 public struct PublishedValue: Sendable {
-    /// The handle of the value; nil when the definition is not among these services, or they have been withdrawn.
+    /// The handle of the value; nil when the definition is not among the services, or they were withdrawn before this was
+    /// made.
     public let handle: AttributeHandle?
     private let services: PublishedServices
     /// The definition's name, for messages.
@@ -82,7 +83,7 @@ public struct PublishedValue: Sendable {
     }
 
     private func found(_ operation: String) throws(BluetoothError) -> AttributeHandle {
-        if let handle { return handle }
+        if let handle, !services.isWithdrawn { return handle }
         throw .invalidArgument(
             BluetoothError.Operation(operation), "\(name) is not among these services, or they have been withdrawn.")
     }

@@ -104,7 +104,7 @@ public final class KeptConnection: Sendable {
     ///
     /// Returns when the link is down, or after `timeout`, as ``Connection/disconnect(timeout:)`` does.
     public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {
-        task.cancel()
-        await core { await $0.disconnect(timeout: timeout) }
+        let task = task
+        await core { await $0.disconnect(cancelling: task, timeout: timeout) }
     }
 }

@@ -158,8 +158,10 @@ final class Reconnector {
         connection?.disconnectNow()
     }
 
-    /// Ends everything; the task of ``run(on:)`` has been cancelled.
-    nonisolated(nonsending) func disconnect(timeout: Duration) async {
+    /// Ends everything, with the task of ``run(on:)``: cancelled here, so that it does not close the link before this
+    /// waits for its end.
+    nonisolated(nonsending) func disconnect(cancelling task: Task<Void, Never>, timeout: Duration) async {
+        task.cancel()
         finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
         await connection?.disconnect(timeout: timeout)
         connection = nil

@@ -71,7 +71,7 @@ public final class PendingWrite: Sendable {
     }
 
     /// Accepts the writes. Commands need no answer; to give one does no harm.
-    /// - Returns: whether it is the first answer and in time: the client waits for at most 25 s.
+    /// - Returns: whether it is the first answer and in time: the client waits for at most 25 s. False for commands.
     @discardableResult
     public func respond() -> Bool { question.resolve(.success([])) }
 

@@ -81,12 +81,31 @@ struct PublicationPlan {
         switch inclusion {
         case .first(let uuid): return .uuid(uuid)
         case .definition(let id, let uuid):
-            if let position = definitions.firstIndex(where: { $0.id == id }) { return .position(position) }
+            if let position = definitions.firstIndex(where: { $0.id == id }) {
+                guard !includes(service.id, in: id) else {
+                    throw Problem(message: "Services \(service.uuid) and \(uuid) include each other.")
+                }
+                return .position(position)
+            }
             if let handle = published(id) { return .declared(at: handle) }
             throw Problem(
                 message: "Service \(service.uuid) includes a service \(uuid) that is not published. "
                     + "Publish it before or in the same call.")
         }
+    }
+
+    /// Whether a service includes another, directly or through further ones. A circle would have clients close their
+    /// bearers (Core Vol 3 Part G §4.5.1).
+    private func includes(_ id: DefinitionID, in owner: DefinitionID) -> Bool {
+        var (pending, seen): ([DefinitionID], Set<DefinitionID>) = ([owner], [])
+        while let next = pending.popLast() {
+            if next == id { return true }
+            guard seen.insert(next).inserted else { continue }
+            for inclusion in definitions.first(where: { $0.id == next })?.includedServices ?? [] {
+                if case .definition(let included, _) = inclusion { pending.append(included) }
+            }
+        }
+        return false
     }
 
     private static func characteristic(_ definition: LocalCharacteristic) throws(Problem) -> GATTCharacteristic {

@@ -119,7 +119,7 @@ final class PublishedDefinitions: Sendable {
             guard value.handlers.write != nil || value.stored != nil else { throw ATTErrorCode.writeNotPermitted }
             try value.stored?.check(request.value, at: request.offset)
             try await value.handlers.write?(request)
-            value.stored?.replace(with: request.value, at: request.offset)
+            try value.stored?.replace(with: request.value, at: request.offset)
         }
     }
 
@@ -154,13 +154,21 @@ final class StoredValue: Sendable {
 
     /// Throws the answer to a write that the value cannot hold.
     func check(_ bytes: [UInt8], at offset: Int) throws(ATTErrorCode) {
-        guard offset <= self.bytes.count else { throw .invalidOffset }
-        guard lengths.contains(result(of: bytes, at: offset).count) else { throw .invalidAttributeValueLength }
+        let old = self.bytes
+        guard offset <= old.count else { throw .invalidOffset }
+        guard lengths.contains(result(of: bytes, at: offset, in: old).count) else {
+            throw .invalidAttributeValueLength
+        }
     }
 
-    func replace(with bytes: [UInt8], at offset: Int) {
-        let result = result(of: bytes, at: offset)
-        value.withLock { $0 = result }
+    /// Carries out a write, unless the value has become too short for it since the check.
+    func replace(with bytes: [UInt8], at offset: Int) throws(ATTErrorCode) {
+        let isDone = value.withLock { value -> Bool in
+            guard offset <= value.count else { return false }
+            value = result(of: bytes, at: offset, in: value)
+            return true
+        }
+        guard isDone else { throw .invalidOffset }
     }
 
     /// Replaces the whole value; false when it cannot have this length.
@@ -171,8 +179,7 @@ final class StoredValue: Sendable {
     }
 
     /// A write at 0 is the whole value, except where the length is fixed: then it changes only the beginning.
-    private func result(of bytes: [UInt8], at offset: Int) -> [UInt8] {
-        let old = self.bytes
+    private func result(of bytes: [UInt8], at offset: Int, in old: [UInt8]) -> [UInt8] {
         let tail = lengths.count == 1 ? old.dropFirst(offset + bytes.count) : []
         return old.prefix(offset) + bytes + tail
     }

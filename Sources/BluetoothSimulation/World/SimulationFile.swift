@@ -196,6 +196,12 @@ extension SimulationFile.Device {
         case "nothing"?: becomeLINBLE(echoes: false)
         case let other?: throw object.problem("linble", "\"\(other)\" is neither loopback nor nothing")
         }
+        // What is to be notified or echoed is found by its UUID.
+        for (index, service) in services.enumerated()
+        where services.prefix(index).contains(where: { $0.uuid == service.uuid }) {
+            throw SimulationFile.Problem(
+                place: "\(place).services[\(index)].uuid", reason: "\(service.uuid) is in the device already")
+        }
         advertisedServices = advertised ?? services.map { $0.uuid }
     }
 }
@@ -216,6 +222,12 @@ extension SimulationFile.DescribedService {
             try object.objects("characteristics") { value, place throws(SimulationFile.Problem) in
                 try SimulationFile.DescribedCharacteristic(value, at: place)
             } ?? []
+        for (index, characteristic) in characteristics.enumerated()
+        where characteristics.prefix(index).contains(where: { $0.uuid == characteristic.uuid }) {
+            throw SimulationFile.Problem(
+                place: "\(place).characteristics[\(index)].uuid",
+                reason: "\(characteristic.uuid) is in the service already")
+        }
         for (index, characteristic) in characteristics.enumerated() {
             guard let echo = characteristic.echo, !characteristics.contains(where: { $0.uuid == echo }) else {
                 continue
@@ -268,6 +280,9 @@ extension SimulationFile.DescribedCharacteristic {
         userDescription = try object.text("description")
         interval = try object.seconds("every")
         echo = try object.uuid("echo")
+        if echo != nil, properties.contains(.read) {
+            throw object.problem("echo", "an echoed value is not stored, so it cannot be read")
+        }
     }
 
     private static let properties: [String: CharacteristicProperties] = [

@@ -227,10 +227,13 @@ import Testing
     @Test func wrongDefinitionsAreRefused() async throws {
         let level = LocalCharacteristic(0x2A19, properties: .read, value: [1])
         let missing = LocalService(0x180F)
+        let (first, second) = (LocalService(0xFFF6), LocalService(0xFFF7))
+        let circle = [first.including(second), second.including(first)]
         let wrong: [(String, [LocalService])] = [
             ("no services", []),
             ("occurs twice", [LocalService(0x180F, characteristics: [level, level])]),
             ("not published", [LocalService(0xFFF0).including(missing)]),
+            ("include each other", circle),
             ("includes itself or nothing", [LocalService(0xFFF0).including(0x180F)]),
             (
                 "read handler",
@@ -367,6 +370,46 @@ import Testing
             // Nothing is left behind: the same services can be served again.
             let again = try await adapter.publish { LocalService(0xFFF0) }
             #expect(again.handles.start == 0x13)
+        }
+    }
+
+    @Test func aBodyThatEndsQuietlyWhenCancelledDoesNotHideTheReason() async throws {
+        try await PeripheralFixture.run { fixture in
+            let adapter = fixture.peripheral
+            let serving = Task(executorPreference: fixture.base.radio.loop) {
+                try await adapter.serve(PeripheralFixture.content) {
+                    LocalService(0xFFF0)
+                } while: { _, connections in
+                    do { for try await _ in connections {} } catch {}
+                }
+            }
+            _ = try #require(await fixture.isHeard())
+            let other = try await Adapter.open(on: fixture.kernel)
+            #expect(try await other.removeForeignAdvertising() == 1)
+            #expect(await failure { try await serving.value }?.code == .busy)
+            await other.close()
+        }
+    }
+
+    @Test func aValueOfWithdrawnServicesSendsNothing() async throws {
+        let rate = LocalCharacteristic(0x2A37, properties: .notify)
+        let first = LocalService(0x180D, characteristics: [rate], handle: 0x40)
+        try await Self.run([first]) { fixture, published, connection in
+            let stale = published[rate]
+            await published.withdraw()
+            // Another characteristic with the same handle, to which the device has subscribed.
+            let other = LocalCharacteristic(0xFFF1, properties: .notify)
+            let again = try await fixture.peripheral.publish([
+                LocalService(0xFFF0, characteristics: [other], handle: 0x40)
+            ])
+            #expect(again[other].handle == stale.handle)
+            var values = try await connection.subscribe(to: try await connection.found(0xFFF1, in: 0xFFF0))
+                .makeAsyncIterator()
+            let incoming = try await fixture.peripheral.incomingConnections()
+            let central = try #require(incoming.connections.first)
+            #expect(await failure { try await stale.notify([1], to: central) }?.code == .invalidArgument)
+            try await again[other].notify([2], to: central)
+            #expect(try await values.next() == [2])
         }
     }
 
