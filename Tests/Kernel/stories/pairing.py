@@ -42,7 +42,7 @@ def the_next_process_uses_the_bond(radio):
     program.check(count == 3, f'{count} bytes arrived')
     # Another store has no such bond, and the kernel receives that store's keys.
     program, count = write(radio, OTHER, exits=76)
-    program.says('protected').check(count == 0, 'nothing arrived')
+    program.says('requested security level').check(count == 0, 'nothing arrived')
 
 
 def a_bond_is_removed(radio):
