@@ -79,7 +79,7 @@ extension Peers {
                 try await hold(opcode, delay)
                 let call = Task { try await perform(opcode, on: connection) }
                 try await waitUntilHeld("\(opcode)")
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
                 let end = await failure { try await call.value }
                 #expect(end?.code == .disconnected)
             }
@@ -131,7 +131,7 @@ extension Peers {
                     connection = try await late.reconnect(after: opcode, delay)
                     try await late.expectOwnAnswers(opcode, on: connection)
                 }
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
             }
         }
 
@@ -142,7 +142,7 @@ extension Peers {
                     let attempt = Task { try await late.connect() }
                     try await Task.sleep(for: .milliseconds(milliseconds))
                     attempt.cancel()
-                    let end = await failure { await (try await attempt.value).disconnect() }
+                    let end = await failure { await (try await attempt.value).disconnect(timeout: .zero) }
                     #expect(end == nil || end?.code == .cancelled)
                     let connection = try await late.connect()
                     let error = await failure {
@@ -152,7 +152,7 @@ extension Peers {
                     #expect(error == nil, "cancelled after \(milliseconds) ms")
                     let strays = try await connection.strayResponseCount()
                     #expect(strays == 0, "cancelled after \(milliseconds) ms")
-                    await connection.disconnect()
+                    await connection.disconnect(timeout: .zero)
                 }
             }
         }
@@ -169,7 +169,7 @@ extension Peers {
                 try await fixture.ask("late channel 0b \(Double(milliseconds) / 1000)")
                 let call = Task { _ = try await connection.read(value) }
                 try await fixture.wait(for: "the read") { try await fixture.ask("held channel") != "0" }
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
                 let end = await failure { try await call.value }
                 #expect(end?.code == .disconnected)
                 try await fixture.ask("late channel")
@@ -207,7 +207,7 @@ extension Peers {
                 try await Self.expectOwnAnswers(value, on: connection)
                 try await channel.send([1, 2, 3])
                 #expect(try await channel.read(timeout: .seconds(30)) == [1, 2, 3])
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
             }
         }
 
@@ -224,7 +224,7 @@ extension Peers {
                 try await Self.expectOwnAnswers(value, on: connection)
                 try await Task.sleep(for: .seconds(6))
                 #expect(try await connection.strayResponseCount() == 0)
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
             }
         }
 
@@ -236,11 +236,11 @@ extension Peers {
                 try await late.fixture.wait(for: "the read") {
                     await connection.isAskedForAnAnswer()
                 }
-                await connection.disconnect()
+                await connection.disconnect(timeout: .zero)
                 let next = try await late.reconnect(after: .readRequest, .zero)
                 #expect(try await late.fixture.ask("taken late") != taken)
                 try await late.expectOwnAnswers(.readResponse, on: next)
-                await next.disconnect()
+                await next.disconnect(timeout: .zero)
             }
         }
     }
