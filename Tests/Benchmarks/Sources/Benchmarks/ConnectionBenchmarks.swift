@@ -75,7 +75,7 @@ struct ConnectionBenchmarks {
         for caller in Caller.allCases {
             measurements.append(
                 try await caller.measure(
-                    harness, "read 20 bytes", goal: caller == .pool ? nil : 3,
+                    harness, "read 20 bytes", goal: caller == .pool ? nil : 1000,
                     allocationGoal: caller == .pool ? 5.1 : 3,
                     floor: .roundTrip, on: kernel.loop
                 ) { count, _ in
@@ -85,7 +85,8 @@ struct ConnectionBenchmarks {
         let value = [UInt8](repeating: 0x55, count: 20)
         measurements.append(
             try await Caller.actorOnLoop.measure(
-                harness, "write 20 bytes with response", goal: 3, allocationGoal: 5, floor: .roundTrip, on: kernel.loop
+                harness, "write 20 bytes with response", goal: 1000, allocationGoal: 5, floor: .roundTrip,
+                on: kernel.loop
             ) { count, _ in
                 for _ in 0..<count { try await client.write(value, to: characteristic) }
             })
@@ -105,7 +106,7 @@ struct ConnectionBenchmarks {
             for caller in length == 20 ? Caller.allCases : [.taskOnLoop] {
                 measurements.append(
                     try await caller.measure(
-                        harness, "notification of \(length) bytes, received", goal: 2,
+                        harness, "notification of \(length) bytes, received", goal: 180,
                         allocationGoal: caller == .pool ? nil : 1.2, floor: .oneWay, on: kernel.loop
                     ) { count, actor in
                         let stream = try await client.subscribe(to: characteristic, bufferCapacity: 1 << 20)
@@ -123,7 +124,7 @@ struct ConnectionBenchmarks {
             for caller in length == 20 ? Caller.allCases : [.taskOnLoop] {
                 measurements.append(
                     try await caller.measure(
-                        harness, "write command of \(length) bytes, sent", goal: caller == .pool ? nil : 2.2,
+                        harness, "write command of \(length) bytes, sent", goal: caller == .pool ? nil : 230,
                         allocationGoal: caller == .pool ? 5.1 : 3, floor: .oneWay, on: kernel.loop
                     ) { count, _ in
                         for _ in 0..<count { try await link.client.writeCommand(value, to: characteristic) }
@@ -145,7 +146,7 @@ struct ConnectionBenchmarks {
         let packets = await server.packetCount - before
         let characteristics = services.flatMap(\.characteristics)
         let measurement = try await Caller.actorOnLoop.measure(
-            harness, "discover 10 services of 5 characteristics", goal: 3.2, allocationGoal: 128,
+            harness, "discover 10 services of 5 characteristics", goal: 6000, allocationGoal: 128,
             floor: .oneWay(times: 14), on: kernel.loop
         ) { count, _ in
             for _ in 0..<count { consume(try await client.discover(cached: false).count) }

@@ -49,7 +49,9 @@ extension Floor {
     /// `count` packets of this length, each sent, awaited and received.
     static func oneWay(times count: Int = 1, packetsOf length: Int = packetLength) -> Floor {
         let calls = "send + epoll_wait + recv" + (length == packetLength ? "" : " of \(length) bytes")
-        return Floor(name: count == 1 ? calls : "\(count) × \(calls)", factor: Double(count)) {
+        return Floor(
+            name: count == 1 ? calls : "\(count) × \(calls)", factor: Double(count), isSystemCalls: true
+        ) {
             let pair = try RawPair()
             let epoll = try Epoll([pair.second])
             return { count in
@@ -65,7 +67,7 @@ extension Floor {
     }
 
     /// A request and its response.
-    static let roundTrip = Floor(name: "round trip, both ends in one epoll loop") {
+    static let roundTrip = Floor(name: "round trip, both ends in one epoll loop", isSystemCalls: true) {
         let pair = try RawPair()
         let epoll = try Epoll([pair.first, pair.second])
         return { count in

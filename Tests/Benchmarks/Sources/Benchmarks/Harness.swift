@@ -6,6 +6,8 @@ struct Floor: Sendable {
     let name: String
     /// The number of its operations per operation of the workload.
     var factor = 1.0
+    /// Whether it consists of system calls, whose cost in relation to the processor's differs between machines.
+    var isSystemCalls = false
     /// Prepares one repetition; returns a function that performs the operation a given number of times.
     ///
     /// Called for each repetition: a socket's place in the kernel's memory changes the cost of its calls by a
@@ -23,7 +25,7 @@ struct Measurement {
     var wall: Double
     /// Allocations, counted in a separate pass.
     var allocations: Double
-    /// The upper limit of the ratio to the floor.
+    /// The upper limit of the ratio to the floor; where the floor consists of system calls, of the work above it.
     var goal: Double?
     /// The upper limit of the allocations.
     var allocationGoal: Double?
@@ -37,8 +39,14 @@ struct Measurement {
         var cpu: Double
         /// The median of the ratios of neighbouring repetitions.
         var ratio: Double
+        /// The time above the floor, in multiples of `malloc` and `free`, the median of neighbouring repetitions; nil
+        /// if the floor does not consist of system calls.
+        var work: Double?
         /// From the lowest to the highest ratio of several runs.
         var range: ClosedRange<Double>?
+
+        /// The figure to which the goal applies.
+        var limited: Double { work ?? ratio }
     }
 
     /// The ratio to the floor's cost.
@@ -57,7 +65,7 @@ struct Measurement {
         guard isMeasured else { return true }
         // Excludes one-time allocations of growing queues and buffers.
         let isSparing = allocations <= (allocationGoal ?? .infinity) + 0.05
-        return floor?.ratio ?? 0 <= goal ?? .infinity && isSparing
+        return floor?.limited ?? 0 <= goal ?? .infinity && isSparing
     }
 }
 
@@ -141,6 +149,8 @@ private struct Series {
     private var samples: [Times] = []
     /// One more than samples: before the first, between them, and after the last.
     private var floorSamples: [Double] = []
+    /// The cost of `malloc` and `free` next to the floor's samples, where the floor consists of system calls.
+    private var processorSamples: [Double] = []
 
     init(_ options: Options, _ floor: Floor?, goal: Double?) {
         self.options = options
@@ -154,10 +164,11 @@ private struct Series {
         if samples.count == options.repetitions {
             try addFloor()
             // A check tests the program, not the load of the machine during a quarter of a second.
-            guard options.checksGoals, attempts < 3, ratio > goal ?? .infinity else { return nil }
+            guard options.checksGoals, attempts < 3, work ?? ratio > goal ?? .infinity else { return nil }
             attempts += 1
             samples = []
             floorSamples = []
+            processorSamples = []
         }
         try addFloor()
         return count
@@ -176,17 +187,32 @@ private struct Series {
 
     private mutating func addFloor() throws {
         guard let floor else { return }
+        let (cost, count) = try Self.cost(of: floor, floorCount) { count, times in
+            floorSamples.isEmpty ? nextCount(after: count, times) : nil
+        }
+        floorCount = count
+        floorSamples.append(cost * floor.factor)
+        guard floor.isSystemCalls else { return }
+        processorSamples.append(try Self.cost(of: .allocation, Self.allocationCount) { _, _ in nil }.cost)
+    }
+
+    /// The number of allocations per sample, about 2 ms.
+    private static let allocationCount = 150_000
+
+    /// The cost of one operation of a floor, and the number of operations that were measured.
+    private static func cost(
+        of floor: Floor, _ count: Int, next: (Int, Times) -> Int?
+    ) throws -> (cost: Double, count: Int) {
         let body = try floor.prepare()
         // The first calls on a new socket allocate the kernel's state for it.
         body(1)
+        var count = count
         while true {
             let start = Times.now
-            body(floorCount)
+            body(count)
             let times = start.elapsed
-            guard floorSamples.isEmpty, let next = nextCount(after: floorCount, times) else {
-                return floorSamples.append(Double(times.cpu) / Double(floorCount) * floor.factor)
-            }
-            floorCount = next
+            guard let more = next(count, times) else { return (Double(times.cpu) / Double(count), count) }
+            count = more
         }
     }
 
@@ -207,6 +233,18 @@ private struct Series {
             })
     }
 
+    /// The median of the time above the floor, in multiples of `malloc` and `free`; nil if the floor does not consist
+    /// of system calls.
+    private var work: Double? {
+        guard floor?.isSystemCalls == true else { return nil }
+        return median(
+            samples.indices.map { index in
+                let floors = (floorSamples[index] + floorSamples[index + 1]) / 2
+                let processor = (processorSamples[index] + processorSamples[index + 1]) / 2
+                return (Double(samples[index].cpu) / Double(count) - floors) / processor
+            })
+    }
+
     /// The number of operations for counting allocations.
     var countedOperations: Int { min(count, 5000) }
 
@@ -218,7 +256,9 @@ private struct Series {
             wall: median(samples.map { Double($0.wall) / Double(count) }),
             allocations: Double(allocations.count) / Double(countedOperations), goal: goal,
             allocationGoal: allocationGoal,
-            floor: floor.map { Measurement.FloorCost(name: $0.name, cpu: median(floorSamples), ratio: ratio) })
+            floor: floor.map {
+                Measurement.FloorCost(name: $0.name, cpu: median(floorSamples), ratio: ratio, work: work)
+            })
     }
 }
 

@@ -51,8 +51,8 @@ extension Report.Section {
     var table: String {
         var lines: [String] = ["", "## \(title)", ""]
         if !measurements.isEmpty {
-            lines.append("| per operation | ns | allocations | goal | × | of |")
-            lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
+            lines.append("| per operation | ns | allocations | goal | × | of | work above it |")
+            lines.append("| --- | ---: | ---: | ---: | ---: | --- | ---: |")
         }
         lines += measurements.map(\.row)
         if !facts.isEmpty {
@@ -74,11 +74,12 @@ extension Report {
                 object([
                     ("name", quoted(entry.name)), ("cpuNanoseconds", plain(entry.cpu)),
                     ("wallNanoseconds", plain(entry.wall)), ("allocations", plain(entry.allocations)),
-                    ("goalRatio", entry.goal.map(plain)),
+                    (entry.floor?.work == nil ? "goalRatio" : "goalWork", entry.goal.map(plain)),
                     ("goalAllocations", entry.allocationGoal.map(plain)),
                     ("floor", entry.floor.map { quoted($0.name) }),
                     ("floorNanoseconds", entry.floor.map { plain($0.cpu) }),
                     ("ratioToFloor", entry.ratio.map(plain)),
+                    ("workAboveFloor", entry.floor?.work.map(plain)),
                     ("meetsGoals", "\(entry.meetsGoals)"),
                 ])
             }
@@ -137,6 +138,7 @@ extension Measurement {
         let ratios = costs.map(\.ratio)
         self.floor = FloorCost(
             name: floor.name, cpu: median(costs.map(\.cpu)), ratio: median(ratios),
+            work: floor.work.map { _ in median(costs.compactMap(\.work)) },
             range: (ratios.min() ?? floor.ratio)...(ratios.max() ?? floor.ratio))
     }
 
@@ -145,6 +147,7 @@ extension Measurement {
         let cells = [
             name, number(cpu), number(allocations), goals + (meetsGoals ? "" : " **missed**"),
             ratio.map { number($0) } ?? "", floor?.name ?? "",
+            floor?.work.map { number($0.rounded()) } ?? "",
         ]
         return "| " + cells.joined(separator: " | ") + " |"
     }
@@ -152,7 +155,7 @@ extension Measurement {
     /// The goals, for readers.
     var goals: String {
         let goals = [
-            goal.map { "≤ \(number($0)) ×" },
+            goal.map { "≤ \(number($0)) \(floor?.work == nil ? "×" : "above")" },
             allocationGoal.map { $0 == 0 ? "no allocation" : "≤ \(number($0)) allocations" },
         ]
         return goals.compactMap { $0 }.joined(separator: ", ")

@@ -55,8 +55,8 @@ extension Report {
     /// The table of Docs/Performance.md.
     var summary: String {
         var lines = ["Floors: \(floors).", ""]
-        lines.append("| per operation, both ends | time | × floor | allocations | goals |")
-        lines.append("| --- | ---: | ---: | ---: | --- |")
+        lines.append("| per operation, both ends | time | × floor | above | allocations | goals |")
+        lines.append("| --- | ---: | ---: | ---: | ---: | --- |")
         for row in SummaryRow.all {
             let entries = sections.filter { $0.title.contains(row.section) }.flatMap(\.measurements).filter { entry in
                 // Not the steps of a workload.
@@ -80,11 +80,13 @@ extension Report {
 
     private func line(_ label: String, _ entries: [Measurement]) -> String {
         let ratios = entries.compactMap(\.ratio)
+        let works = entries.compactMap { $0.floor?.work }
         let lowest = entries.compactMap { $0.floor?.range?.lowerBound }.min()
         let highest = entries.compactMap { $0.floor?.range?.upperBound }.max()
         let spread = lowest.flatMap { low in highest.map { " (\(short(low))–\(short($0)))" } } ?? ""
         let cells = [
             label, time(range(entries.map(\.cpu))), text(range(ratios)) + spread,
+            works.isEmpty ? "" : text(range(works)),
             text(range(entries.map { $0.allocations < 0.05 ? 0 : $0.allocations })), entries[0].goals,
         ]
         return "| " + cells.joined(separator: " | ") + " |"
