@@ -1,5 +1,6 @@
 import BluetoothLE
 import BluetoothSimulation
+import BluetoothSockets
 import Logging
 
 #if canImport(Glibc)

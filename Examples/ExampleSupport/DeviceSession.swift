@@ -67,7 +67,7 @@ extension CommonOptions {
         do throws(BluetoothError) {
             found = try await adapter.firstAdvertisement(timeout: limit) { advertisement in
                 guard let address = advertisement.address else { return false }
-                let isMatch = wanted.map { $0.value == address.value } ?? (advertisement.data.localName == name)
+                let isMatch = wanted.map { $0.value == address.value } ?? (advertisement.localName == name)
                 seen.record(advertisement, isMatch: isMatch)
                 return isMatch && advertisement.isConnectable
             }
@@ -114,7 +114,7 @@ private final class SeenDevices: Sendable {
     func record(_ advertisement: Advertisement, isMatch: Bool) {
         guard let address = advertisement.address else { return }
         state.withLock { state in
-            if let name = advertisement.data.localName {
+            if let name = advertisement.localName {
                 state.addresses.remove(address)
                 state.names.insert(name)
             } else if state.addresses.count <= Self.limit {

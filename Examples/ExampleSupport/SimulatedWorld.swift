@@ -1,6 +1,8 @@
 import BluetoothAdvertising
 import BluetoothLE
+import BluetoothPrimitives
 import BluetoothSimulation
+import BluetoothSockets
 import LINBLE
 import LINBLESample
 import LINBLESimulation

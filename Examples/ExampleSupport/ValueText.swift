@@ -21,7 +21,7 @@ public enum ValueText {
     /// Pairs of hexadecimal digits, separated by spaces.
     public static func hexadecimal(_ value: [UInt8], limit: Int? = nil) -> String {
         let shown = limit.map { value.prefix($0) } ?? value[...]
-        let digits = shown.map { BluetoothLE.hexadecimal($0, digits: 2) }.joined(separator: " ")
+        let digits = shown.map { BluetoothPrimitives.hexadecimal($0, digits: 2) }.joined(separator: " ")
         return shown.count < value.count ? digits + " … (\(value.count) bytes)" : digits
     }
 

@@ -5,7 +5,7 @@ import Glibc
     static func main() async {
         do throws(BluetoothError) {
             let adapter = try await Adapter.open(.first, power: .powerOn)
-            let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
+            let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.localName == "LINBLE-Z1" }
 
             let connection = try await adapter.connect(to: found)
             for service in try await connection.discover() {

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothPrimitives
 import LINBLE
 
 // The command protocol of the vendor's sample applications: a packet is its length (one byte, counting the bytes that

@@ -1,5 +1,6 @@
 import ArgumentParser
 import BluetoothLE
+import BluetoothSockets
 import ExampleSupport
 
 struct AdaptersCommand: AsyncParsableCommand {

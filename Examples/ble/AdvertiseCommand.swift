@@ -1,4 +1,5 @@
 import ArgumentParser
+import BluetoothAdvertising
 import BluetoothLE
 import ExampleSupport
 

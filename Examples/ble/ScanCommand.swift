@@ -1,5 +1,7 @@
 import ArgumentParser
+import BluetoothAdvertising
 import BluetoothLE
+import BluetoothPrimitives
 import ExampleSupport
 
 struct ScanCommand: AsyncParsableCommand {

@@ -205,7 +205,7 @@ extension Console {
 /// the changing characteristic, and disconnects.
 private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Console) async throws {
     let connection = try await visitor.connect(options: ConnectionOptions(timeout: nil)) {
-        $0.data.localName == device.name
+        $0.localName == device.name
     }
     let database = try await connection.discover()
     let all = device.services.flatMap { service in

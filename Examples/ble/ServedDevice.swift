@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothLE
 import ExampleSupport
 import Synchronization

@@ -226,7 +226,7 @@ private func visit(
     if options.security >= .high { try await visitor.setPairingAgent(common.pairingAgent(console)) }
     // The simulated LINBLE may have the same name; its address is a random one.
     let found = try await visitor.firstAdvertisement(timeout: nil) {
-        $0.data.localName == options.name && $0.address?.kind == .public
+        $0.localName == options.name && $0.address?.kind == .public
     }
     guard let address = found.address else { return }
     let uart = try await UARTConnection.open(

@@ -22,24 +22,24 @@ public struct AttributeHandle: RawRepresentable, Comparable, Hashable, Sendable 
     }
 
     /// 0x0000, the reserved handle.
-    @inlinable public static var none: AttributeHandle { AttributeHandle(0x0000) }
+    @inlinable package static var none: AttributeHandle { AttributeHandle(0x0000) }
 
     /// 0x0001, the smallest handle an attribute can have.
-    @inlinable public static var first: AttributeHandle { AttributeHandle(0x0001) }
+    @inlinable package static var first: AttributeHandle { AttributeHandle(0x0001) }
 
     /// 0xFFFF, the largest handle an attribute can have.
-    @inlinable public static var last: AttributeHandle { AttributeHandle(0xFFFF) }
+    @inlinable package static var last: AttributeHandle { AttributeHandle(0xFFFF) }
 
     /// Whether an attribute can have this handle: it is not 0x0000.
-    @inlinable public var isValid: Bool { rawValue != 0 }
+    @inlinable package var isValid: Bool { rawValue != 0 }
 
     /// The next handle, or nil after 0xFFFF.
-    @inlinable public var next: AttributeHandle? {
+    @inlinable package var next: AttributeHandle? {
         rawValue == .max ? nil : AttributeHandle(rawValue &+ 1)
     }
 
     /// The previous handle, or nil when there is no valid one.
-    @inlinable public var previous: AttributeHandle? {
+    @inlinable package var previous: AttributeHandle? {
         rawValue <= 1 ? nil : AttributeHandle(rawValue &- 1)
     }
 
@@ -83,7 +83,7 @@ public struct AttributeHandleRange: Hashable, Sendable {
 
     /// The range with the same bounds.
     @inlinable
-    public init(_ range: ClosedRange<AttributeHandle>) {
+    package init(_ range: ClosedRange<AttributeHandle>) {
         self.init(start: range.lowerBound, end: range.upperBound)
     }
 
@@ -93,10 +93,10 @@ public struct AttributeHandleRange: Hashable, Sendable {
     /// Whether the range is valid in a request: the start is not 0x0000 and not above the end.
     ///
     /// A server answers a request for an invalid range with ``ATTErrorCode/invalidHandle`` and the starting handle.
-    @inlinable public var isValid: Bool { start.isValid && start <= end }
+    @inlinable package var isValid: Bool { start.isValid && start <= end }
 
     /// The number of handles in the range; 0 when the start is above the end.
-    @inlinable public var count: Int {
+    @inlinable package var count: Int {
         start <= end ? Int(end.rawValue) - Int(start.rawValue) + 1 : 0
     }
 
@@ -107,7 +107,7 @@ public struct AttributeHandleRange: Hashable, Sendable {
     }
 
     /// The range as a `ClosedRange`, or nil when the start is above the end.
-    @inlinable public var closedRange: ClosedRange<AttributeHandle>? {
+    @inlinable package var closedRange: ClosedRange<AttributeHandle>? {
         start <= end ? start...end : nil
     }
 }

@@ -3,7 +3,7 @@ import Synchronization
 
 /// The identity, version and settings of an adapter.
 public struct AdapterInformation: Hashable, Sendable {
-    /// The N of hciN. Not stable: an adapter that is plugged in again may get another one.
+    /// The adapter's index, N in the name hciN. Not stable: an adapter that is plugged in again may get another one.
     public var index: UInt16
     /// The controller's public address; zero where it has none.
     public var publicAddress: BluetoothAddress
@@ -16,16 +16,16 @@ public struct AdapterInformation: Hashable, Sendable {
     /// The name the kernel has stored for the adapter.
     public var localName: String
     /// The settings that the controller supports.
-    public var supportedSettings: ManagementSettings
+    package var supportedSettings: ManagementSettings
     /// The settings that are on.
-    public var currentSettings: ManagementSettings
+    package var currentSettings: ManagementSettings
     /// Whether the adapter is off because rfkill blocks it by software.
     public var isSoftBlocked: Bool
     /// Whether the adapter is off because a hardware switch or the firmware blocks it (rfkill).
     public var isHardBlocked: Bool
 
     /// Creates the information from its parts.
-    public init(
+    package init(
         index: UInt16, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
         manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedSettings: ManagementSettings,
         currentSettings: ManagementSettings, isSoftBlocked: Bool = false, isHardBlocked: Bool = false
@@ -112,7 +112,7 @@ extension AdapterSelector: CustomStringConvertible {
     }
 
     /// Whether an adapter matches the selector.
-    public func matches(_ information: AdapterInformation) -> Bool {
+    package func matches(_ information: AdapterInformation) -> Bool {
         switch self {
         case .first: information.isLowEnergySupported
         case .index(let index): information.index == index

@@ -33,13 +33,13 @@ public struct AdvertisingOptions: Hashable, Sendable {
     /// The transmit power in dBm, −127 to 20; the controller takes the nearest it supports. Nil leaves the choice to
     /// it.
     public var transmitPower: Int?
-    /// Whether advertising continues while a central that found this machine by it is connected, so that others can
-    /// connect as well.
+    /// Whether advertising continues while a central that connected to it remains connected, so that others can connect
+    /// as well.
     ///
     /// A connection ends connectable advertising. The kernel restarts it when the link has ended; with this option it
     /// is restarted at once, as far as the controller can advertise while it has links.
     public var continuesWhileConnected = true
-    /// The rule for the time the adapter is powered off, blocked or unplugged; ``AdapterLeavePolicy/end`` by default.
+    /// The policy for when the adapter is powered off, blocked or unplugged; ``AdapterLeavePolicy/end`` by default.
     public var whenAdapterLeaves = AdapterLeavePolicy.end
 
     /// Creates options with the usual defaults: connectable, legacy format, every 100 to 150 ms.

@@ -5,13 +5,13 @@ import BluetoothHCI
 public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible {
     /// The connection interval: 7.5 ms to 4 s. A round trip takes about one interval.
     public var interval: Duration
-    /// The peripheral latency: how many consecutive connection events the peripheral may skip, 0 to 499.
+    /// The peripheral latency: the number of consecutive connection events that the peripheral may skip, 0 to 499.
     public var latency: Int
     /// The supervision time-out, after which a silent link is lost: 100 ms to 32 s.
     public var supervisionTimeout: Duration
 
     /// Creates parameters from their values.
-    public init(interval: Duration, latency: Int, supervisionTimeout: Duration) {
+    package init(interval: Duration, latency: Int, supervisionTimeout: Duration) {
         self.interval = interval
         self.latency = latency
         self.supervisionTimeout = supervisionTimeout
@@ -28,7 +28,7 @@ public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible 
 public struct ConnectionParameterRequest: Hashable, Sendable {
     /// The shortest and the longest connection interval: 7.5 ms to 4 s, in steps of 1.25 ms.
     public var interval: ClosedRange<Duration>
-    /// The peripheral latency: how many consecutive connection events the peripheral may skip, 0 to 499.
+    /// The peripheral latency: the number of consecutive connection events that the peripheral may skip, 0 to 499.
     public var latency: Int
     /// The supervision time-out: 100 ms to 32 s, in steps of 10 ms; more than twice the longest interval times
     /// (``latency`` + 1).
@@ -70,7 +70,7 @@ public struct LinkPHYs: Hashable, Sendable, CustomStringConvertible {
     public var receive: LEPHY
 
     /// Creates the PHYs of both directions.
-    public init(transmit: LEPHY, receive: LEPHY) {
+    package init(transmit: LEPHY, receive: LEPHY) {
         self.transmit = transmit
         self.receive = receive
     }

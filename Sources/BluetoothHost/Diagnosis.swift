@@ -22,7 +22,7 @@ public struct Diagnosis: Hashable, Sendable {
         public var remedy: String?
 
         /// Creates a finding from its parts.
-        public init(_ subject: String, _ verdict: Verdict, _ detail: String, remedy: String? = nil) {
+        package init(_ subject: String, _ verdict: Verdict, _ detail: String, remedy: String? = nil) {
             self.subject = subject
             self.verdict = verdict
             self.detail = detail

@@ -6,12 +6,12 @@ import BluetoothPrimitives
 /// It is stored with the bonds, since bonded devices know the adapter by it.
 public struct LocalIdentity: Hashable, Sendable {
     /// The static random address of an adapter without a public one.
-    public var staticAddress: BluetoothAddress
+    package var staticAddress: BluetoothAddress
     /// The key that generates private addresses; distributed to devices in pairing.
-    public var identityResolvingKey: SecurityKey
+    package var identityResolvingKey: SecurityKey
 
     /// Creates an identity from its parts.
-    public init(staticAddress: BluetoothAddress, identityResolvingKey: SecurityKey) {
+    package init(staticAddress: BluetoothAddress, identityResolvingKey: SecurityKey) {
         self.staticAddress = staticAddress
         self.identityResolvingKey = identityResolvingKey
     }

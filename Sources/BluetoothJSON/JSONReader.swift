@@ -1,8 +1,8 @@
-/// Why a text is not JSON, and where.
+/// The error of a text that is not JSON, with its position.
 public struct JSONProblem: Error, Hashable, Sendable, CustomStringConvertible {
     /// The line, from 1.
     public var line: Int
-    /// What is wrong there.
+    /// The description of the error.
     public var reason: String
 
     /// The line and the reason.
@@ -12,7 +12,7 @@ public struct JSONProblem: Error, Hashable, Sendable, CustomStringConvertible {
 extension JSONValue {
     /// Reads a JSON text (RFC 8259). Arrays and objects may be nested 64 deep.
     ///
-    /// - Throws: ``JSONProblem`` that says where it is not JSON.
+    /// - Throws: ``JSONProblem`` with the position of the first error.
     public init(reading bytes: [UInt8]) throws(JSONProblem) {
         var reader = JSONReader(bytes: bytes)
         self = try reader.value(depth: 0)

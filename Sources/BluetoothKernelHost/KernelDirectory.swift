@@ -11,8 +11,6 @@ import BluetoothManagement
 /// It follows the management socket, and the radio switches if this process may.
 //
 // Lives on the loop, with its owner.
-//
-// Lives on the loop, with whoever owns it.
 package final class KernelDirectory: HostDirectory {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop

@@ -8,32 +8,18 @@
 @_exported import struct BluetoothPrimitives.Appearance
 @_exported import struct BluetoothPrimitives.BluetoothAddress
 @_exported import struct BluetoothPrimitives.BluetoothUUID
-@_exported import struct BluetoothPrimitives.ByteReader
 @_exported import struct BluetoothPrimitives.CompanyIdentifier
 @_exported import struct BluetoothPrimitives.IOCapability
-@_exported import struct BluetoothPrimitives.IdentityResolvingKey
 @_exported import enum BluetoothPrimitives.L2CAPFlowControl
-@_exported import struct BluetoothPrimitives.L2CAPOptions
 @_exported import struct BluetoothPrimitives.LEPHY
 @_exported import struct BluetoothPrimitives.LEPHYSet
 @_exported import struct BluetoothPrimitives.LinkSecurity
-@_exported import struct BluetoothPrimitives.LongTermKey
 @_exported import struct BluetoothPrimitives.PrivacyMode
 @_exported import struct BluetoothPrimitives.SecureConnectionsMode
-@_exported import struct BluetoothPrimitives.SecurityKey
 @_exported import enum BluetoothPrimitives.SecurityLevel
-@_exported import struct BluetoothPrimitives.SignatureResolvingKey
-@_exported import struct BluetoothPrimitives.TruncatedBytes
-@_exported import func BluetoothPrimitives.hexadecimal
 
 // Advertising data.
 @_exported import struct BluetoothAdvertising.AdvertisementContent
-@_exported import struct BluetoothAdvertising.AdvertisementData
-@_exported import struct BluetoothAdvertising.AdvertisementFlags
-@_exported import struct BluetoothAdvertising.AdvertisingPayloads
-@_exported import struct BluetoothAdvertising.AltBeacon
-@_exported import enum BluetoothAdvertising.Eddystone
-@_exported import struct BluetoothAdvertising.IBeacon
 @_exported import struct BluetoothAdvertising.ManufacturerData
 @_exported import struct BluetoothAdvertising.ServiceData
 
@@ -41,7 +27,6 @@
 @_exported import struct BluetoothATT.ATTErrorCode
 @_exported import struct BluetoothATT.AttributeHandle
 @_exported import struct BluetoothATT.AttributeHandleRange
-@_exported import enum BluetoothATT.AttributeProtocol
 @_exported import enum BluetoothGATT.AttributeAccess
 @_exported import struct BluetoothGATT.AttributePermissions
 @_exported import struct BluetoothGATT.AttributeWrite
@@ -60,6 +45,5 @@
 @_exported import struct BluetoothGATT.RemoteValue
 
 // The event loop of an adapter, and the kernel below for programs that choose one.
-@_exported import protocol BluetoothSockets.BluetoothKernel
 @_exported import class BluetoothLoop.EventLoop
 @_exported import struct BluetoothLoop.KernelInstant

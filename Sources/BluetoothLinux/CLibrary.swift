@@ -6,7 +6,7 @@ import BluetoothSystem
     import Musl
 #endif
 
-// What the C library calls by a name that a method of ours has as well, under one that none has.
+// C library functions whose names are also those of methods here, under other names.
 
 func systemBind(_ number: CInt, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t) -> CInt {
     bind(number, address, length)

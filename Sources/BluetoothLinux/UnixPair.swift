@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
 
-/// One end of a pair of local sockets that stands in for an L2CAP channel.
+/// One end of a pair of local sockets that replaces an L2CAP channel.
 final class UnixSocket: L2CAPSocket, DescriptorBacked {
     let socket: DescriptorSocket
     let peer: BluetoothAddress

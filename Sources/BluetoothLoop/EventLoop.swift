@@ -64,7 +64,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     package let components = ComponentCount()
 
     /// A loop that waits with `driver`. Its thread starts with the first work.
-    public init(driver: any EventLoopDriver) {
+    package init(driver: any EventLoopDriver) {
         self.driver = driver
     }
 
@@ -72,7 +72,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     public var now: KernelInstant { driver.now }
 
     /// Whether the caller is on this loop's thread.
-    public var isCurrent: Bool { driver.isOnLoopThread }
+    @usableFromInline
+    package var isCurrent: Bool { driver.isOnLoopThread }
 
     // MARK: Executor
 
@@ -91,21 +92,21 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     }
 
     /// Enqueues a call of `body` on the loop.
-    public func execute(_ body: @escaping @Sendable () -> Void) {
+    package func execute(_ body: @escaping @Sendable () -> Void) {
         append(.call(body))
     }
 
     /// Enqueues a call of `body` on the loop; `body` may access state that is isolated to the loop.
     ///
     /// Traps unless called on the loop.
-    public func executeLocally(_ body: @escaping () -> Void) {
+    package func executeLocally(_ body: @escaping () -> Void) {
         let bound = LoopBound(body, on: self)
         execute { bound.value() }
     }
 
     /// Enqueues `delivery`, which delivers its collected items after the pending packets were received. Allocates
     /// nothing.
-    public func deliverSoon(_ delivery: any LoopDelivery) {
+    package func deliverSoon(_ delivery: any LoopDelivery) {
         append(.delivery(delivery))
     }
 
@@ -143,7 +144,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     /// Ends the loop's thread after the queued work. The loop must not be used afterwards.
     ///
     /// The process-wide loop is never stopped; a test or a simulation stops its own.
-    public func stop() {
+    package func stop() {
         let action = state.withLock { state -> WakeAction in
             state.isStopping = true
             return state.isStarted ? state.wakeAction() : .none
@@ -203,7 +204,8 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     /// Creates a timer that calls `handler` on the loop at each deadline that is set.
     ///
     /// Thread-safe.
-    public func makeTimer(_ handler: sending @escaping () -> Void) -> LoopTimer {
+    @usableFromInline
+    package func makeTimer(_ handler: sending @escaping () -> Void) -> LoopTimer {
         addTimer(LoopBound(sending: handler, to: self))
     }
 
@@ -211,7 +213,7 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
     /// loop.
     ///
     /// Traps unless called on the loop.
-    public func makeLocalTimer(_ handler: @escaping () -> Void) -> LoopTimer {
+    package func makeLocalTimer(_ handler: @escaping () -> Void) -> LoopTimer {
         addTimer(LoopBound(handler, on: self))
     }
 

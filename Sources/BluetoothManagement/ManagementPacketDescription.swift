@@ -4,7 +4,7 @@ extension ManagementPacket {
     /// A packet in one line: the adapter, the command's or event's name and its parameters, never a key or a passkey.
     ///
     /// - Parameters:
-    ///   - packet: as it goes through the socket.
+    ///   - packet: the packet as sent or received through the socket.
     ///   - isSent: whether it is a command, and not an event.
     public static func description(of packet: RawSpan, isSent: Bool) -> String {
         guard let packet = try? ManagementPacket(decoding: packet) else {

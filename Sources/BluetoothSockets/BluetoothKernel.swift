@@ -3,7 +3,8 @@ import BluetoothPrimitives
 
 /// An adapter in the kernel's list (`HCIGETDEVLIST`, `HCIGETDEVINFO`). Reading the list needs no privilege.
 public struct KernelAdapter: Hashable, Sendable {
-    /// The N of hciN. Not stable: it may change when an adapter is unplugged and plugged in again.
+    /// The adapter's index, N in the name hciN. Not stable: it may change when an adapter is unplugged and plugged in
+    /// again.
     public var index: UInt16
     /// The public address; zero where the controller has none.
     public var address: BluetoothAddress
@@ -47,7 +48,8 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     /// process cannot watch the switches.
     func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)?
 
-    /// Opens the management socket (`HCI_CHANNEL_CONTROL`). Opening needs no privilege; most commands need CAP_NET_ADMIN.
+    /// Opens the management socket (`HCI_CHANNEL_CONTROL`). Opening needs no privilege; most commands need
+    /// CAP_NET_ADMIN.
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket
 
     /// Opens a raw HCI socket of an adapter (`HCI_CHANNEL_RAW`). LE commands and events need CAP_NET_RAW.

@@ -4,7 +4,7 @@
     import Musl
 #endif
 
-// What the C library calls by a name that a method of ours has as well, under one that none has.
+// C library functions whose names are also those of methods here, under other names.
 
 func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt { open(path, flags, mode) }
 

@@ -16,7 +16,7 @@ public indirect enum UARTDevice: Hashable, Sendable {
     /// Whether an advertisement is from this device.
     func matches(_ advertisement: Advertisement, profiles: [UARTProfile]) -> Bool {
         switch self {
-        case .name(let name): advertisement.data.localName == name
+        case .name(let name): advertisement.localName == name
         case .address(let address): advertisement.address == address
         case .addressOfAnyKind(let address): advertisement.address?.value == address.value
         case .advertisedService:

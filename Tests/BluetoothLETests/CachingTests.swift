@@ -295,7 +295,7 @@ import BluetoothLE
     }
 
     /// A cache on a slow disk.
-    private final class SlowCache: AttributeCache {
+    private final class SlowCache: DatabaseCache {
         let changes = Mutex<[Bool]>([])
         private let radio: SimulatedRadio
 
@@ -312,7 +312,7 @@ import BluetoothLE
     @Test func repeatedChangesClearTheCacheOnce() async throws {
         try await Self.run { fixture in
             let cache = SlowCache(fixture.base.radio)
-            await fixture.adapter.setAttributeCache(cache)
+            await fixture.adapter.setAttributeCache(AttributeCache(cache))
             let connection = try await fixture.connect()
             _ = try await connection.discover()
             try await fixture.base.radio.sleep(for: .seconds(5))

@@ -240,7 +240,7 @@ import Testing
                 on: fixture.radio,
                 advertisements: [SimulatedAdvertisement(data: [2, 1, 6], scanResponse: [5, 9] + Array("Lamp".utf8))],
                 gatt: try SimulatedGATTServer([]))
-            let connection = try await adapter.connect { $0.data.localName == "Lamp" }
+            let connection = try await adapter.connect { $0.localName == "Lamp" }
             #expect(connection.peer == lamp.address)
             await connection.disconnect(timeout: .zero)
             try await fixture.settle { !fixture.kernel.isScanning() }

@@ -18,7 +18,7 @@ extension AdapterSession {
     /// The number of registered links, including those that the program has just released.
     var linkCount: Int { links.count }
     /// The cache of devices' databases.
-    var attributeCache: (any AttributeCache)? { linkMaker.attributeCache }
+    var attributeCache: (any DatabaseCache)? { linkMaker.attributeCache }
     /// The program's acceptance of links.
     var acceptedLinks: AcceptedLinks? { incoming.accepted }
 

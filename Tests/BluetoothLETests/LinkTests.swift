@@ -447,7 +447,7 @@ import Testing
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
             let adapter = try await Adapter.open(on: fixture.kernel)
             var options = ConnectionOptions()
-            options.socket.security = .medium
+            options.security.level = .medium
             let connection = try await adapter.connect(to: peripheral.address, options: options)
             let rssi = try await connection.rssi()
             #expect(rssi == -50)

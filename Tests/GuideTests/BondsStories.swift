@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -145,7 +145,7 @@ import Testing
             let running = fixture.begin { try await snippet(adapter) }
             let address = adapter.information.address
             _ = try await visitor.firstAdvertisement(timeout: .seconds(5)) {
-                $0.address == address && $0.data.localName == name
+                $0.address == address && $0.localName == name
             }
             let uart = try await UARTConnection.open(
                 .address(address), on: visitor, options: UARTOptions(profiles: [profile]))

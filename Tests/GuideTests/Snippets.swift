@@ -2,6 +2,7 @@
 //     GUIDE_WRITE=1 swift test --filter GuideTests
 // swift-format-ignore-file
 
+import BluetoothAdvertising
 import BluetoothLE
 import BluetoothSimulation
 import Glibc
@@ -17,7 +18,7 @@ enum ReadmePage {
             static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(.first, power: .powerOn)
-                    let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.data.localName == "LINBLE-Z1" }
+                    let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.localName == "LINBLE-Z1" }
 
                     let connection = try await adapter.connect(to: found)
                     for service in try await connection.discover() {
@@ -123,7 +124,7 @@ enum CentralPage {
     /// The snippets
     static func theSnippets() async throws {
         let adapter = try await Adapter.open(power: .powerOn)
-        let connection = try await adapter.connect { $0.data.localName == "Pulse-Z1" }
+        let connection = try await adapter.connect { $0.localName == "Pulse-Z1" }
         let address = connection.peer
         print(adapter.information.name, "is connected to", address)
     }
@@ -354,9 +355,9 @@ enum CachingPage {
 
     /// Storage
     static func storage(_ adapter: Adapter) async throws {
-        await adapter.setAttributeCache(try FileAttributeCache())                      // ~/.cache/swift-bluetooth-le/attributes
-        await adapter.setAttributeCache(try FileAttributeCache(directory: "/var/lib/sensors"))
-        await adapter.setAttributeCache(nil)                                           // nothing
+        await adapter.setAttributeCache(try .files())                        // ~/.cache/swift-bluetooth-le/attributes
+        await adapter.setAttributeCache(try .files(in: "/var/lib/sensors"))
+        await adapter.setAttributeCache(nil)                                 // nothing
     }
 
     /// When the device changes
@@ -441,7 +442,7 @@ enum ConnectingPage {
         print(first.peer)
         await first.disconnect()
 
-        let second = try await adapter.connect { $0.data.localName == "LINBLE-Z1" }
+        let second = try await adapter.connect { $0.localName == "LINBLE-Z1" }
         print(second.peer)
         await second.disconnect()
     }

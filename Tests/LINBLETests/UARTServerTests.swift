@@ -124,7 +124,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
     @Test func itAdvertisesAsALINBLEDoes() async throws {
         try await ServerFixture.run { fixture in
             let seen = try await fixture.centrals[0].firstAdvertisement(timeout: .seconds(5)) {
-                $0.data.localName == "LINBLE-Z1"
+                $0.localName == "LINBLE-Z1"
             }
             #expect(seen.data.containsService(UARTProfile.linble.service))
             #expect(seen.isConnectable)
@@ -395,7 +395,7 @@ private func pattern(_ count: Int, seed: Int = 0) -> [UInt8] {
                 try await adapter.setPairingAgent(JustWorksPairingAgent())
             }
             var protected = ConnectionOptions()
-            protected.socket.security = .medium
+            protected.security.level = .medium
             let address = fixture.adapter.information.address
             let first = try await fixture.centrals[0].connect(to: address, options: protected)
             let uart = try await UARTConnection.attach(to: first)

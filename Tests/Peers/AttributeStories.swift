@@ -32,7 +32,7 @@ extension Peers {
         }
 
         /// A cache that counts its entries.
-        final class CountingCache: AttributeCache {
+        final class CountingCache: DatabaseCache {
             private let cache = MemoryAttributeCache()
             private let state = Mutex<(count: Int, last: CachedDatabase?)>((0, nil))
 
@@ -51,7 +51,7 @@ extension Peers {
         func theHashIsRecognised(name: String) async throws {
             try await Fixture.run { fixture in
                 let cache = CountingCache()
-                await fixture.adapter.setAttributeCache(cache)
+                await fixture.adapter.setAttributeCache(AttributeCache(cache))
                 var connection = try await fixture.connect(to: name)
                 let found = try await connection.discover()
                 #expect(found.problems.isEmpty)

@@ -6,7 +6,7 @@ import BluetoothPrimitives
 /// The result leaves that part out or corrects it, and has everything else.
 public struct DatabaseProblem: Hashable, Sendable {
     /// The kind of a problem.
-    public enum Reason: UInt8, CaseIterable, Hashable, Sendable {
+    package enum Reason: UInt8, CaseIterable, Hashable, Sendable {
         /// A declaration's value is too short, or has a UUID that is neither 2 nor 16 bytes long. It is left out.
         case malformedValue = 1
         /// A service, or an included one, begins at 0x0000 or ends before it begins. It is left out.
@@ -31,18 +31,18 @@ public struct DatabaseProblem: Hashable, Sendable {
     }
 
     /// The kind of problem.
-    public var reason: Reason
+    package var reason: Reason
     /// The type of the attribute: the UUID of a declaration, or of a descriptor.
-    public var attributeType: BluetoothUUID
+    package var attributeType: BluetoothUUID
     /// The handle of the attribute, or the next one to request.
     public var handle: AttributeHandle
     /// The handles that the attribute declares, of a service or of a value; nil if it declares none.
-    public var declared: AttributeHandleRange?
+    package var declared: AttributeHandleRange?
     /// The UUID of the declared service or characteristic; nil if unknown.
     public var uuid: BluetoothUUID?
 
     /// A problem from its parts.
-    public init(
+    package init(
         _ reason: Reason, _ attributeType: BluetoothUUID, at handle: AttributeHandle,
         declared: AttributeHandleRange? = nil, uuid: BluetoothUUID? = nil
     ) {

@@ -9,7 +9,7 @@ public struct RemoteDatabase: RandomAccessCollection, Hashable, Sendable {
     public var problems: [DatabaseProblem]
 
     /// A database with the given parts.
-    public init(services: [RemoteService], problems: [DatabaseProblem] = []) {
+    package init(services: [RemoteService], problems: [DatabaseProblem] = []) {
         self.services = services
         self.problems = problems
     }
@@ -36,7 +36,7 @@ public struct RemoteService: Hashable, Sendable {
     public var characteristics: [RemoteCharacteristic]
 
     /// A service with the given parts.
-    public init(
+    package init(
         uuid: BluetoothUUID, handles: AttributeHandleRange, isPrimary: Bool = true,
         includedServices: [RemoteIncludedService] = [], characteristics: [RemoteCharacteristic] = []
     ) {
@@ -57,10 +57,10 @@ public struct RemoteIncludedService: Hashable, Sendable {
     /// The handles of the included service, from its declaration to its last attribute.
     public var handles: AttributeHandleRange
     /// The handle of the include declaration.
-    public var declarationHandle: AttributeHandle
+    package var declarationHandle: AttributeHandle
 
     /// An include with the given parts.
-    public init(uuid: BluetoothUUID, handles: AttributeHandleRange, declarationHandle: AttributeHandle) {
+    package init(uuid: BluetoothUUID, handles: AttributeHandleRange, declarationHandle: AttributeHandle) {
         self.uuid = uuid
         self.handles = handles
         self.declarationHandle = declarationHandle
@@ -74,16 +74,16 @@ public struct RemoteCharacteristic: Hashable, Sendable {
     /// The properties in the declaration.
     public var properties: CharacteristicProperties
     /// The handle of the declaration.
-    public var declarationHandle: AttributeHandle
+    package var declarationHandle: AttributeHandle
     /// The handle of the value.
     public var valueHandle: AttributeHandle
     /// The handle of the last attribute.
-    public var endHandle: AttributeHandle
+    package var endHandle: AttributeHandle
     /// The descriptors; empty until discovered.
     public var descriptors: [RemoteDescriptor]
 
     /// A characteristic with the given parts.
-    public init(
+    package init(
         uuid: BluetoothUUID, properties: CharacteristicProperties, declarationHandle: AttributeHandle,
         valueHandle: AttributeHandle, endHandle: AttributeHandle, descriptors: [RemoteDescriptor] = []
     ) {
@@ -96,7 +96,7 @@ public struct RemoteCharacteristic: Hashable, Sendable {
     }
 
     /// The handles after the value, or nil when there are none.
-    public var descriptorRange: AttributeHandleRange? {
+    package var descriptorRange: AttributeHandleRange? {
         guard let first = valueHandle.next, first <= endHandle else { return nil }
         return AttributeHandleRange(start: first, end: endHandle)
     }
@@ -105,7 +105,7 @@ public struct RemoteCharacteristic: Hashable, Sendable {
     ///
     /// The only handle after the value of a characteristic that notifies or indicates is its Client Characteristic
     /// Configuration descriptor, unless another property requires a descriptor too.
-    public var inferredDescriptors: [RemoteDescriptor]? {
+    package var inferredDescriptors: [RemoteDescriptor]? {
         guard let range = descriptorRange else { return [] }
         let isConfigurable = properties.contains(.notify) || properties.contains(.indicate)
         guard range.start == range.end, isConfigurable, properties.isDisjoint(with: [.extendedProperties, .broadcast])
@@ -122,7 +122,7 @@ public struct RemoteDescriptor: Hashable, Sendable {
     public var handle: AttributeHandle
 
     /// A descriptor with the given parts.
-    public init(uuid: BluetoothUUID, handle: AttributeHandle) {
+    package init(uuid: BluetoothUUID, handle: AttributeHandle) {
         self.uuid = uuid
         self.handle = handle
     }

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 /// The Database Hash, 16 bytes that identify the structure of a server's database: equal hashes mean equal handles
 /// (Core Vol 3 Part G §7.3).
 ///
-/// It is a checksum without authentication: its key is zero, so that anybody can construct a database with a given
+/// It is a checksum without authentication: its key is zero, so that any device can construct a database with a given
 /// hash.
 ///
 /// The hash is a 128-bit number (Table 7.8), and numbers in characteristic values are little-endian unless their

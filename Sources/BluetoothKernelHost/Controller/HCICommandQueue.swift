@@ -30,8 +30,6 @@ package protocol HCIReceiver: AnyObject {
 /// ours.
 //
 // Lives on the loop, with its one owner, which receives the events.
-//
-// Lives on the loop, with its one owner, which takes what is received.
 package final class HCICommandQueue {
     private let mark: ComponentCount.Mark
     private enum State {

@@ -10,8 +10,6 @@ import Logging
 /// The socket is open as long as a component needs it; without radio activity it receives nothing.
 //
 // Lives on the loop, with the adapter.
-//
-// Lives on the loop, with the adapter.
 package final class KernelController: HCIReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel

@@ -10,8 +10,6 @@ import Logging
 /// Every program receives Disconnection Complete; LE events, and commands other than Read RSSI, need CAP_NET_RAW.
 //
 // Lives on the loop, with the controller.
-//
-// Lives on the loop, with the controller.
 final class KernelLinks: HostLinks {
     private let mark: ComponentCount.Mark
     fileprivate let commands: HCICommandQueue
@@ -103,7 +101,7 @@ final class KernelLinks: HostLinks {
 
     // MARK: Events
 
-    /// A link has come up; its owner is not known yet.
+    /// Records a new link, whose owner is not known yet.
     func began(_ event: LEConnectionComplete) { table.began(event) }
 
     /// Receives an event of a link.
@@ -215,7 +213,7 @@ final class KernelLinks: HostLinks {
     }
 }
 
-/// A registration for the events of a link of ours; dropping it ends the registration.
+/// A registration for the events of a link of this program; dropping it ends the registration.
 private final class KernelLink: HostLink {
     private let mark: ComponentCount.Mark
     private let owner: LoopBound<KernelLinks>

@@ -10,8 +10,6 @@ import BluetoothManagement
 /// ``ScannerStateMachine``.
 //
 // Lives on the loop, with the controller.
-//
-// Lives on the loop, with the controller.
 final class KernelScanner: HostScanning {
     private let mark: ComponentCount.Mark
     private let commands: HCICommandQueue
@@ -53,7 +51,7 @@ final class KernelScanner: HostScanning {
     /// Whether it needs to see other programs' commands.
     var needsSocket: Bool { machine.request != nil || machine.isBusy }
 
-    /// Other programs' commands are not seen for a while.
+    /// Records that other programs' commands are not observed for some time.
     func stoppedWatching() { machine.stoppedWatching() }
 
     // MARK: Declaring
@@ -229,7 +227,7 @@ final class KernelScanner: HostScanning {
         }
     }
 
-    /// The kernel has answered, or the time limit has passed.
+    /// Handles the kernel's answer, or the time limit.
     private func discoveryEnded(_ end: ScannerStateMachine.DiscoveryEnd) {
         discoveryTimer = nil
         guard machine.isEndingDiscovery else { return }
@@ -251,13 +249,13 @@ final class KernelScanner: HostScanning {
         restartHold()
     }
 
-    /// A connection was created, or an attempt cancelled, by any program.
+    /// Handles the end of a connection attempt of any program: success or cancellation.
     func connectionAttemptEnded() {
         machine.connectionAttemptEnded()
         if machine.request != nil { restartHold() }
     }
 
-    /// An extended scan with a duration, which ours never have, has ended.
+    /// Handles the end of an extended scan with a duration, which this program's scans never have.
     func scanTimedOut() {
         machine.scannerWentOff()
         if machine.request != nil { advance() }

@@ -5,7 +5,7 @@ import BluetoothHCI
 
 /// The links of a controller, as its events report them: this program's and others'.
 ///
-/// A handle is reused after its link has ended, so links of ours have a number that never is.
+/// A handle is reused after its link has ended, so links of this program have a number that never is.
 struct LinkTable {
     /// A link of this program.
     struct Entry {
@@ -43,7 +43,7 @@ struct LinkTable {
         numbers[handle].flatMap { entries[$0]?.onEncrypted }
     }
 
-    /// Adds a new link of ours.
+    /// Adds a new link of this program.
     mutating func add(_ handle: ConnectionHandle, onEncrypted: (() -> Void)? = nil) -> UInt64 {
         nextNumber += 1
         entries[nextNumber] = Entry(
@@ -52,7 +52,7 @@ struct LinkTable {
         return nextNumber
     }
 
-    /// Removes a link of ours.
+    /// Removes a link of this program.
     mutating func remove(_ number: UInt64) -> Entry? {
         guard let entry = entries.removeValue(forKey: number) else { return nil }
         if numbers[entry.handle] == number { numbers[entry.handle] = nil }

@@ -86,7 +86,7 @@ package struct ScannerStateMachine: Hashable {
     /// The handling of another program's scan.
     package enum Treatment: Hashable {
         case undecided
-        /// Its origin is unknown; the kernel is asked for it.
+        /// Its origin is unknown; a query to the kernel is pending.
         case probed
         /// Its reports are used, whatever it is.
         case heard

@@ -14,8 +14,6 @@ import BluetoothPrimitives
 /// there is none, and a connect meanwhile waits or fails as busy.
 //
 // Lives on the loop, held by the links that are about to end.
-//
-// Lives on the loop, held by the links that are about to end.
 final class AttributeDrain {
     private let mark: ComponentCount.Mark
     /// The time to wait for responses. The kernel drops the link two seconds later, which must be within

@@ -190,7 +190,7 @@ extension BluetoothError {
             cause: .kernel(error))
     }
 
-    /// A missing capability, with the command that grants it to this program.
+    /// The error for a missing capability, with the command that grants it to this program.
     package static func notPermitted(
         _ operation: Operation, executable: String? = nil, cause: Cause? = nil
     ) -> BluetoothError {
@@ -213,7 +213,7 @@ extension BluetoothError {
             .adapterOff, operation, "\(operation.adapter ?? "The adapter") was powered off.", remedy: powerRemedy)
     }
 
-    /// The adapter is not up any more: powered off, or blocked by a radio switch.
+    /// The error for an adapter that is no longer up: powered off, or blocked by a radio switch.
     private static func adapterWentOff(
         _ operation: Operation, _ environment: HostEnvironment, _ cause: Cause
     ) -> BluetoothError {
@@ -227,7 +227,7 @@ extension BluetoothError {
             remedy: blocking.isHardBlocked ? hardBlockRemedy : softBlockRemedy, cause: cause)
     }
 
-    /// The kernel's answer could not be parsed.
+    /// The error for an answer of the kernel that could not be parsed.
     package static func unreadable(_ operation: Operation) -> BluetoothError {
         BluetoothError(.failed, operation, "The kernel's answer cannot be read.")
     }

@@ -6,7 +6,7 @@ import BluetoothGATT
 extension Adapter {
     /// A stream of advertisements; the controller scans when the call returns.
     ///
-    /// Several scans may be on at once, each with its filter, its duplicate policy and its buffer. Malformed reports are
+    /// Several scans may run at once, each with its filter, its duplicate policy and its buffer. Malformed reports are
     /// skipped.
     ///
     /// The scan ends when the loop over the stream is left, its task is cancelled, the stream is dropped, or
@@ -14,16 +14,16 @@ extension Adapter {
     /// throws when the adapter is closed, when the controller fails, and when the adapter is powered off, blocked or
     /// unplugged, unless ``ScanOptions/whenAdapterLeaves`` is `.resume`.
     ///
-    /// The kernel uses the scanner itself to make a connection, for this program or another: the scan pauses and resumes
-    /// automatically, as it does when another program has switched the scanner off. The scan of another program is shared
-    /// where it covers what is requested, and otherwise replaced by one that serves both. A discovery through the
-    /// management interface is shared for the some 10 s it lasts, which the log reports as a notice.
+    /// The kernel uses the scanner itself to make a connection, for this program or another: the scan pauses and
+    /// resumes automatically, as it does when another program has switched the scanner off. The scan of another program
+    /// is shared where it covers what is requested, and otherwise replaced by one that serves both. A discovery through
+    /// the management interface is shared for the some 10 s it lasts, which the log reports as a notice.
     ///
     /// Needs CAP_NET_RAW. With CAP_NET_ADMIN as well, no trace is left in the kernel: it takes an active scan for a
     /// discovery, and connects to no device while it believes that one is going on.
-    /// - Throws: `.notPermitted`, `.unsupported` when the controller has none of the PHYs, `.invalidArgument` when no PHY
-    ///   is requested, `.busy` when another program does not give the scanner free, `.adapterOff`, `.adapterBlocked`,
-    ///   `.noAdapter`, `.timedOut` when the controller does not answer, `.cancelled`.
+    /// - Throws: `.notPermitted`, `.unsupported` when the controller has none of the PHYs, `.invalidArgument` when no
+    ///   PHY is requested, `.busy` when another program does not release the scanner, `.adapterOff`, `.adapterBlocked`,
+    ///   `.noAdapter`, `.timedOut` when the controller does not respond, `.cancelled`.
     public nonisolated(nonsending) func scan(
         _ options: ScanOptions = ScanOptions()
     ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
@@ -36,8 +36,8 @@ extension Adapter {
     /// An advertising set counts as a device of its own, as in a ``DeviceTable``. Returns when the time is over.
     /// - Parameters:
     ///   - duration: the time to scan, in place of ``ScanOptions/duration``.
-    ///   - options: how to scan; ``ScanOptions/duplicates`` has no effect. The most devices are
-    ///     ``ScanOptions/deviceLimit``, beyond which the one silent the longest is dropped.
+    ///   - options: the options of the scan; ``ScanOptions/duplicates`` has no effect. Beyond
+    ///     ``ScanOptions/deviceLimit`` the least recently received device is dropped.
     /// - Throws: what ``scan(_:)`` and its stream throw.
     public nonisolated(nonsending) func devices(
         for duration: Duration, options: ScanOptions = ScanOptions()
@@ -47,10 +47,10 @@ extension Adapter {
 
     /// The first advertisement that fulfils a condition; scans until then.
     /// - Parameters:
-    ///   - timeout: the most time to scan; nil for ``ScanOptions/duration``, and without one no limit.
-    ///   - options: how to scan.
-    ///   - condition: called on the adapter's loop for each advertisement that passes the options' filter; by default all
-    ///     do.
+    ///   - timeout: the maximum time to scan; nil for ``ScanOptions/duration``, and without one no limit.
+    ///   - options: the options of the scan.
+    ///   - condition: called on the adapter's loop for each advertisement that passes the options' filter; by default
+    ///     all do.
     /// - Throws: `.notFound` when the time is over, besides what ``scan(_:)`` throws.
     public nonisolated(nonsending) func firstAdvertisement(
         timeout: Duration? = .seconds(10), options: ScanOptions = ScanOptions(),
@@ -64,17 +64,17 @@ extension Adapter {
     /// The device need not have been scanned for. Returns with a link that is up, or throws at the time limit; without
     /// one it waits for the device until its task is cancelled, and the controller, not this program, scans for it. A
     /// link that fails to be established, as is common in a crowded band, is tried again up to
-    /// ``ConnectionOptions/attempts`` times within the time limit. Cancelling the task cancels the attempt. The next call
-    /// may follow at once, even to the same device: it waits, at most 2.5 s, until the kernel has ended the previous
-    /// attempt, and after a connection that ended with a request outstanding until the response has arrived or the link
-    /// is down. Where a ``ConnectionOrientedChannel`` keeps that link, it throws `.busy` after 2.5 s without a response.
-    /// Scans continue meanwhile. Needs no privilege.
+    /// ``ConnectionOptions/attempts`` times within the time limit. Cancelling the task cancels the attempt. The next
+    /// call may follow at once, even to the same device: it waits, at most 2.5 s, until the kernel has ended the
+    /// previous attempt, and after a connection that ended with a request outstanding until the response has arrived or
+    /// the link is down. Where a ``ConnectionOrientedChannel`` keeps that link, it throws `.busy` after 2.5 s without a
+    /// response. Scans continue meanwhile. Needs no privilege.
     ///
     /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has had no
     /// answer for 8 s is preempted and gets another turn. The controller limits the number of links, mostly to 8 to 20;
     /// beyond that the call throws `.connectionFailed` or `.timedOut`.
-    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device, or a
-    ///   channel keeps a link on which a response is outstanding, `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
+    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device, or
+    ///   a channel keeps a link on which a response is outstanding, `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
     ///   `.cancelled`, and what ``Connection/raiseSecurity(to:timeout:)`` throws for a ``SecurityOptions/level``.
     public nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
@@ -128,8 +128,8 @@ extension Adapter {
     /// Keeps a device connected until the returned object is disconnected or released. Needs no privilege.
     /// - Parameters:
     ///   - peer: the device.
-    ///   - options: the options of each connection; the time limit is for the ATT_MTU only, since a device that is out of
-    ///     range is waited for.
+    ///   - options: the options of each connection; the time limit is for the ATT_MTU only, since a device that is out
+    ///     of range is waited for.
     ///   - policy: when to connect again.
     public func keepConnected(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
@@ -166,8 +166,8 @@ extension Adapter {
         try await session.openChannel(to: peer, psm: psm, options: options)
     }
 
-    /// Whether the controller receives, and connects to, extended advertisements (LE Read Local Supported Features, Core
-    /// Vol 4 Part E §7.8.3). Needs CAP_NET_RAW.
+    /// Whether the controller receives, and connects to, extended advertisements (LE Read Local Supported Features,
+    /// Core Vol 4 Part E §7.8.3). Needs CAP_NET_RAW.
     /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
     package nonisolated(nonsending) func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {
         try await session.hasExtendedAdvertising()

@@ -12,7 +12,7 @@ extension Adapter {
     ///   - options: the advertising options.
     ///   - authorizing: the handler for attributes that require authorisation; see ``publish(_:authorizing:)``.
     ///   - services: the services, written as a list in which `if` and `for` may be used.
-    /// - Throws: `.cancelled` when the task is cancelled, the reason for which advertising ended by itself, and what
+    /// - Throws: `.cancelled` when the task is cancelled, the reason of an end of advertising, and what
     ///   ``publish(_:authorizing:)`` and ``advertise(_:options:)`` throw.
     public nonisolated(nonsending) func serve(
         _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions(),
@@ -34,15 +34,15 @@ extension Adapter {
 
     /// Publishes services, advertises, and serves connected devices while `body` runs.
     ///
-    /// `body` receives the published services, to send values, and the incoming connections. However it ends,
-    /// advertising stops and the services are withdrawn. When advertising ends by itself, `body` is cancelled and the
+    /// `body` receives the published services, to send values, and the incoming connections. When it ends, in whatever
+    /// way, advertising stops and the services are withdrawn. If advertising ends earlier, `body` is cancelled and the
     /// reason thrown. Needs CAP_NET_ADMIN, as advertising does.
     /// - Parameters:
     ///   - content: the advertised content.
     ///   - options: the advertising options.
     ///   - authorizing: the handler for attributes that require authorisation; see ``publish(_:authorizing:)``.
     ///   - services: the services, written as a list in which `if` and `for` may be used.
-    ///   - body: the work to do meanwhile.
+    ///   - body: the work to do while services are published.
     /// - Throws: what `body` throws, and what ``publish(_:authorizing:)``, ``advertise(_:options:)`` and
     ///   ``incomingConnections(_:)`` throw.
     public nonisolated(nonsending) func serve<Result: Sendable>(
@@ -65,7 +65,7 @@ extension Adapter {
         }
     }
 
-    /// Runs `body`, and cancels it when advertising ends by itself, for the reason then thrown.
+    /// Runs `body`. If advertising ends earlier, `body` is cancelled and the reason thrown.
     private nonisolated(nonsending) func run<Result: Sendable>(
         until set: AdvertisingSet, _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
@@ -73,13 +73,13 @@ extension Adapter {
             let end = Mutex<BluetoothError?>(nil)
             group.addTask {
                 let reason = await set.stopped()
-                // A cancelled task waits for what the body makes of it.
+                // When the task is cancelled, `body` determines the outcome.
                 if !Task.isCancelled { end.withLock { $0 = reason } }
                 return nil
             }
             group.addTask { try await body() }
             defer { group.cancelAll() }
-            // The reason for which the body has been cancelled; a body that was done before keeps its result.
+            // The reason for which `body` was cancelled. A `body` that has ended before keeps its result.
             var reason: BluetoothError?
             while true {
                 let result: Result?

@@ -3,11 +3,12 @@ import BluetoothLoop
 import BluetoothSockets
 import Logging
 
-/// A Bluetooth adapter, through everything that happens to it.
+/// A Bluetooth adapter.
 ///
-/// Opening it brings the controller up without any daemon, if the caller wants that. When it is powered off, blocked or
-/// unplugged, what is under way ends with the reason; the adapter itself stays usable and works again when it is back,
-/// with another index or not: it is known by its address. ``states`` reports its state, ``ready(timeout:)`` waits.
+/// Opening powers on the controller without a daemon, if the caller requests it. When the adapter is powered off,
+/// blocked or unplugged, operations under way end with the reason. The object stays usable: it recognises the adapter
+/// by its address, also under another index, and works again when the adapter is back. ``states`` reports the state,
+/// and ``ready(timeout:)`` waits for the adapter.
 public final class Adapter: Sendable {
     let session: AdapterSession
 
@@ -15,7 +16,7 @@ public final class Adapter: Sendable {
         self.session = session
     }
 
-    /// The loop everything of this adapter lives on.
+    /// The event loop of the adapter and all its objects.
     public var loop: EventLoop { session.loop }
 
     /// Opens an adapter of any host.
@@ -30,11 +31,11 @@ public final class Adapter: Sendable {
         return Adapter(session)
     }
 
-    /// The adapter's information: the latest, also while the adapter is away.
+    /// The adapter's information; the last known while the adapter is absent.
     public var information: AdapterInformation { session.information }
 
-    /// Ends the adapter's advertising, scans, sockets, streams, kept connections, and attempts to connect, which
-    /// throw `.cancelled`. The controller keeps its state; connections that the program holds stay up. All new bonds are
+    /// Ends the adapter's advertising, scans, sockets, streams, kept connections, and connection attempts, which throw
+    /// `.cancelled`. The controller keeps its state, and connections that the program holds stay up. All new bonds are
     /// stored when this returns.
     public nonisolated(nonsending) func close() async {
         await session.close()
@@ -42,37 +43,37 @@ public final class Adapter: Sendable {
 }
 
 extension Adapter {
-    /// The rights that this program lacks.
+    /// The privileges that this program lacks.
     package nonisolated(nonsending) func obstacles() async -> HostObstacles { await session.obstacles }
 }
 
 // MARK: - States
 
 extension Adapter {
-    /// The adapter's state now.
+    /// The adapter's current state.
     public var state: AdapterState { session.state }
 
-    /// The adapter's states: the present one, and each that follows.
+    /// A stream of the adapter's states that begins with the current one.
     ///
-    /// Each call makes a stream of its own. It hands out the newest state: a consumer that is slow misses what was in
-    /// between, never the present state. It lives until its loop is left, or until the adapter is closed, which
-    /// finishes it regularly; cancelling the task throws `.cancelled`.
+    /// Each call creates a separate stream. It delivers the newest state: a slow consumer misses intermediate states,
+    /// never the current one. The stream ends when its loop is left or the adapter is closed; cancelling the task
+    /// throws `.cancelled`.
     public var states: BoundedStream<AdapterState> { session.states }
 
-    /// Waits until the adapter is powered on and LE works.
-    /// - Parameter timeout: the most time to wait; nil for ever.
-    /// - Throws: what is in the way when the time is over, with the fix: `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
-    ///   or `.notPermitted` when this program may not switch it on; `.cancelled`.
+    /// Waits until the adapter is powered on with LE enabled.
+    /// - Parameter timeout: the maximum time to wait; nil for no limit.
+    /// - Throws: the obstacle at the time limit, with its remedy: `.adapterOff`, `.adapterBlocked`, `.noAdapter`, or
+    ///   `.notPermitted` when this program may not power the adapter on; `.cancelled`.
     public nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
         try await session.ready(timeout: timeout)
     }
 
-    /// Powers the adapter on, and LE with it, or off (management `Set Powered`).
+    /// Powers the adapter on with LE enabled, or off (management `Set Powered`).
     ///
-    /// Returns when it is so. Powering off ends what is under way on it, of other programs too. Needs CAP_NET_ADMIN
-    /// unless it is so already.
-    /// - Throws: `.adapterBlocked`, `.noAdapter`, `.notPermitted`, `.busy` when the kernel is at work on another change
-    ///   for more than two seconds, `.timedOut`, `.cancelled`.
+    /// Returns when the adapter has the state. Powering off ends everything under way on the adapter, including that of
+    /// other programs. Needs CAP_NET_ADMIN, unless the adapter already has the state.
+    /// - Throws: `.adapterBlocked`, `.noAdapter`, `.notPermitted`, `.busy` when another change in the kernel takes more
+    ///   than two seconds, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func setPowered(_ isOn: Bool) async throws(BluetoothError) {
         try await session.setPowered(isOn)
     }

@@ -1,13 +1,13 @@
 import BluetoothAdvertising
 import BluetoothSockets
 
-/// Something that this program advertises; see ``Adapter/advertise(_:options:)``.
+/// An advertising set of this program; see ``Adapter/advertise(_:options:)``.
 ///
-/// It lasts until ``stop()``, or until the last reference to this goes, or until it ends by itself, which ``states``
-/// tells. Swift may release a variable after its last use, so a program that only waits keeps it by waiting for its end,
-/// or uses ``Adapter/withAdvertising(_:options:_:)``.
+/// Advertising continues until ``stop()`` is called, the last reference is released, or the set ends for another
+/// reason, which ``states`` reports. Swift may release a variable after its last use: a program that only waits should
+/// await ``stopped()``, or use ``Adapter/withAdvertising(_:options:_:)``.
 ///
-/// The kernel keeps what it was told to advertise when a program ends without having taken it back.
+/// When a program ends without stopping its sets, the kernel continues to advertise them.
 public final class AdvertisingSet: Sendable {
     private let id: UInt64
     private let session: AdapterSession
@@ -23,25 +23,26 @@ public final class AdvertisingSet: Sendable {
         session.soon { [id] in $0.advertising.beginToStop(id) }
     }
 
-    /// What is sent, without the flags and the transmit power that the kernel adds, and what was left out.
+    /// The payloads sent, without the flags and the transmit power that the kernel adds, and the fields that were left
+    /// out.
     public var payloads: AdvertisingPayloads { record.parameters.withLock { $0.payloads } }
 
-    /// The power the controller sends with, in dBm; nil where one cannot be asked for.
+    /// The transmit power in dBm; nil where none can be requested.
     public var transmitPower: Int? { record.parameters.withLock { $0.transmitPower } }
 
-    /// The kernel's number for it, as other tools show it; nil while it is not there.
+    /// The kernel's number of the advertising instance, as other tools show it; nil while there is none.
     public var instance: UInt8? { record.parameters.withLock { $0.instance } }
 
-    /// How it stands now.
+    /// The current state of the advertising set.
     public var state: AdvertisingState { record.state.value }
 
-    /// How it stands: now, and whenever that changes, until it has ended.
+    /// A stream of the set's states that begins with the current one.
     ///
-    /// Each call makes a stream of its own. It hands out the newest state: a consumer that is slow misses what was in
-    /// between. It finishes after ``AdvertisingState/ended(_:)``.
+    /// Each call creates a separate stream. It delivers the newest state: a slow consumer misses intermediate ones. It
+    /// finishes after ``AdvertisingState/ended(_:)``.
     public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
-    /// Waits for the end and tells why it ended; a cancelled task is told so instead.
+    /// Waits for the end of advertising and returns its reason; `.cancelled` for a cancelled task.
     public func stopped() async -> BluetoothError {
         do throws(BluetoothError) {
             for try await state in states {
@@ -53,16 +54,16 @@ public final class AdvertisingSet: Sendable {
         }
     }
 
-    /// Says something else from now on. When this throws, what was said before goes on, after a refusal of the kernel's as
-    /// soon as it takes that again.
-    /// - Throws: `.invalidArgument` when there is no room for it, `.cancelled` after the end, and what
+    /// Replaces the content. When this throws, the former content remains; after a refusal by the kernel it is restored
+    /// as soon as the kernel accepts it again.
+    /// - Throws: `.invalidArgument` when the content does not fit, `.cancelled` after the end, and what
     ///   ``Adapter/advertise(_:options:)`` throws.
     public func update(_ content: AdvertisementContent) async throws(BluetoothError) {
         try await session.updateAdvertising(id, content, record)
     }
 
-    /// Stops advertising. Nothing is sent any more when the call returns, unless the task is cancelled, which does not wait
-    /// for that, or the kernel refuses, which is logged and tried again. Further calls do nothing.
+    /// Stops advertising, and returns when nothing is sent any more. It does not wait for that in a cancelled task, or
+    /// when the kernel refuses, which is logged and retried. Further calls have no effect.
     public func stop() async {
         await session.stopAdvertising(id)
     }

@@ -1,13 +1,13 @@
-/// Offers a service by connection-oriented channels; the sequence of those that peers open.
+/// A listener for the connection-oriented channels that peers open to a service.
 ///
-/// It listens from the moment ``Adapter/listen(psm:backlog:options:)`` returns until the loop over it is left, its last
-/// reference goes, ``close()`` is called, or the adapter is closed, for which the loop throws. While the adapter is
-/// switched off or unplugged nothing comes in; it goes on when it is back. Channels that were handed out outlive it.
+/// It listens from the return of ``Adapter/listen(psm:backlog:options:)`` until the loop over it is left, its last
+/// reference is released, ``close()`` is called, or the adapter is closed, for which the loop throws. It pauses while
+/// the adapter is powered off or unplugged. Accepted channels outlive it.
 public struct ChannelListener: AsyncSequence, Sendable {
-    /// What the sequence throws.
+    /// The error that the sequence throws.
     public typealias Failure = BluetoothError
 
-    /// The service's number: the one asked for, or the one the kernel picked where 0 was.
+    /// The service's PSM: the requested one, or for 0 the one that the kernel has assigned.
     public let psm: UInt16
     let stream: BoundedStream<ConnectionOrientedChannel>
     private let listener: Listener<ConnectionOrientedChannel>
@@ -18,12 +18,12 @@ public struct ChannelListener: AsyncSequence, Sendable {
         stream = BoundedStream(channel: listener.channel) { listener.end(nil) }
     }
 
-    /// How many channels were closed again at once because as many as the backlog holds were waiting.
+    /// The number of channels that were closed at once because the backlog was full.
     public var refusedCount: Int { listener.refusedCount }
 
-    /// Stops listening. Channels that wait are still handed out, then the loop ends.
+    /// Stops listening. Channels that wait are still delivered; then the loop ends.
     public func close() { listener.end(nil) }
 
-    /// Begins to take channels. A listener has one consumer: a second loop ends at once.
+    /// The iterator of the one consumer; a second loop ends at once.
     public func makeAsyncIterator() -> BoundedStream<ConnectionOrientedChannel>.Iterator { stream.makeAsyncIterator() }
 }

@@ -7,12 +7,12 @@ import BluetoothGATT
 extension Connection {
     /// Reads the value of a characteristic, up to 512 bytes: `try await connection.read("2A19", in: "180F")`.
     ///
-    /// The first such call on a connection discovers the device as ``discover(cached:timeout:)`` does; those that follow
-    /// are as fast as ``read(_:timeout:)-(RemoteAttribute,_)``.
+    /// The first such call on a connection discovers the device as ``discover(cached:timeout:)`` does; those that
+    /// follow are as fast as ``read(_:timeout:)-(RemoteAttribute,_)``.
     /// - Parameters:
     ///   - characteristic: the characteristic's UUID.
     ///   - service: the UUID of its service.
-    ///   - timeout: the most time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what discovering and reading throw.
     public nonisolated(nonsending) func read(
         _ characteristic: BluetoothUUID, in service: BluetoothUUID, timeout: Duration? = nil
@@ -29,7 +29,7 @@ extension Connection {
     ///   - characteristic: the characteristic's UUID.
     ///   - service: the UUID of its service.
     ///   - type: whether the peer responds.
-    ///   - timeout: the most time for each step; nil leaves the 30 s of each request.
+    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what discovering and writing throw.
     public nonisolated(nonsending) func write(
         _ value: [UInt8], to characteristic: BluetoothUUID, in service: BluetoothUUID, type: WriteType = .withResponse,
@@ -50,9 +50,11 @@ extension Connection {
     ///   - characteristic: the characteristic's UUID.
     ///   - service: the UUID of its service.
     ///   - kind: notifications or indications.
-    ///   - bufferCapacity: the most values that wait for the consumer; one more ends the stream with an error.
-    ///   - timeout: the most time for each step; nil leaves the 30 s of each request.
-    /// - Throws: `.notFound` when the device has no such characteristic, besides what discovering and subscribing throw.
+    ///   - bufferCapacity: the maximum number of values that wait for the consumer; one more ends the stream with an
+    ///     error.
+    ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
+    /// - Throws: `.notFound` when the device has no such characteristic, besides what discovering and subscribing
+    ///   throw.
     public nonisolated(nonsending) func subscribe(
         to characteristic: BluetoothUUID, in service: BluetoothUUID, kind: SubscriptionKind = .automatic,
         bufferCapacity: Int = 4096, timeout: Duration? = nil

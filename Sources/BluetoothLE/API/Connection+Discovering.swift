@@ -8,8 +8,8 @@ extension Connection {
     /// The peer's attribute database: the cached one where the peer confirms it, otherwise discovered.
     ///
     /// - A database that this connection has discovered, and that has not changed since, costs no PDU.
-    /// - The cached database of a device with a Database Hash costs one request, which reads the hash (Core Vol 3 Part G
-    ///   §7.3).
+    /// - The cached database of a device with a Database Hash costs one request, which reads the hash (Core Vol 3 Part
+    ///   G §7.3).
     /// - That of a bonded device with Service Changed costs none, since the device indicates changes (§2.5.2).
     /// - All others are discovered in the fewest PDUs: ten services of five characteristics with UUIDs of 128 bits take
     ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are discovered, and secondary ones that are
@@ -19,9 +19,9 @@ extension Connection {
     /// requests that rely on an old database, as far as it supports either; see ``serviceChanges()``.
     /// ``Adapter/setAttributeCache(_:)`` sets where databases are stored.
     ///
-    /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log has
-    /// them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with its results so far and
-    /// the problem ``DatabaseProblem/Reason/tooManyRequests``.
+    /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log
+    /// has them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with its results so far
+    /// and the problem ``DatabaseProblem/Reason/tooManyRequests``.
     /// - Parameters:
     ///   - cached: false discovers in any case.
     ///   - timeout: the time limit of each step; nil for 5 minutes.
@@ -35,12 +35,13 @@ extension Connection {
         }
     }
 
-    /// Changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G §7.1).
+    /// A stream of changes of the peer's database, each as the range of handles that it concerns (Core Vol 3 Part G
+    /// §7.1).
     ///
     /// They are reported once the database has been discovered, if the peer has Service Changed. After a change, calls
     /// with attributes discovered before throw ``BluetoothError/Code/attributesChanged`` until
-    /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to characteristics that have gone and
-    /// keeps the others. The stream throws the reason of the link's end; up to 256 changes wait for their consumer.
+    /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to characteristics that have gone
+    /// and keeps the others. The stream throws the reason of the link's end; up to 256 changes wait for their consumer.
     public nonisolated(nonsending) func serviceChanges() async -> BoundedStream<AttributeHandleRange> {
         await core { $0.database.changes($0) }
     }
@@ -85,7 +86,8 @@ extension Connection {
         }
     }
 
-    /// Discovers the characteristics of an included service, as ``discoverCharacteristics(_:of:timeout:)-service`` does.
+    /// Discovers the characteristics of an included service, as ``discoverCharacteristics(_:of:timeout:)-service``
+    /// does.
     public nonisolated(nonsending) func discoverCharacteristics(
         _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
@@ -107,19 +109,19 @@ extension Connection {
 extension Connection {
     /// A stream of the values that the peer notifies or indicates.
     ///
-    /// The subscription is active when the call returns: values that arrive while the peer is being configured are in the
-    /// stream's buffer. Indications are confirmed as they arrive. The stream throws the reason of the link's end.
+    /// The subscription is active when the call returns: values that arrive while the peer is being configured are in
+    /// the stream's buffer. Indications are confirmed as they arrive. The stream throws the reason of the link's end.
     ///
     /// Several subscriptions to one characteristic each get every value, and share the peer's configuration. Where some
     /// use notifications and some indications, the peer is configured for both, and each gets its own kind. The last
-    /// consumer that leaves its loop ends the subscription at the peer; a new one meanwhile finds it active when its call
-    /// returns.
+    /// consumer that leaves its loop ends the subscription at the peer; a new one meanwhile finds it active when its
+    /// call returns.
     /// - Parameters:
     ///   - characteristic: one whose properties have `notify` or `indicate`.
     ///   - kind: which of the two to use.
-    ///   - bufferCapacity: the most values that wait for the consumer. One more ends the stream with an error of code
-    ///     ``BluetoothError/Code/overflow`` after those before it: none is lost silently.
-    ///   - timeout: the most time to wait for the peer's response.
+    ///   - bufferCapacity: the maximum number of values that wait for the consumer. One more ends the stream with an
+    ///     error of code ``BluetoothError/Code/overflow`` after those before it: none is lost silently.
+    ///   - timeout: the maximum time to wait for the peer's response.
     public nonisolated(nonsending) func subscribe(
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,
         timeout: Duration? = nil

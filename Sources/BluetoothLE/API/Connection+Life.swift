@@ -7,12 +7,12 @@ import Logging
 extension Connection {
     /// Disconnects, and waits until the link is down, at most `timeout`.
     ///
-    /// Calls under way fail with ``BluetoothError/Code/disconnected`` at once, and streams end with it. The kernel drops a
-    /// link two seconds after its last channel is closed, so that this takes as long; a
-    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` meanwhile uses the link again, and this returns. It returns at
-    /// once with a timeout of zero, when its task is cancelled, when the connection has ended already or another call is
-    /// ending it, and while a ``ConnectionOrientedChannel`` of this program keeps the link; a response that is outstanding
-    /// then keeps the device `.busy` for connecting.
+    /// Calls under way fail with ``BluetoothError/Code/disconnected`` at once, and streams end with it. The kernel
+    /// drops a link two seconds after its last channel is closed, so that this takes as long; a
+    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` meanwhile uses the link again, and this returns. It
+    /// returns at once with a timeout of zero, when its task is cancelled, when the connection has ended already or
+    /// another call is ending it, and while a ``ConnectionOrientedChannel`` of this program keeps the link; a response
+    /// that is outstanding then keeps the device `.busy` for connecting.
     public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {
         await core { await $0.disconnect(timeout: timeout) }
     }
@@ -34,7 +34,7 @@ extension Connection {
         get async { await core { $0.isConnected } }
     }
 
-    /// The reason of the link's end, for which it waits: its ``BluetoothError/disconnectReason``, and the controller's
+    /// The reason of the link's end; waits for it. It has the ``BluetoothError/disconnectReason``, and the controller's
     /// status as ``BluetoothError/cause``. For a cancelled task it is `.cancelled`.
     public nonisolated(nonsending) func disconnected() async -> BluetoothError {
         await core { await $0.disconnected() }

@@ -1,8 +1,8 @@
 import BluetoothPrimitives
 import BluetoothHCI
 
-// The link below the attributes: RSSI, parameters, PHYs, security, channels. The first three come from the controller and
-// need CAP_NET_RAW, except for ``Connection/rssi(timeout:)``; a connection that no adapter made has no controller, and
+// The link below the attributes: RSSI, parameters, PHYs, security, channels. The first three come from the controller
+// and need CAP_NET_RAW, except for ``Connection/rssi(timeout:)``. A connection without an adapter has no controller and
 // throws `.unsupported`.
 extension Connection {
     /// The RSSI of the peer, in dBm (HCI Read RSSI, Core Vol 4 Part E §7.5.4). Needs no privilege.
@@ -62,13 +62,13 @@ extension Connection {
         try await core { (link) async throws(BluetoothError) in try await link.phys(timeout: timeout) }
     }
 
-    /// Requests other PHYs and returns those of the link then (LE Set PHY, §7.8.49). Needs CAP_NET_RAW.
+    /// Requests other PHYs and returns the link's resulting PHYs (LE Set PHY, §7.8.49). Needs CAP_NET_RAW.
     ///
     /// A peer that does not support them is no error: the link keeps its PHYs, which are returned.
     /// - Parameters:
-    ///   - transmit: the preferred PHYs to send on; nil leaves them to the controllers.
-    ///   - receive: the preferred PHYs to receive on; nil leaves them to the controllers.
-    ///   - timeout: the most time to wait.
+    ///   - transmit: the preferred PHYs for sending; nil leaves them to the controllers.
+    ///   - receive: the preferred PHYs for receiving; nil leaves them to the controllers.
+    ///   - timeout: the maximum time to wait.
     /// - Throws: `.notPermitted`, `.unsupported`, `.busy` while another change is under way, `.disconnected`,
     ///   `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func setPHYs(
@@ -84,9 +84,9 @@ extension Connection {
     /// Returns when the controller has accepted it. The length that the two devices agree on is reported by
     /// ``linkChanges(bufferCapacity:)`` and ``dataLength``, if it is another than before.
     /// - Parameters:
-    ///   - octets: the most bytes of a packet: 27 to 251.
-    ///   - time: the most time a packet takes, 328 to 17 040 µs; nil for that of `octets` on LE 1M.
-    ///   - timeout: the most time to wait.
+    ///   - octets: the maximum payload of a packet in bytes: 27 to 251.
+    ///   - time: the maximum duration of a packet, 328 to 17 040 µs; nil for that of `octets` on LE 1M.
+    ///   - timeout: the maximum time to wait.
     /// - Throws: `.invalidArgument`, `.notPermitted`, `.unsupported`, `.disconnected`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func requestDataLength(
         _ octets: Int, time: Duration? = nil, timeout: Duration? = .seconds(10)
@@ -98,8 +98,8 @@ extension Connection {
 
     /// A stream of the changes of the link's parameters, PHYs and data length, whichever side requested them.
     ///
-    /// It ends when its loop is left, and throws the reason of the link's end. For a slow consumer the oldest changes make
-    /// room. Needs CAP_NET_RAW, without which no change is reported.
+    /// It ends when its loop is left, and throws the reason of the link's end. For a slow consumer the oldest changes
+    /// make room. Needs CAP_NET_RAW, without which no change is reported.
     /// - Throws: `.disconnected`, `.unsupported`.
     public nonisolated(nonsending) func linkChanges(bufferCapacity: Int = 64) async throws(BluetoothError)
         -> BoundedStream<LinkChange>
@@ -112,14 +112,16 @@ extension Connection {
     /// Raises the link's security level (`setsockopt(BT_SECURITY)`; Core Vol 3 Part C §10.3), and waits for it.
     ///
     /// A key from an earlier pairing encrypts the link; otherwise the devices pair, and the adapter's agent answers the
-    /// questions: ``Adapter/setPairingAgent(_:ioCapability:isBondable:secureConnections:)``. The peripheral of a link can
-    /// only request it of its central. Requests made meanwhile wait; the kernel drops what the peer sends meanwhile. When
-    /// it fails the link is closed, also when the last task that waits for it is cancelled or timed out.
+    /// questions: ``Adapter/setPairingAgent(_:ioCapability:isBondable:secureConnections:)``. The peripheral of a link
+    /// can only request it of its central. Requests made meanwhile wait; the kernel drops what the peer sends
+    /// meanwhile. When it fails the link is closed, also when the last task that waits for it is cancelled or timed
+    /// out.
     ///
     /// Needs CAP_NET_ADMIN where the devices pair, nothing where there is a key.
     /// - Parameters:
     ///   - level: the level to reach at least; a link that has it is left unchanged.
-    ///   - timeout: the most time for all of it; nil leaves the 30 s that pairing has for each of its steps.
+    ///   - timeout: the maximum time for the whole procedure; nil leaves the 30 s that pairing has for each of its
+    ///     steps.
     /// - Returns: the security reached.
     /// - Throws: `.pairingFailed`, with the reason in ``BluetoothError/pairingFailure``; `.disconnected`, `.timedOut`,
     ///   `.cancelled`.
@@ -134,14 +136,15 @@ extension Connection {
 
     /// Pairs with the peer, and bonds where both sides are bondable (Core Vol 3 Part H §2.1).
     ///
-    /// As ``raiseSecurity(to:timeout:)``, but checks first that pairing is left to this program, and returns whether the
-    /// devices are bonded. A link that has the level, by a key or an earlier call, is left unchanged. The peripheral of a
-    /// link sends a Security Request, and the central begins pairing. Needs CAP_NET_ADMIN.
+    /// As ``raiseSecurity(to:timeout:)``, but checks first that pairing is left to this program, and returns whether
+    /// the devices are bonded. A link that has the level, by a key or an earlier call, is left unchanged. The
+    /// peripheral of a link sends a Security Request, and the central begins pairing. Needs CAP_NET_ADMIN.
     /// - Parameters:
     ///   - level: the level to reach at least.
-    ///   - timeout: the most time for all of it.
-    /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's daemon
-    ///   runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothSockets/SecurityLevel/low``, which needs no pairing.
+    ///   - timeout: the maximum time for the whole procedure.
+    /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's
+    ///   daemon runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothSockets/SecurityLevel/low``, which needs
+    ///   no pairing.
     @discardableResult
     public nonisolated(nonsending) func pair(
         to level: SecurityLevel = .medium, timeout: Duration? = .seconds(60)
@@ -154,14 +157,14 @@ extension Connection {
     /// Opens enhanced bearers, so that requests made at the same time need not wait for each other (Enhanced ATT: Core
     /// Vol 3 Part G §5.3.2, Part F §3.2.11).
     ///
-    /// Writes Client Supported Features, and opens one channel after the other until there are `count` of them or the peer
-    /// accepts no more. They need an encrypted link: where it is not, pairing begins automatically. Each bearer has its own
-    /// request under way, its own 30 s and its own MTU. They last until the end of the link, or until the peer closes them;
-    /// a request on one that ends fails with ``BluetoothError/Code/disconnected`` and may be repeated, while the connection
-    /// goes on.
+    /// Writes Client Supported Features, and opens one channel after the other until there are `count` of them or the
+    /// peer accepts no more. They need an encrypted link: where it is not, pairing begins automatically. Each bearer
+    /// has its own outstanding request, its own 30 s and its own MTU. They last until the end of the link, or until the
+    /// peer closes them; a request on a closed bearer fails with ``BluetoothError/Code/disconnected`` and may be
+    /// repeated, while the connection remains.
     /// - Parameters:
     ///   - count: the number of bearers, 1 to 5 for most peers.
-    ///   - timeout: the most time for each step.
+    ///   - timeout: the maximum time for each step.
     /// - Returns: the number of bearers opened, at least one.
     /// - Throws: `.unsupported` when the peer, the kernel or this kind of connection has none,
     ///   `.connectionFailed` when the peer refuses, `.disconnected`, `.timedOut`, `.cancelled`.

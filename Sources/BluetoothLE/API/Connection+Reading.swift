@@ -2,21 +2,21 @@ import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// How a value is written.
+/// The type of a write: with or without a response.
 public enum WriteType: Hashable, Sendable {
-    /// By Write Requests: the peer confirms the value (Core Vol 3 Part G §4.9.3, §4.9.4).
+    /// Write Requests: the peer confirms the value (Core Vol 3 Part G §4.9.3, §4.9.4).
     case withResponse
-    /// By a Write Command: the peer does not respond (Core Vol 3 Part G §4.9.1).
+    /// A Write Command: the peer does not respond (Core Vol 3 Part G §4.9.1).
     case withoutResponse
 }
 
-// A `timeout` is the most time the caller waits; nil leaves the 30 s of an ATT transaction. A request that was sent keeps
-// its place on the link until it is answered, so a late response never reaches another caller.
+// A `timeout` is the maximum time the caller waits; nil leaves the 30 s of an ATT transaction. A request that was sent
+// keeps its place on the link until it is answered, so a late response never reaches another caller.
 extension Connection {
     /// Exchanges the ATT_MTU with the peer (Core Vol 3 Part G §4.3.1).
     ///
-    /// Allowed once on a link; ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
-    /// bytes, and at most ``ConnectionOptions/maximumTransmissionUnit``; other values count as the nearest of these.
+    /// Permitted once per link; ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
+    /// bytes, and at most ``ConnectionOptions/maximumTransmissionUnit``; other values are clamped.
     public nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil)
         async throws(BluetoothError)
     {
@@ -34,9 +34,9 @@ extension Connection {
 
     /// Writes a value: by default with a response, which it waits for.
     ///
-    /// With a response, up to ``maximumCommandLength`` bytes go in one Write Request (Core Vol 3 Part G §4.9.3), up to 512
-    /// bytes in prepared parts whose echo is compared and that the peer writes all at once (§4.9.4). Without one this is
-    /// ``writeCommand(_:to:timeout:)``.
+    /// With a response, up to ``maximumCommandLength`` bytes go in one Write Request (Core Vol 3 Part G §4.9.3), up to
+    /// 512 bytes in prepared parts whose echo is compared and that the peer writes all at once (§4.9.4). Without one
+    /// this is ``writeCommand(_:to:timeout:)``.
     /// - Throws: `.invalidArgument` for more than 512 bytes, and without a response for more than
     ///   ``maximumCommandLength``, besides what every call throws.
     public nonisolated(nonsending) func write(
@@ -65,7 +65,7 @@ extension Connection {
 
     /// Reads a descriptor and decodes its value by its type (Core Vol 3 Part G §4.12.1, §3.3.3).
     ///
-    /// A value without the format of its type is ``DescriptorValue/other(_:_:)`` with its bytes.
+    /// A value that is malformed for its type is returned as ``DescriptorValue/other(_:_:)`` with its bytes.
     public nonisolated(nonsending) func readValue(
         of descriptor: RemoteDescriptor, timeout: Duration? = nil
     ) async throws(BluetoothError) -> DescriptorValue {
@@ -77,7 +77,7 @@ extension Connection {
     /// Reads the extended properties of a characteristic (Core Vol 3 Part G §3.3.3.1): whether it allows
     /// ``writeReliably(_:timeout:)``, and whether its user description is writable.
     ///
-    /// Takes no request where the declaration says that there are none, or the descriptor is missing.
+    /// Needs no request where the declaration says that there are none, or the descriptor is missing.
     public nonisolated(nonsending) func extendedProperties(
         of characteristic: RemoteCharacteristic, timeout: Duration? = nil
     ) async throws(BluetoothError) -> CharacteristicExtendedProperties {
@@ -92,7 +92,7 @@ extension Connection {
     /// - Parameters:
     ///   - uuid: the attributes' type, most often a characteristic's UUID.
     ///   - range: the handles to search, such as ``RemoteService/handles``.
-    ///   - timeout: the most time to wait for everything.
+    ///   - timeout: the maximum time to wait for everything.
     /// - Returns: the values in the order of their handles; none when there is no such attribute.
     /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
@@ -106,9 +106,9 @@ extension Connection {
 
     /// Reads several values in as few requests as the ATT_MTU allows (Core Vol 3 Part G §4.8.5).
     ///
-    /// A value that has no room in a response is requested again, and the rest of a long one read in parts. A peer that
-    /// does not support the request, or gives an invalid response, receives it once on a link; its values are read one by
-    /// one.
+    /// A value that does not fit into a response is requested again, and the rest of a long one is read in parts. If
+    /// the peer does not support the request, or responds with invalid data, the values are read one by one, and the
+    /// request is not repeated on the link.
     /// - Returns: the whole values, in the order of `attributes`.
     /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
@@ -121,13 +121,13 @@ extension Connection {
     /// Reads several values whose lengths are known in as few requests as the ATT_MTU allows
     /// (Core Vol 3 Part G §4.8.4).
     ///
-    /// For peers before Bluetooth 5.2, which do not support the request of ``read(_:timeout:)``. The values follow each
-    /// other in a response without a separator: when it has not the sum of the lengths, they are read one by one, as they
-    /// are when the peer does not support the request.
+    /// For peers before Bluetooth 5.2, which do not support the request of ``read(_:timeout:)``. The values in a
+    /// response have no separators: if its length differs from the sum of the lengths, or the peer does not support the
+    /// request, they are read one by one.
     /// - Parameters:
     ///   - attributes: the attributes.
     ///   - lengths: the length of each value in bytes.
-    ///   - timeout: the most time to wait for everything.
+    ///   - timeout: the maximum time to wait for everything.
     /// - Returns: the values, in the order of `attributes`.
     /// - Throws: ``BluetoothError``: `.invalidArgument` when there are not as many lengths as attributes,
     ///   `.attributeProtocol` when one of the values is not readable; its handle is in the error.
@@ -146,7 +146,7 @@ extension Connection {
     /// ``extendedProperties(of:timeout:)`` of a characteristic say whether it allows this.
     /// - Parameters:
     ///   - writes: the values in this order; each within the 512 bytes of a value.
-    ///   - timeout: the most time to wait for everything.
+    ///   - timeout: the maximum time to wait for everything.
     /// - Throws: ``BluetoothError``: `.invalidArgument` before anything is sent when one does not fit into a value,
     ///   `.attributeProtocol` when the peer refuses (``ATTErrorCode/prepareQueueFull`` when its queue has no room),
     ///   `.protocolViolation` when an echo differs.
@@ -164,17 +164,23 @@ extension Connection {
     /// Sends a Signed Write Command to a bonded peer: signed in place of encrypted, and without a response
     /// (Core Vol 3 Part G §4.9.2).
     ///
-    /// On an encrypted link a Write Command is sent, as the specification requires. Returns as soon as the kernel has the
-    /// command, like ``writeCommand(_:to:timeout:)``. A peer without the signature's key, or that has received its
+    /// On an encrypted link a Write Command is sent, as the specification requires. Returns as soon as the kernel has
+    /// the command, like ``writeCommand(_:to:timeout:)``. A peer without the signature's key, or that has received its
     /// counter before, silently drops the command.
     /// - Parameters:
     ///   - value: at most ``maximumSignedLength`` bytes.
     ///   - attribute: the attribute; a characteristic needs the property `authenticatedSignedWrites`.
-    ///   - signer: the signer with the bond's signature key.
-    ///   - timeout: the most time to wait for room.
+    ///   - key: the signature key of the bond, ``Bond/signingKey``.
+    ///   - timeout: the maximum time to wait for room.
     /// - Throws: `.unsupported` for a characteristic without that property, `.invalidArgument` for a longer value,
     ///   besides what every call throws.
     public nonisolated(nonsending) func writeSigned(
+        _ value: [UInt8], to attribute: some RemoteAttribute, with key: SigningKey, timeout: Duration? = nil
+    ) async throws(BluetoothError) {
+        try await writeSigned(value, to: attribute, signer: key, timeout: timeout)
+    }
+
+    package nonisolated(nonsending) func writeSigned(
         _ value: [UInt8], to attribute: some RemoteAttribute, signer: some AttributeSigner, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in

@@ -2,16 +2,16 @@ import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
 
-// What the peer finds here when it is a client as well, on this one connection.
+// The local server on this connection: the peer as a client.
 extension Connection {
-    /// Notifies the peer of one of our values (Core Vol 3 Part G §4.10.1).
+    /// Notifies the peer of a local value (Core Vol 3 Part G §4.10.1).
     ///
-    /// Returns as soon as the kernel has the notification, and waits for that while its buffer is full: notifications
-    /// are neither lost nor reordered on this side. Of a value that is longer than the ATT_MTU − 3 bytes the beginning
-    /// is sent.
+    /// Returns as soon as the kernel has the notification, and waits while its buffer is full: notifications are
+    /// neither lost nor reordered on this side. A longer value is truncated to ATT_MTU − 3 bytes.
     /// - Parameter characteristic: the handle of the value; see ``PublishedServices/handle(of:in:)``.
-    /// - Throws: `.notSubscribed` when the peer has not asked for notifications of it, besides what every call throws.
-    public nonisolated(nonsending) func notify(
+    /// - Throws: `.notSubscribed` when the peer has not subscribed to notifications of it, besides what every call
+    ///   throws.
+    package nonisolated(nonsending) func notify(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
@@ -19,13 +19,14 @@ extension Connection {
         }
     }
 
-    /// Indicates one of our values to the peer and waits until it has confirmed (Core Vol 3 Part G §4.11.1).
+    /// Indicates a local value to the peer and waits for the confirmation (Core Vol 3 Part G §4.11.1).
     ///
-    /// One indication is on its way at a time; others wait for their turn. A peer that does not confirm within 30 s
-    /// loses the link, as the Attribute Protocol demands.
+    /// One indication is outstanding at a time; others wait. A peer that does not confirm within 30 s loses the link,
+    /// as the Attribute Protocol requires.
     /// - Parameter characteristic: the handle of the value; see ``PublishedServices/handle(of:in:)``.
-    /// - Throws: `.notSubscribed` when the peer has not asked for indications of it, besides what every call throws.
-    public nonisolated(nonsending) func indicate(
+    /// - Throws: `.notSubscribed` when the peer has not subscribed to indications of it, besides what every call
+    ///   throws.
+    package nonisolated(nonsending) func indicate(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
@@ -33,27 +34,27 @@ extension Connection {
         }
     }
 
-    /// What the peer wants to be sent of one of our characteristics; empty for nothing.
-    public nonisolated(nonsending) func peerConfiguration(of characteristic: AttributeHandle) async
+    /// The peer's subscription to a local characteristic; empty for none.
+    package nonisolated(nonsending) func peerConfiguration(of characteristic: AttributeHandle) async
         -> ClientCharacteristicConfiguration
     {
         await core { $0.peerConfiguration(of: characteristic) }
     }
 
-    /// The peer's subscriptions to our characteristics: those there are, then every change.
+    /// A stream of the peer's subscriptions to local characteristics: the current ones, then every change.
     ///
-    /// What a bonded device has subscribed to on an earlier link is among them as soon as the link is protected as the
-    /// characteristic demands. Withdrawing services ends the subscriptions to them. The stream ends with the link, throwing
-    /// why, and by an overflow when more than 256 changes wait.
+    /// Subscriptions of a bonded device from an earlier link are included once the link has the security that the
+    /// characteristic requires. Withdrawing services ends the subscriptions to them. The stream throws the reason of
+    /// the link's end, or `.overflow` when more than 256 changes wait.
     public nonisolated(nonsending) func peerSubscriptions() async -> BoundedStream<PeerSubscription> {
         await core { $0.peerSubscriptions() }
     }
 
-    /// The peer's subscriptions to our characteristics at this moment, for callers on the loop.
+    /// The peer's current subscriptions to local characteristics, for callers on the loop.
     package var peerSubscriptionsNow: [PeerSubscription] { core.value.currentPeerSubscriptions }
 
-    /// How many commands of the peer were passed over because a handler did not keep pace: too many waited, or some still
-    /// did when the link ended.
+    /// The number of the peer's commands that were dropped because a handler was too slow: too many were waiting, or
+    /// some still were when the link ended.
     public var missedCommandCount: Int {
         get async { await core { $0.missedCommandCount } }
     }

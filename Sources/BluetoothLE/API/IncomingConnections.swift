@@ -2,16 +2,16 @@ import BluetoothSockets
 
 /// Incoming connections: the links that centrals make to this machine; see ``Adapter/incomingConnections(_:)``.
 ///
-/// The sequence accepts connections from the moment that call returns until the loop over it is left, its last reference
-/// is released, ``close()`` is called, or the adapter is closed, for which the loop throws. It pauses while the adapter is
-/// switched off or unplugged.
+/// The sequence accepts connections from the moment that call returns until the loop over it is left, its last
+/// reference is released, ``close()`` is called, or the adapter is closed, for which the loop throws. It pauses while
+/// the adapter is switched off or unplugged.
 ///
-/// It begins with the connections that are up already and not accepted. Every connection is served at once, whether or not
+/// It begins with the connections that are up and not yet accepted. Every connection is served at once, whether or not
 /// the program reads this sequence, and stays up while this sequence exists or the program holds its ``Connection``: a
-/// loop over this is all that a server needs. A slow loop misses the oldest of the connections that wait for it, which are
+/// loop over this is all that a server needs. A slow loop misses the oldest of the waiting connections, which are
 /// served all the same; ``connections`` has them all.
 public struct IncomingConnections: AsyncSequence, Sendable {
-    /// What the sequence throws.
+    /// The error that the sequence throws.
     public typealias Failure = BluetoothError
 
     private let stream: BoundedStream<Connection>
@@ -27,10 +27,10 @@ public struct IncomingConnections: AsyncSequence, Sendable {
     /// The incoming connections that are up.
     public var connections: [Connection] { links.connections }
 
-    /// How many connections the loop has missed because it was slow.
+    /// The number of connections that the loop has missed because it was slow.
     public var missedCount: Int { stream.missedCount }
 
-    /// Accepts no more connections. The loop still receives those that wait, then ends; links stay up.
+    /// Stops accepting connections. The loop still receives those that wait, then ends; links stay up.
     public func close() { links.listener.end(nil) }
 
     /// The iterator of the one consumer; a second loop ends at once.

@@ -2,17 +2,17 @@ import BluetoothATT
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// Services that this machine offers to connected devices; see ``Adapter/publish(_:authorizing:)``.
+/// Services that this program offers to connected devices; see ``Adapter/publish(_:authorizing:)``.
 ///
-/// They stay until they are withdrawn or the adapter is closed, whether or not this object is kept. Their values are
-/// addressed by the definitions that were published: `published[rate].notify(bytes)`.
+/// They stay published until they are withdrawn or the adapter is closed, whether or not this object is retained. Their
+/// values are addressed by the published definitions: `published[rate].notify(bytes)`.
 public final class PublishedServices: Sendable {
     /// The handles, from the first declaration to the last attribute.
     public let handles: AttributeHandleRange
-    /// The number of the publication, which tells it from later ones at the same handles.
+    /// The number of the publication, which distinguishes it from later ones at the same handles.
     let number: UInt64
     private let server: LocalServer
-    /// The definitions; nil when the services came with handlers of their own.
+    /// The definitions; nil when the services were published with one set of handlers.
     let definitions: PublishedDefinitions?
     let session: AdapterSession
 
@@ -24,13 +24,13 @@ public final class PublishedServices: Sendable {
         self.session = session
     }
 
-    /// The handle of a definition; nil when it is not among these, or they have been withdrawn.
+    /// The handle of a definition; nil when these services do not contain it, or they have been withdrawn.
     func handle(of definition: DefinitionID) -> AttributeHandle? {
         isWithdrawn ? nil : definitions?[definition]
     }
 
     /// The handle of the value of the first characteristic with this UUID; nil when there is none.
-    /// - Parameter service: the service that has it; nil looks in all of these.
+    /// - Parameter service: the service that has it; nil searches all of these.
     package func handle(of characteristic: BluetoothUUID, in service: BluetoothUUID? = nil) -> AttributeHandle? {
         guard !isWithdrawn else { return nil }
         return server.withDatabase { $0.valueHandle(of: characteristic, in: service, within: handles) }
@@ -51,8 +51,8 @@ public final class PublishedServices: Sendable {
     }
 
     /// Replaces a stored value, without notifying subscribers.
-    /// - Throws: `.invalidArgument` when no value is stored there, the value cannot have this length, or the services have
-    ///   been withdrawn.
+    /// - Throws: `.invalidArgument` when no value is stored there, the value cannot have this length, or the services
+    ///   have been withdrawn.
     package func setValue(_ value: [UInt8], of handle: AttributeHandle) throws(BluetoothError) {
         let operation = BluetoothError.Operation("set a value", attribute: handle)
         guard handles.contains(handle) else {
@@ -73,8 +73,8 @@ public final class PublishedServices: Sendable {
         guard isThere else { throw .invalidArgument(operation, "These services have been withdrawn.") }
     }
 
-    /// Removes the services, and indicates Service Changed to the devices that have subscribed to it. Further calls do
-    /// nothing. Withdraw the services that include these first.
+    /// Removes the services, and indicates Service Changed to the devices that have subscribed to it. Further calls
+    /// have no effect. Services that include these must be withdrawn first.
     public func withdraw() async {
         await session.withdraw(number, at: handles)
     }

@@ -4,8 +4,8 @@ import BluetoothPrimitives
 
 /// The value of a published characteristic or descriptor; see ``PublishedServices/subscript(_:)``.
 public struct PublishedValue: Sendable {
-    /// The handle of the value; nil when the definition is not among the services, or they were withdrawn before this was
-    /// made.
+    /// The handle of the value; nil when the definition is not among the services, or they were withdrawn before this
+    /// was made.
     public let handle: AttributeHandle?
     private let services: PublishedServices
     /// The definition's name, for messages.
@@ -29,10 +29,10 @@ public struct PublishedValue: Sendable {
 
     /// Notifies every device that has subscribed, and returns the outcome for each (Core Vol 3 Part G §4.10.1).
     ///
-    /// Returns when the kernel has all the notifications, which it takes at once unless a link is slower than the values
-    /// arrive: a loop of calls runs at the pace of the links and loses nothing. A device whose link accepts nothing for
-    /// `timeout` misses the value (`.timedOut`), and all that follow (`.busy`, without a wait) until its link accepts
-    /// data again.
+    /// Returns when the kernel has all the notifications, which it takes at once unless a link is slower than the
+    /// values arrive: a loop of calls runs at the pace of the links and loses nothing. A device whose link accepts
+    /// nothing for `timeout` misses the value (`.timedOut`), and all that follow (`.busy`, without a wait) until its
+    /// link accepts data again.
     /// - Parameters:
     ///   - value: the bytes; a link carries the first ATT_MTU − 3 of them.
     ///   - timeout: the longest wait for the slowest link.
@@ -101,7 +101,7 @@ extension PublishedServices {
     }
 
     /// The value of the first published characteristic with this UUID.
-    /// - Parameter service: the service that has it; nil looks in all of these.
+    /// - Parameter service: the service that has it; nil searches all of these.
     public subscript(_ characteristic: BluetoothUUID, in service: BluetoothUUID? = nil) -> PublishedValue {
         PublishedValue(handle(of: characteristic, in: service), "Characteristic \(characteristic)", of: self)
     }
@@ -110,8 +110,8 @@ extension PublishedServices {
     ///
     /// While the stream is not read, such requests are refused as Read Not Permitted and Write Not Permitted. A request
     /// waits for at most 25 s; of more than 64 that wait, the oldest is released, so that its client receives Unlikely
-    /// Error. The requests of one device come one after the other, each when the one before is answered; commands do not
-    /// wait for answers. The stream ends when the services are withdrawn, and throws when the adapter is closed.
+    /// Error. The requests of one device come one after the other, each when the one before is answered; commands do
+    /// not wait for answers. The stream ends when the services are withdrawn, and throws when the adapter is closed.
     /// - Throws: `.busy` while another stream of these requests is being read.
     public func requests() throws(BluetoothError) -> BoundedStream<ClientRequest> {
         let operation = session.operation("follow requests")

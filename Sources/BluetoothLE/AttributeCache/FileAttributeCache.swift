@@ -11,15 +11,15 @@ import Logging
 /// log, and its device is discovered again. Files are replaced atomically, so a killed program leaves the old or the
 /// new content. They are read and written on Swift's thread pool, not on the event loop, and their content is cached in
 /// memory. Devices with private addresses, which change, are cached in memory only.
-public final class FileAttributeCache: AttributeCache {
+package final class FileAttributeCache: DatabaseCache {
     /// The path of the directory.
-    public let directory: String
+    package let directory: String
     private let memory: MemoryAttributeCache
     private let log: Logger
 
     /// `$XDG_CACHE_HOME/swift-bluetooth-le/attributes`, or the same below `$HOME/.cache`; nil if neither variable is
     /// set.
-    public static var defaultDirectory: String? {
+    package static var defaultDirectory: String? {
         // The XDG base directory specification says to ignore relative paths.
         if let cache = SystemFiles.environment("XDG_CACHE_HOME"), cache.hasPrefix("/") {
             return cache + "/swift-bluetooth-le/attributes"
@@ -33,7 +33,7 @@ public final class FileAttributeCache: AttributeCache {
     ///   - capacity: the maximum number of devices cached in memory as well.
     ///   - log: receives warnings about damaged files and failing calls.
     /// - Throws: `.invalidArgument` when no directory is given and there is no default.
-    public init(
+    package init(
         directory: String? = nil, capacity: Int = 256, log: Logger = Logger(label: "bluetooth.attributes")
     ) throws(BluetoothError) {
         guard let directory = directory ?? Self.defaultDirectory else {
@@ -54,7 +54,7 @@ public final class FileAttributeCache: AttributeCache {
     private func digits(_ address: BluetoothAddress) -> String { "\(address)".filter { $0 != ":" } }
 
     /// The cached database of a device.
-    public func database(for key: AttributeCacheKey) async -> CachedDatabase? {
+    package func database(for key: AttributeCacheKey) async -> CachedDatabase? {
         if let known = memory.database(for: key) { return known }
         guard key.peer.isIdentity else { return nil }
         guard let read = await offLoop({ self.read(key) }) else { return nil }
@@ -63,7 +63,7 @@ public final class FileAttributeCache: AttributeCache {
     }
 
     /// Caches a device's database; nil removes it.
-    public func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) async {
+    package func setDatabase(_ database: CachedDatabase?, for key: AttributeCacheKey) async {
         memory.setDatabase(database, for: key)
         guard key.peer.isIdentity else { return }
         await offLoop { self.write(database, key) }

@@ -8,16 +8,16 @@ import BluetoothGATT
 /// Descriptions, the mirror and `dump` show the kind of each key, never its bytes.
 public struct Bond: Hashable, Sendable {
     /// A signature key with its counter (Core Vol 3 Part H §2.4.2.2, §2.4.5).
-    public struct SignatureKey: Hashable, Sendable {
+    package struct SignatureKey: Hashable, Sendable {
         /// The owner of the signatures and the strength of the pairing that made the key.
-        public var kind: SignatureResolvingKey.Kind
+        package var kind: SignatureResolvingKey.Kind
         /// The secret key.
-        public var value: SecurityKey
+        package var value: SecurityKey
         /// The next counter value to sign with, or the lowest to accept. It must never decrease.
-        public var signCounter: UInt32
+        package var signCounter: UInt32
 
         /// Creates a key from its parts.
-        public init(kind: SignatureResolvingKey.Kind, value: SecurityKey, signCounter: UInt32 = 0) {
+        package init(kind: SignatureResolvingKey.Kind, value: SecurityKey, signCounter: UInt32 = 0) {
             self.kind = kind
             self.value = value
             self.signCounter = signCounter
@@ -28,11 +28,11 @@ public struct Bond: Hashable, Sendable {
     public var identity: BluetoothAddress
     /// The keys that encrypt links with the device: one from LE Secure Connections, or one for each role from legacy
     /// pairing.
-    public var longTermKeys: [LongTermKey]
+    package var longTermKeys: [LongTermKey]
     /// The key that resolves the device's private addresses; nil when the device has distributed none.
-    public var identityResolvingKey: SecurityKey?
+    package var identityResolvingKey: SecurityKey?
     /// The keys of signed writes, at most one of each kind.
-    public var signatureKeys: [SignatureKey]
+    package var signatureKeys: [SignatureKey]
     /// The device's name, if the device has supplied one.
     public var name: String?
     /// The time of the pairing in seconds since 1970 (UTC).
@@ -41,10 +41,10 @@ public struct Bond: Hashable, Sendable {
     public var wasUsedAgain: Bool
     /// The device's state as a GATT client: its subscriptions and the database it has discovered; nil before its first
     /// visit.
-    public var client: GATTClientRecord?
+    package var client: GATTClientRecord?
 
     /// Creates a bond from its parts.
-    public init(
+    package init(
         identity: BluetoothAddress, longTermKeys: [LongTermKey] = [], identityResolvingKey: SecurityKey? = nil,
         signatureKeys: [SignatureKey] = [], name: String? = nil, time: UInt64 = 0, wasUsedAgain: Bool = false,
         client: GATTClientRecord? = nil
@@ -94,9 +94,30 @@ public struct Bond: Hashable, Sendable {
     }
 }
 
+extension Bond {
+    /// The key with which this machine signs writes to the device; nil if pairing has distributed none.
+    ///
+    /// Set it again after the last signature, and store the bond with ``Adapter/setBond(_:)``: the counter must never
+    /// decrease.
+    public var signingKey: SigningKey? {
+        get {
+            signatureKeys.first { $0.kind.isLocal }.flatMap { SigningKey($0.value.bytes, signCounter: $0.signCounter) }
+        }
+        set {
+            let kind = signatureKeys.first { $0.kind.isLocal }?.kind ?? .unauthenticatedLocal
+            signatureKeys.removeAll { $0.kind.isLocal }
+            // Without a counter all values have been used, and the key is of no use.
+            guard let newValue, let counter = newValue.signCounter, let value = SecurityKey(newValue.bytes) else {
+                return
+            }
+            signatureKeys.append(SignatureKey(kind: kind, value: value, signCounter: counter))
+        }
+    }
+}
+
 extension SignatureResolvingKey.Kind {
     /// Whether the key makes this adapter's signatures.
-    public var isLocal: Bool { self == .unauthenticatedLocal || self == .authenticatedLocal }
+    package var isLocal: Bool { self == .unauthenticatedLocal || self == .authenticatedLocal }
 }
 
 extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {

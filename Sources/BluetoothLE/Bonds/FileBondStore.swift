@@ -72,7 +72,7 @@ public final class FileBondStore: BondStore {
     private static let suffix = ".bond"
 
     /// The path of the file with a device's bond.
-    public func path(of identity: BluetoothAddress, adapter: BluetoothAddress) -> String {
+    package func path(of identity: BluetoothAddress, adapter: BluetoothAddress) -> String {
         "\(folder(of: adapter))/\(Self.digits(identity))-\(identity.kind)\(Self.suffix)"
     }
 

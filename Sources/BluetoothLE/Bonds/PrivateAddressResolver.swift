@@ -3,8 +3,8 @@ import BluetoothPrimitives
 
 /// A resolver and generator of resolvable private addresses (Core Vol 3 Part H §2.2.2, Vol 6 Part B §1.3.2.2).
 ///
-/// Scans resolve the addresses of bonded devices automatically; this type is for keys from another source.
-public struct PrivateAddressResolver: Sendable {
+/// Scans resolve the addresses of bonded devices automatically.
+@_spi(Benchmarks) public struct PrivateAddressResolver: Sendable {
     /// Creates a resolver, which has no state.
     public init() {}
 

@@ -9,9 +9,9 @@ import BluetoothPrimitives
 /// room: while a reader does not read, the peer's writes wait, and ``write(_:timeout:)`` waits while the peer does not
 /// read. Only the kernel's buffers hold data meanwhile, and nothing is lost.
 ///
-/// The channel lives until ``close()``, until its last reference goes, until the peer closes it, or until the link
-/// ends. There is no half-closed state: closing ends both directions. The kernel ends a link two seconds after its last
-/// channel, attribute channel included, was closed.
+/// The channel lives until ``close()``, until its last reference is released, until the peer closes it, or until the
+/// link ends. There is no half-closed state: closing ends both directions. The kernel ends a link two seconds after its
+/// last channel, attribute channel included, was closed.
 public final class ConnectionOrientedChannel: Sendable {
     /// The device at the other end.
     public let peer: BluetoothAddress

@@ -12,11 +12,12 @@ protocol ConnectAttempt: AnyObject {
 /// The queue of connection attempts.
 ///
 /// A host connects to any number of devices at once, each when it advertises; but a controller's filter accept list is
-/// short, often 8 to 32 entries, beyond which the host examines every advertisement. So a limited number of attempts are
-/// under way at a time. While others wait, one that has used its time slice without an answer is preempted and goes to the
-/// end of the queue: a device that never answers blocks no other, and is still waited for as long as its caller wants.
+/// short, often 8 to 32 entries, beyond which the host examines every advertisement. So a limited number of attempts
+/// are under way at a time. While others wait, one that has used its time slice without an answer is preempted and goes
+/// to the end of the queue: a device that never answers blocks no other, and is still waited for as long as its caller
+/// wants.
 struct ConnectQueue {
-    /// The most attempts under way at once.
+    /// The maximum number of attempts under way at once.
     static let limit = 16
     /// The time slice of an attempt while others wait.
     static let slice = Duration.seconds(8)

@@ -27,11 +27,11 @@ final class ConnectScheduler {
 
     // MARK: The adapter
 
-    /// The adapter has become unusable, perhaps for good.
+    /// Handles an adapter that has become unusable, permanently if `isForGood`.
     func adapterEnds(_ reason: BluetoothError, isForGood: Bool) {
         end = reason
         queue.fail(reason)
-        // Of an adapter that is off or gone the host reports each attempt's end itself.
+        // For an adapter that is off or absent, the host reports each attempt's end itself.
         if isForGood { for connection in queue.connections { connection.giveUp(reason) } }
         timer = nil
     }

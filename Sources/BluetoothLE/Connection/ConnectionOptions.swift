@@ -17,16 +17,18 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var enhancedBearers: Int
     /// The security of the link; by default none is raised until the peer requires it.
     public var security: SecurityOptions
-    /// The options of the socket. A security level there is the same as ``SecurityOptions/level``.
-    public var socket: L2CAPOptions
+    /// The send buffer of the socket in bytes (`SO_SNDBUF`); nil leaves the kernel's default, about 200 kB.
+    public var sendBuffer: Int?
+    /// The receive buffer of the socket in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB.
+    public var receiveBuffer: Int?
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     var attributeTimeout: Duration?
 
-    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security.
+    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, 1 MiB to receive into.
     public init(
         timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
         waitsForAdapter: Bool = false, enhancedBearers: Int = 0, security: SecurityOptions = SecurityOptions(),
-        socket: L2CAPOptions = L2CAPOptions(receiveBuffer: 1 << 20)
+        sendBuffer: Int? = nil, receiveBuffer: Int? = 1 << 20
     ) {
         self.timeout = timeout
         self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
@@ -34,7 +36,8 @@ public struct ConnectionOptions: Hashable, Sendable {
         self.waitsForAdapter = waitsForAdapter
         self.enhancedBearers = enhancedBearers
         self.security = security
-        self.socket = socket
+        self.sendBuffer = sendBuffer
+        self.receiveBuffer = receiveBuffer
     }
 
     /// Larger than any PDU, including those that a peer writes beyond the ATT_MTU, as Bumble does by up to 250 bytes.
@@ -43,12 +46,10 @@ public struct ConnectionOptions: Hashable, Sendable {
 
     /// Options whose connection time limit exceeds this library's own, which therefore fires first.
     func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
-        var options = socket
-        // Raised by this side once the link is established, which can then follow the progress.
-        options.security = nil
-        if options.receiveMTU == nil { options.receiveMTU = Self.receiveMTU }
-        if options.connectTimeout == nil { options.connectTimeout = (remaining ?? .seconds(86400)) + .seconds(5) }
-        return options
+        // Without a security level: this side raises it once the link is established, and can follow the progress.
+        L2CAPOptions(
+            receiveMTU: Self.receiveMTU, sendBuffer: sendBuffer, receiveBuffer: receiveBuffer,
+            connectTimeout: (remaining ?? .seconds(86400)) + .seconds(5))
     }
 }
 

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Logging
 
-// What the peer finds here when it is a client as well, on this one connection.
+// The link's part of the local server: the peer as a client.
 extension Link {
     // MARK: Sending values
 
@@ -37,7 +37,8 @@ extension Link {
         (try? bearer(for: .init("look", peer: peer)))?.client.configurations[characteristic] ?? []
     }
 
-    /// What the peer has subscribed to and may be told.
+    /// The peer's subscriptions whose values may be sent: restored ones are excluded until the link has the required
+    /// security.
     var currentPeerSubscriptions: [PeerSubscription] {
         ((try? bearer(for: .init("look", peer: peer)))?.client.configurations ?? [:])
             .filter { bondedPeerIfAny?.isRestored($0.key) != true }.sorted { $0.key < $1.key }
@@ -56,7 +57,8 @@ extension Link {
 
     var missedCommandCount: Int { peerRequestsIfAny?.missedCommands ?? 0 }
 
-    /// Takes note that our own attributes have changed.
+    /// Applies a change of the local attributes: reports it to the peer, and ends its subscriptions to removed
+    /// characteristics.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
         if let enhancedBearersIfAny {
             for bearer in enhancedBearersIfAny.open { bearer.preparedWritesMayBeStale() }
@@ -72,7 +74,7 @@ extension Link {
         bondedPeerIfAny?.persistClientState(self)
     }
 
-    /// Tells the program what the peer wants to be sent from now on.
+    /// Reports a change of the peer's subscription to the program.
     func tell(_ subscription: PeerSubscription) {
         peerRequestsIfAny?.subscriptions.send(subscription)
         guard let connection else { return }
@@ -81,7 +83,7 @@ extension Link {
 
     // MARK: Answering
 
-    /// Takes in what the peer's client did on an enhanced bearer, or, with nil, on the fixed channel.
+    /// Handles an event of the peer's client on an enhanced bearer, or, with nil, on the fixed channel.
     func handle(_ event: GATTServerEvent, from bearer: UInt64?) {
         switch event {
         case .readRequested(let request): add(.read(request, bearer: bearer))
@@ -101,7 +103,8 @@ extension Link {
         }
     }
 
-    /// Hands what was written, with what is to be answered, to a program that takes it at once; false when it does not.
+    /// Passes writes to a program whose handler receives them synchronously, with the question to answer if there is
+    /// one; false when there is no such handler.
     private func handOver(_ writes: [AttributeWrite], _ job: PeerRequests.Job?) -> Bool {
         guard let handle = writes.first?.handle,
             case .atOnce(let receiver)? = localServer.handlers(of: handle)?.events
@@ -122,7 +125,7 @@ extension Link {
 
     private func add(_ job: PeerRequests.Job) { peerRequests.add(job, self) }
 
-    /// Hands the peer the answer to what the program was asked.
+    /// Responds to the peer with the program's answer.
     func answer(_ job: PeerRequests.Job, _ result: Result<HandlerWork.Outcome, ATTErrorCode>) {
         var isAuthorized = false
         if case .success(.authorized(let range)) = result {
@@ -146,7 +149,7 @@ extension Link {
         if let bearer { enhancedBearersIfAny?[bearer] } else { try? self.bearer(for: .init("answer", peer: peer)) }
     }
 
-    /// Refuses a whole request that the program does not answer in time.
+    /// Refuses a whole request that the program has not answered in time.
     func giveUp(_ job: PeerRequests.Job) {
         switch job {
         case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.answer(.refuse(.unlikelyError))
@@ -157,7 +160,7 @@ extension Link {
 }
 
 extension BluetoothError.Operation {
-    /// Sending a value of ours as a notification or an indication.
+    /// The operation of sending a local value as a notification or an indication.
     init(sending kind: ClientCharacteristicConfiguration, to peer: BluetoothAddress, of handle: AttributeHandle) {
         self.init(kind == .notification ? "notify" : "indicate", peer: peer, attribute: handle)
     }

@@ -4,22 +4,11 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// A signer of Signed Write Commands (Core Vol 3 Part H §2.4.5).
-///
-/// ``SigningKey`` is a signer with the key in memory.
-public protocol AttributeSigner: Sendable {
-    /// Returns the signature of a PDU: its opcode, handle and value as sent.
-    ///
-    /// Each call consumes one value of the counter.
-    /// - Throws: when the counter is exhausted.
-    func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature
-}
-
 extension Link {
     var maximumSignedLength: Int { ATTValueLimits(mtu: maximumTransmissionUnit).signedWrite }
 
     nonisolated(nonsending) func writeSigned(
-        _ value: [UInt8], to attribute: some RemoteAttribute, signer: some AttributeSigner, timeout: Duration? = nil
+        _ value: [UInt8], to attribute: some RemoteAttribute, signer: any AttributeSigner, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write signed")
         let operation = BluetoothError.Operation("write signed", peer: peer, attribute: handle)

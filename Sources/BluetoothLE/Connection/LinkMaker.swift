@@ -11,7 +11,7 @@ final class LinkMaker {
     /// The adapter's session, which established links retain.
     weak var session: (any AnyObject & Sendable)?
     /// The cache of devices' databases.
-    var attributeCache: (any AttributeCache)? = MemoryAttributeCache()
+    var attributeCache: (any DatabaseCache)? = MemoryAttributeCache()
     private let adapterRecord: AdapterRecord
     private let environment: LinkEnvironment
     private let server: LocalServer

@@ -18,7 +18,7 @@ final class LinkRegistry {
 }
 
 extension LinkRegistry: PairingLinks {
-    /// The newest link to a device: an earlier one remains until the reason of its end is known.
+    /// The newest link to a device; an earlier one remains until the reason of its end is known.
     private func link(to peer: BluetoothAddress) -> Link? {
         all.last { $0.peer == peer } ?? all.last { $0.identity == peer }
     }
@@ -51,7 +51,7 @@ final class LinkEnvironment {
     let hostChannels: any HostChannels
     private let adapterRecord: AdapterRecord
     let registry: LinkRegistry
-    /// The host's events of links.
+    /// The host's link events.
     let links: any HostLinks
     /// The names of devices and the identities behind their addresses.
     let identities: DeviceIdentities

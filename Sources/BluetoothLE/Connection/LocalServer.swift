@@ -5,12 +5,12 @@ import BluetoothPrimitives
 import BluetoothGATT
 import Synchronization
 
-/// The attributes of this machine: one database for all devices.
+/// The local attribute server: one database for all devices.
 ///
-/// Used on the loop, and from elsewhere to read and change stored values.
+/// Used on the loop, and from any thread to read and change stored values.
 final class LocalServer: Sendable {
     private struct Handler {
-        /// How many publications there were before: what tells this one from others at the same handles.
+        /// The number of earlier publications, which distinguishes this one from others at the same handles.
         var number: UInt64
         var range: AttributeHandleRange
         var handlers: AttributeHandlers
@@ -18,13 +18,13 @@ final class LocalServer: Sendable {
 
     private struct State {
         var database: AttributeDatabase
-        /// Whether some attribute asks for more than a link.
+        /// Whether any attribute requires security.
         var isProtected: Bool
-        /// By ascending handles, which nobody shares.
+        /// In ascending order of handles, without overlap.
         var handlers: [Handler] = []
         var nextPublication: UInt64 = 0
 
-        /// Where among ``handlers`` the first are whose range ends at `handle` or behind it.
+        /// The index of the first of ``handlers`` whose range ends at or after `handle`.
         func position(of handle: AttributeHandle) -> Int {
             var (low, high) = (0, handlers.count)
             while low < high {
@@ -34,7 +34,7 @@ final class LocalServer: Sendable {
             return low
         }
 
-        /// Whether an attribute belongs to a publication that is there.
+        /// Whether an attribute belongs to a current publication.
         func isPublished(_ number: UInt64, at handle: AttributeHandle) -> Bool {
             let index = position(of: handle)
             return index < handlers.count && handlers[index].number == number
@@ -48,17 +48,17 @@ final class LocalServer: Sendable {
         state = Mutex(State(database: database, isProtected: database.isProtected))
     }
 
-    /// Whether the protection of a link has to be known to answer what comes over it.
+    /// Whether requests require the link's security to be known.
     var isProtected: Bool { state.withLock { $0.isProtected } }
 
     func withDatabase<Result>(_ body: (inout AttributeDatabase) -> sending Result) -> sending Result {
         state.withLock { body(&$0.database) }
     }
 
-    /// Who answers for an attribute.
+    /// The handlers of an attribute.
     func handlers(of handle: AttributeHandle) -> AttributeHandlers? { publication(of: handle)?.handlers }
 
-    /// What was published together with an attribute, and who answers for it.
+    /// The publication of an attribute: its handles and its handlers.
     func publication(of handle: AttributeHandle) -> (range: AttributeHandleRange, handlers: AttributeHandlers)? {
         state.withLock { state in
             let position = state.position(of: handle)
@@ -67,12 +67,12 @@ final class LocalServer: Sendable {
         }
     }
 
-    /// Whether services are there that were published; `handle` is any of theirs.
+    /// Whether services are still published; `handle` is any of theirs.
     func isPublished(_ publication: UInt64, at handle: AttributeHandle) -> Bool {
         state.withLock { $0.isPublished(publication, at: handle) }
     }
 
-    /// The stored value of an attribute of a publication; nil when either is not there.
+    /// The stored value of an attribute of a publication; nil when the publication or the value does not exist.
     func value(of handle: AttributeHandle, in publication: UInt64) -> [UInt8]? {
         state.withLock { state in
             guard state.isPublished(publication, at: handle) else { return nil }
@@ -80,7 +80,7 @@ final class LocalServer: Sendable {
         }
     }
 
-    /// Changes the stored value of an attribute of a publication; false when the publication is not there.
+    /// Changes the stored value of an attribute of a publication; false when the publication was removed.
     func setValue(
         _ value: [UInt8], of handle: AttributeHandle, in publication: UInt64
     ) throws(AttributeDatabaseError) -> Bool {
@@ -98,14 +98,14 @@ final class LocalServer: Sendable {
 
     // MARK: Changes
 
-    /// Services that were added: their number, their handles and their handlers.
+    /// Published services: their number, their handles and their handlers.
     struct Publication: Sendable {
         let number: UInt64
         let layout: DatabaseLayout
         let handlers: AttributeHandlers
     }
 
-    /// Adds services, with the handlers that `handlers` makes for their handles; nil when there were none.
+    /// Adds services, with the handlers that `handlers` returns for their handles; nil when there are no services.
     func append(
         _ services: [GATTService], _ handlers: (DatabaseLayout) -> AttributeHandlers
     ) throws(AttributeDatabaseError) -> Publication? {
@@ -127,7 +127,7 @@ final class LocalServer: Sendable {
         return try result.get()
     }
 
-    /// The handle of a definition that is published; nil when it is not.
+    /// The handle of a published definition; nil when it is not published.
     func handle(of definition: DefinitionID) -> AttributeHandle? {
         state.withLock { state in
             state.handlers.lazy.compactMap { $0.handlers.definitions?[definition] }.first
@@ -140,7 +140,7 @@ final class LocalServer: Sendable {
         for definitions in definitions { definitions.end(reason) }
     }
 
-    /// Removes services; false when they are gone already.
+    /// Removes services; false when they were removed before.
     func remove(_ publication: UInt64) -> Bool {
         let removed = state.withLock { state -> Handler? in
             guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return nil }
@@ -154,7 +154,7 @@ final class LocalServer: Sendable {
         return withExtendedLifetime(removed) { removed != nil }
     }
 
-    /// Has devices told what this server can do (Core Vol 3 Part G §7.4).
+    /// Sets the value of Server Supported Features (Core Vol 3 Part G §7.4).
     func tellFeatures(_ features: GATTServerFeatures) {
         state.withLock { state in
             guard let handle = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute) else {
@@ -164,10 +164,10 @@ final class LocalServer: Sendable {
         }
     }
 
-    /// Whether anything is published.
+    /// Whether any services are published.
     var isPublishing: Bool { state.withLock { !$0.handlers.isEmpty } }
 
-    /// Where changes are indicated.
+    /// The value handle of Service Changed; nil when the database has none.
     var serviceChanged: AttributeHandle? {
         state.withLock { $0.database.valueHandle(of: .serviceChanged, in: .genericAttribute) }
     }
@@ -180,7 +180,7 @@ extension AttributeDatabase {
 }
 
 extension BearerSecurity {
-    /// What the host tells of a link. Its level says nothing of keys that are kept but not in use.
+    /// Creates the server's view of the host's link security. The level covers the keys in use only, not stored keys.
     init(_ security: LinkSecurity) {
         self.init(
             isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
@@ -188,8 +188,8 @@ extension BearerSecurity {
     }
 }
 
-/// One of our own values on its way to the peer's client, with the caller that waits: until the host has the notification,
-/// or until the indication is confirmed.
+/// A notification or indication of a local value with its waiting caller, which is resumed once the host has the
+/// notification, or once the indication is confirmed.
 final class ValueCall: ValueUpdate {
     let call = Promise<Void, BluetoothError>()
     let value: [UInt8]
@@ -215,7 +215,7 @@ final class ValueCall: ValueUpdate {
 }
 
 extension BluetoothError {
-    /// Why a value cannot be sent to the peer's client.
+    /// The reason why a value cannot be sent to the peer's client.
     init(_ error: GATTServerError, _ operation: Operation) {
         switch error {
         case .notSubscribed: self.init(.notSubscribed, operation, "The device has not subscribed to this value.")
@@ -234,8 +234,8 @@ extension BluetoothError {
 }
 
 extension AttributeDatabase {
-    /// What a device that is only a client still has to offer: the Generic Access and Generic Attribute services
-    /// (Core Vol 3 Part C §12, Part G §7).
+    /// The services that a device must offer even if it is only a client: Generic Access and Generic Attribute (Core
+    /// Vol 3 Part C §12, Part G §7).
     static func generic(deviceName: String) -> AttributeDatabase {
         var deviceName = deviceName
         while deviceName.utf8.count > 248 { deviceName.removeLast() }

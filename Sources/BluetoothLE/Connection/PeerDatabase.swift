@@ -7,7 +7,7 @@ import Logging
 
 /// A connection's place in the attribute cache.
 struct ConnectionCache: Sendable {
-    var store: any AttributeCache
+    var store: any DatabaseCache
     var key: AttributeCacheKey
 }
 

@@ -329,7 +329,8 @@ public enum ClientAuthorization: Sendable, Hashable {
     case refused
     /// Permitted this time; a write in several parts counts as one.
     case once
-    /// Permitted for as long as the link lasts, for everything that requires authorisation among the attributes published
-    /// together with this one, including notifications and indications, which never ask by themselves.
+    /// Permitted for the lifetime of the link, for everything that requires authorisation among the attributes
+    /// published together with this one, including notifications and indications, which never cause a request of their
+    /// own.
     case whileConnected
 }

@@ -4,7 +4,7 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// The peer as a client: the attributes it is served and the security of its link.
+/// The peer as a client: the local attributes it accesses, and the security of its link.
 ///
 /// Its configurations are part of the bearer's server; those of enhanced bearers are in the fixed channel's.
 struct PeerClient {

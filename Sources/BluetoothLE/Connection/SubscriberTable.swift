@@ -3,33 +3,34 @@ import BluetoothGATT
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// The subscribers to the peer's values on one link, and the writes of configurations that follow from them, as
+/// The subscribers to the peer's values on one link, and the configuration writes that follow from them, as
 /// ``SubscriptionArbiter`` decides.
 struct SubscriberTable {
     private struct Subscriber {
         let id: UInt64
         let kind: ClientCharacteristicConfiguration
         let channel: StreamChannel<[UInt8]>
-        /// The caller that waits until the peer has taken or refused it.
+        /// The promise of the caller that waits until the peer has accepted or refused the configuration.
         let confirmation: Promise<Void, BluetoothError>
     }
 
-    /// What the peer is asked for a characteristic's values.
+    /// The peer's configuration of a characteristic.
     private struct Configuration {
         var arbiter: SubscriptionArbiter
-        /// The write under way.
+        /// The outstanding write.
         var write: ConfigurationWrite?
     }
 
-    /// Those of each characteristic that has any, besides what follows for its configuration, since each value passes here.
+    /// The subscribers of each characteristic that has any. Separate from the configurations, since each value looks
+    /// them up.
     private var subscribers: [AttributeHandle: [Subscriber]] = [:]
     private var configurations: [AttributeHandle: Configuration] = [:]
     /// The characteristics whose configuration may have to be written.
     private var due: [AttributeHandle] = []
     private var nextID: UInt64 = 0
-    /// How many values came without a subscriber.
+    /// The number of values received without a subscriber.
     private(set) var unwantedCount = 0
-    /// Receives every value as it comes, with or without a subscriber.
+    /// The receiver of every value, with or without a subscriber.
     var events: LinkEvents?
 
     // MARK: Subscribers
@@ -40,14 +41,15 @@ struct SubscriberTable {
     /// The characteristics whose values have a subscriber.
     var handles: [AttributeHandle] { Array(subscribers.keys) }
 
-    /// What subscribers request of `handle` now.
+    /// The configuration that the subscribers of `handle` request.
     func wanted(of handle: AttributeHandle) -> ClientCharacteristicConfiguration {
         configurations[handle]?.arbiter.requested ?? []
     }
 
-    /// Hands the values of `handle` to `channel` from now on; the number removes it again.
+    /// Adds a subscriber that delivers the values of `handle` to `channel`; the returned number removes it.
     ///
-    /// `confirmation` is resolved when the peer has taken `kind` or refused it, which needs ``ATTBearer/configure(_:)``.
+    /// `confirmation` is resolved when the peer has accepted or refused `kind`, which requires
+    /// ``ATTBearer/configure(_:)``.
     mutating func add(
         _ channel: StreamChannel<[UInt8]>, for handle: AttributeHandle, kind: ClientCharacteristicConfiguration,
         configuredBy descriptor: AttributeHandle, confirmation: Promise<Void, BluetoothError>
@@ -60,7 +62,7 @@ struct SubscriberTable {
         return nextID
     }
 
-    /// Removes a subscriber, after which the peer may have to be asked for less.
+    /// Removes a subscriber, which may require a change of the peer's configuration.
     mutating func remove(_ id: UInt64, for handle: AttributeHandle) {
         removeSubscribers(of: handle) { $0.id == id }
         configurations[handle]?.arbiter.remove(id)
@@ -72,13 +74,12 @@ struct SubscriberTable {
         if subscribers[handle]?.isEmpty == true { subscribers[handle] = nil }
     }
 
-    /// Ends all streams with `reason` once what is buffered has been taken.
+    /// Ends all streams with `reason`, after their buffered values.
     mutating func finish(_ reason: BluetoothError) {
         for handle in configurations.keys { finish(reason, of: handle) }
     }
 
-    /// Ends the streams of `handle` with `reason` once what is buffered has been taken, and forgets what the peer has
-    /// been asked.
+    /// Ends the streams of `handle` with `reason`, after their buffered values, and drops its configuration.
     mutating func finish(_ reason: BluetoothError, of handle: AttributeHandle) {
         configurations[handle] = nil
         for subscriber in subscribers.removeValue(forKey: handle) ?? [] {
@@ -89,10 +90,10 @@ struct SubscriberTable {
 
     // MARK: Values
 
-    /// Hands a value to its subscribers: the one copy on its way in.
+    /// Delivers a value to its subscribers; copies it once.
     ///
-    /// Where some request notifications and some indications, each gets its own kind, so that a value which the peer sends
-    /// in both ways is not delivered twice.
+    /// Where some subscribers request notifications and some indications, each receives its own kind, so that a value
+    /// that the peer sends in both ways is not delivered twice.
     mutating func deliver(
         _ value: RawSpan, of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration
     ) {
@@ -112,12 +113,12 @@ struct SubscriberTable {
         for subscriber in wanting where subscriber.kind == kind || !isWantedByKind { subscriber.channel.send(bytes) }
     }
 
-    // MARK: What the peer is asked
+    // MARK: Configurations
 
-    /// Has ``nextWrite(on:)`` look at `handle`.
+    /// Schedules `handle` for examination by ``nextWrite(on:)``.
     mutating func isDue(_ handle: AttributeHandle) { due.append(handle) }
 
-    /// The next write that has to be sent, so that the peer sends what is requested; nil when there is none for now.
+    /// Returns the next configuration write that the subscribers' requests need; nil when there is none for now.
     mutating func nextWrite(on bearer: ATTBearer) -> ConfigurationWrite? {
         while let handle = due.popLast() {
             guard var configuration = configurations[handle] else { continue }
@@ -140,12 +141,12 @@ struct SubscriberTable {
         return nil
     }
 
-    /// Takes the outcome of a write; the subscribers that are out because of it get `error`.
+    /// Handles the outcome of a write; subscribers removed because of it receive `error`.
     mutating func didEnd(_ write: ConfigurationWrite, _ error: BluetoothError?) {
         let handle = write.characteristic
         guard var configuration = configurations[handle], configuration.write === write else { return }
         configuration.write = nil
-        // After anything but a refusal it is not known what the peer has done.
+        // Unless the peer has refused, its configuration is unknown.
         let failure: SubscriptionArbiter.Outcome = error?.code == .attributeProtocol ? .refused : .unknown
         let out = configuration.arbiter.didEnd(error == nil ? .accepted : failure)
         if let error {
@@ -159,7 +160,7 @@ struct SubscriberTable {
         isDue(handle)
     }
 
-    /// Forgets a characteristic without subscribers of which the peer has nothing to be asked.
+    /// Drops the configuration of a characteristic without subscribers that needs no further write.
     private mutating func dropIfIdle(_ handle: AttributeHandle) {
         if configurations[handle]?.arbiter.isIdle == true { configurations[handle] = nil }
     }
@@ -167,10 +168,10 @@ struct SubscriberTable {
 
 /// A write of a Client Characteristic Configuration for the subscriber table.
 final class ConfigurationWrite: ClientTransaction {
-    /// The characteristic whose configuration it is.
+    /// The characteristic whose configuration is written.
     let characteristic: AttributeHandle
     private var procedure: ValueWrite
-    /// Whether it is on its way, so that it cannot be abandoned.
+    /// Whether the request was sent, after which it cannot be abandoned.
     private(set) var isSent = false
     private(set) var isAbandoned = false
     private unowned let bearer: ATTBearer
@@ -186,7 +187,7 @@ final class ConfigurationWrite: ClientTransaction {
             to: descriptor)
     }
 
-    /// Is not sent any more.
+    /// Cancels the write before it is sent.
     func abandon() { isAbandoned = true }
 
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
@@ -210,7 +211,7 @@ final class ConfigurationWrite: ClientTransaction {
 }
 
 extension ATTBearer {
-    /// Has the peer send what subscribers request of `characteristic`, if it does not.
+    /// Configures the peer to send what the subscribers of `characteristic` request, if it does not.
     func configure(_ characteristic: AttributeHandle) {
         peerServer.subscribers.isDue(characteristic)
         submitConfigurations()

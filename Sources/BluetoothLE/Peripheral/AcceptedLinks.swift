@@ -3,39 +3,50 @@ import BluetoothPrimitives
 import BluetoothSockets
 import Synchronization
 
-/// How links that other devices make are taken.
+/// The options of incoming connections.
 public struct IncomingConnectionOptions: Hashable, Sendable {
-    /// The ATT_MTU to agree to, 23 to 517 bytes. The other side is the one that asks.
+    /// The ATT_MTU to offer, 23 to 517 bytes. The peer begins the exchange.
     public var maximumTransmissionUnit: UInt16
-    /// How many enhanced bearers (EATT) each device may open for attributes beside the link's own, so that its requests
-    /// need not wait for each other; the other bearers that it opens are closed at once. Their links have to be encrypted.
+    /// The number of enhanced bearers (EATT) that each device may open in addition to the link's own bearer, so that
+    /// its requests need not wait for each other; bearers beyond it are closed at once. Their links must be encrypted.
     ///
-    /// With 0 nobody is told that there are any. Others need CAP_NET_BIND_SERVICE, and a kernel with the enhanced credit
-    /// based mode switched on (Core Vol 3 Part G §5.3, §7.4; Part F §3.2.11).
+    /// With 0 the server does not advertise support. Others need CAP_NET_BIND_SERVICE, and a kernel with the enhanced
+    /// credit based mode enabled (Core Vol 3 Part G §5.3, §7.4; Part F §3.2.11).
     public var enhancedBearers: Int
-    /// How many links may wait for the loop; the oldest makes room for the newest.
+    /// The number of accepted connections that may wait for the consumer; beyond it the oldest is dropped.
     public var bufferCapacity: Int
-    /// What to do when the peer's server refuses a request until the link is protected better.
-    public var securityPolicy: SecurityPolicy = .automatic
-    /// What to set on each link's socket; with a security level the peer is asked to pair as soon as it has connected.
-    public var socket: L2CAPOptions
+    /// The security of each link. With a level the peer is asked to pair as soon as it has connected; the policy
+    /// applies to requests that the peer's server refuses; the time limit does not apply.
+    public var security: SecurityOptions
+    /// The send buffer of each socket in bytes (`SO_SNDBUF`); nil leaves the kernel's default, about 200 kB.
+    public var sendBuffer: Int?
+    /// The receive buffer of each socket in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB.
+    public var receiveBuffer: Int?
 
-    /// Options with the usual choices: an ATT_MTU of 517, no enhanced bearers, room for 64 links.
+    /// Creates options with the defaults: an ATT_MTU of 517, no enhanced bearers, 64 waiting connections, no security
+    /// level, 1 MiB to receive into.
     public init(
         maximumTransmissionUnit: UInt16 = 517, enhancedBearers: Int = 0, bufferCapacity: Int = 64,
-        socket: L2CAPOptions = L2CAPOptions(receiveBuffer: 1 << 20)
+        security: SecurityOptions = SecurityOptions(), sendBuffer: Int? = nil, receiveBuffer: Int? = 1 << 20
     ) {
         self.enhancedBearers = enhancedBearers
         self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
         self.bufferCapacity = bufferCapacity
-        self.socket = socket
+        self.security = security
+        self.sendBuffer = sendBuffer
+        self.receiveBuffer = receiveBuffer
+    }
+
+    /// The options of the listening socket, which each link's socket inherits.
+    var socketOptions: L2CAPOptions {
+        L2CAPOptions(security: security.level, sendBuffer: sendBuffer, receiveBuffer: receiveBuffer)
     }
 }
 
-/// The links that a program takes: the listener for them, and those that have come in and have not ended.
+/// The incoming connections that the program accepts: their listener, and those that are up.
 final class AcceptedLinks: Sendable {
     let listener: Listener<Connection>
-    /// In the order in which they came.
+    /// In the order of their arrival.
     private let links = Mutex<[Connection]>([])
 
     init(_ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation, on loop: EventLoop) {
@@ -44,15 +55,15 @@ final class AcceptedLinks: Sendable {
 
     var connections: [Connection] { links.withLock { $0 } }
 
-    /// Keeps a link and hands it to the loop.
+    /// Stores a connection and delivers it to the loop.
     func add(_ connection: Connection) {
         links.withLock { $0.append(connection) }
         listener.channel.send(connection)
     }
 
-    /// A link has ended.
+    /// Removes a connection whose link has ended.
     func remove(_ connection: Connection) {
-        // The caller holds the connection, so that it is not released under the lock.
+        // The caller retains the connection, so that it is not released under the lock.
         links.withLock { links in links.removeAll { $0 === connection } }
     }
 }

@@ -6,11 +6,11 @@ import BluetoothPrimitives
 import BluetoothSockets
 import Logging
 
-/// The links that centrals make: listens for them while there is something to offer, and hands them to the program where it
-/// accepts them. Those that nobody takes are served and kept here.
+/// The links that centrals make: listens while services or connectable advertising are active, and delivers the links
+/// to the program if it accepts them. Links that the program has not accepted are served and retained here.
 final class IncomingLinks {
     private let mark: ComponentCount.Mark
-    /// The maximum of links that nobody takes; further ones are closed at once.
+    /// The maximum number of unaccepted links; further ones are closed at once.
     static let limit = 32
 
     private let maker: LinkMaker
@@ -21,13 +21,13 @@ final class IncomingLinks {
     private let hostLinks: any HostLinks
     private let loop: EventLoop
     private let log: Logger
-    /// Listens while there is something to offer; the program's own listener, which is the newer one, comes before it.
+    /// The listener for unaccepted links. The kernel prefers the program's own listener, which is newer.
     private var listener: (any HostChannelListener)?
-    /// What the program accepts; nil when it does not.
+    /// The program's accepted links; nil while it accepts none.
     private(set) var accepted: AcceptedLinks? {
         didSet { pairings.acceptsLinks = accepted != nil }
     }
-    /// The links that nobody has taken, oldest first.
+    /// The links that the program has not accepted, oldest first.
     private(set) var unclaimed: [Connection] = []
     private var isClosed = false
 
@@ -47,12 +47,12 @@ final class IncomingLinks {
         self.log = log
     }
 
-    /// Whether links are listened for, whether or not the program accepts them.
+    /// Whether this object listens for links that the program does not accept.
     var isServing: Bool { listener != nil }
 
     // MARK: Accepting
 
-    /// Begins to accept links for the program, beginning with those that nobody has taken.
+    /// Begins to accept links for the program, starting with the unaccepted ones.
     func accept(
         _ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> AcceptedLinks {
@@ -63,7 +63,7 @@ final class IncomingLinks {
                 remedy: "Use one loop, or end the other first.")
         }
         let links = AcceptedLinks(options, operation, on: loop)
-        // Before links come in, so that the first can have them.
+        // Before the first link arrives, so that it can have enhanced bearers.
         if options.enhancedBearers > 0 {
             do {
                 try listenForEnhancedBearers(links.listener, options)
@@ -72,7 +72,7 @@ final class IncomingLinks {
             }
         }
         do {
-            try links.listener.listen(.attribute, by: maker.channels, options.socket) {
+            try links.listener.listen(.attribute, by: maker.channels, options.socketOptions) {
                 [weak self, weak links] channel in
                 guard let self, let links else { return refuse(channel) }
                 return take(channel, for: links, options)
@@ -86,7 +86,7 @@ final class IncomingLinks {
             if let links = links.object { incoming.object?.stopAccepting(links) }
         }
         server.tellFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
-        // What the controller tells of links is heard from before they come.
+        // Before the first link arrives, so that none of the controller's events is missed.
         hostLinks.beginFollowing()
         accepted = links
         claim(for: links)
@@ -105,12 +105,12 @@ final class IncomingLinks {
         _ channel: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
     ) -> ChannelHandler {
         let (connection, handler) = make(channel, options) { [weak links] in links?.remove($0) }
-        // One that has ended by now was told of before it was kept.
+        // A link that has already ended was reported to `onEnd` before it was stored.
         if connection.isConnectedNow { links.add(connection) }
         return handler
     }
 
-    /// Hands over the links that nobody has taken so far.
+    /// Delivers the unaccepted links to the program.
     private func claim(for links: AcceptedLinks) {
         for connection in takeUnclaimed() {
             connection.core.value.keep { [weak links] in links?.remove($0) }
@@ -125,19 +125,20 @@ final class IncomingLinks {
 
     // MARK: Serving
 
-    /// Listens while services are published or advertising is connectable, unless the program does so itself.
+    /// Starts or stops listening: on while services are published or advertising is connectable, unless the program
+    /// itself accepts links.
     func offersChanged() {
         guard !isClosed, server.isPublishing || advertising.takesConnections else { return stopServing() }
         guard listener == nil, accepted == nil else { return }
         let options = IncomingConnectionOptions()
         do {
-            listener = try maker.channels.listen(.attribute, options.socket) { [weak self] channel in
+            listener = try maker.channels.listen(.attribute, options.socketOptions) { [weak self] channel in
                 guard let self else { return refuse(channel) }
                 return serve(channel, options)
             }
             hostLinks.beginFollowing()
         } catch {
-            // Publishing and advertising are good for links made from here as well.
+            // Not fatal: published services are also served on outgoing connections.
             let operation = maker.operation("serve connections")
             let reason = maker.channels.error(error, .listening(operation))
             log.warning("links that come in are not served: \(reason)")
@@ -152,13 +153,13 @@ final class IncomingLinks {
         hostLinks.endFollowing()
     }
 
-    /// Ends the links that nobody else holds as well.
+    /// Stops listening and ends the unaccepted links.
     func endServing() {
         stopServing()
         for connection in takeUnclaimed() { connection.disconnectNow() }
     }
 
-    /// The adapter is closed.
+    /// Ends all listening when the adapter is closed.
     func close(_ reason: BluetoothError) {
         isClosed = true
         endServing()
@@ -166,7 +167,7 @@ final class IncomingLinks {
     }
 
     private func serve(_ channel: any HostChannel, _ options: IncomingConnectionOptions) -> ChannelHandler {
-        // It was on its way when the program began to take links.
+        // The link was pending when the program began to accept links.
         if let accepted { return take(channel, for: accepted, options) }
         guard unclaimed.count < Self.limit else {
             log.warning("closed a link: \(Self.limit) are up that nobody takes", metadata: ["peer": "\(channel.peer)"])
@@ -175,23 +176,23 @@ final class IncomingLinks {
         let (connection, handler) = make(channel, options) { [weak self] connection in
             self?.unclaimed.removeAll { $0 === connection }
         }
-        // One that has ended by now was told of before it was kept.
+        // A link that has already ended was reported to `onEnd` before it was stored.
         if connection.isConnectedNow { unclaimed.append(connection) }
         return handler
     }
 
     // MARK: Channels
 
-    /// Makes a connection of a link that has come in; `onEnd` is called on the loop when it has ended.
+    /// Makes a connection of an incoming channel; `onEnd` is called on the loop after its link has ended.
     private func make(
         _ channel: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
     ) -> (connection: Connection, handler: ChannelHandler) {
         let connection = maker.makeConnection(
-            to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.securityPolicy)
+            to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security.policy)
         return (connection, connection.core.value.accept(channel, onEnd: onEnd))
     }
 
-    /// Takes further bearers of any link that there is, whoever has made it.
+    /// Listens for enhanced bearers of any link, whichever side made the link.
     private func listenForEnhancedBearers(
         _ listener: Listener<Connection>, _ options: IncomingConnectionOptions
     ) throws(ChannelFailure) {
@@ -201,7 +202,7 @@ final class IncomingLinks {
         try listener.listen(
             .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions
         ) { [registry] channel in
-            // The newest is the one that is up; see ``LinkRegistry``.
+            // The newest link to a device is the one that is up; see ``LinkRegistry``.
             let link = registry.all.last {
                 $0.enhancedBearers.takes(channel, $0, atMost: options.enhancedBearers)
             }
@@ -210,7 +211,7 @@ final class IncomingLinks {
     }
 }
 
-/// Closes a channel that nobody wants.
+/// Closes an unwanted channel.
 func refuse(_ channel: any HostChannel) -> ChannelHandler {
     channel.close()
     return { _ in }

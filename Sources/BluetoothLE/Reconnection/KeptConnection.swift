@@ -3,10 +3,12 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-/// A device that is kept connected: after the end of a link it is connected to again, with the same subscriptions.
+/// A persistent connection to a device: after the end of a link, the device is connected again, with the same
+/// subscriptions.
 ///
-/// Made by ``Adapter/keepConnected(to:options:policy:)-(BluetoothAddress,_,_)``. Ends with ``disconnect(timeout:)``, with
-/// its last reference, when the policy gives up, or when the adapter is closed; its link ends as well.
+/// Created by ``Adapter/keepConnected(to:options:policy:)-(BluetoothAddress,_,_)``. It ends with
+/// ``disconnect(timeout:)``, with its last reference, when the policy gives up, or when the adapter is closed; its link
+/// ends as well.
 public final class KeptConnection: Sendable {
     /// An event of the device's connection.
     public enum Event: Sendable {
@@ -44,9 +46,9 @@ public final class KeptConnection: Sendable {
         self.peer = peer
         let reconnector = LoopBound(
             sending: Reconnector(to: peer, options, policy, on: session.loop), to: session.loop)
-        // A domain of its own, so that one that has ended keeps no adapter.
+        // A separate isolation domain, so that an ended connection does not retain the adapter.
         core = SessionReference(reconnector, in: DetachedSession(on: session.loop))
-        // One task for its whole life.
+        // One task for the lifetime of the connection.
         task = Task(executorPreference: session.loop) { await session.run(reconnector) }
     }
 
@@ -59,16 +61,17 @@ public final class KeptConnection: Sendable {
         get async { await core { $0.connection } }
     }
 
-    /// A stream of the connection's events that begins with the latest. Each call makes a stream of its own.
+    /// A stream of the connection's events that begins with the latest. Each call creates a separate stream.
     ///
-    /// It ends when its loop is left, and throws the reason when the kept connection ends. The oldest events make room
-    /// when `bufferCapacity` of them wait. The stream does not keep the device connected: this object does.
+    /// The stream ends when its loop is left, and throws the reason when the kept connection ends. When
+    /// `bufferCapacity` events wait, the oldest makes room. The stream does not keep the device connected: this object
+    /// does.
     public nonisolated(nonsending) func events(bufferCapacity: Int = 64) async -> BoundedStream<Event> {
         await core { $0.events(bufferCapacity) }
     }
 
-    /// The link, when it is up; waits for it.
-    /// - Throws: `.timedOut`, `.cancelled`, or why the kept connection has ended.
+    /// The link; waits until it is up.
+    /// - Throws: `.timedOut`, `.cancelled`, or the reason why the kept connection has ended.
     public nonisolated(nonsending) func connected(timeout: Duration? = .seconds(30)) async throws(BluetoothError)
         -> Connection
     {
@@ -77,17 +80,18 @@ public final class KeptConnection: Sendable {
 
     /// A subscription to a characteristic that outlives links.
     ///
-    /// It is active when the call returns, which waits for a link. On each new link the characteristic is looked up
-    /// again, since the device may have other attributes by then, and also when the device indicates Service Changed
-    /// (Core Vol 3 Part G §7.1); cached attributes are used where the device confirms them. The subscription ends when the
-    /// loop over the stream is left. The stream throws when the kept connection ends, and when the device no longer has
-    /// the characteristic.
+    /// The subscription is active when the call returns, which waits for a link. The characteristic is looked up again
+    /// on each new link and when the device indicates Service Changed (Core Vol 3 Part G §7.1), since the device may
+    /// have other attributes by then; cached attributes are used where the device confirms them. The subscription ends
+    /// when the loop over the stream is left. The stream throws when the kept connection ends, and when the device no
+    /// longer has the characteristic.
     /// - Parameters:
     ///   - characteristic: the first with this UUID in `service`.
     ///   - service: its service.
     ///   - kind: notifications or indications.
-    ///   - bufferCapacity: the most values that wait for the consumer; one more ends the stream with an error.
-    ///   - timeout: the most time to wait for a link, and for the peer.
+    ///   - bufferCapacity: the maximum number of values that wait for the consumer; one more ends the stream with an
+    ///     error.
+    ///   - timeout: the maximum time to wait for a link, and for the peer.
     /// - Throws: `.notFound` when the device has no such characteristic, besides what
     ///   ``Connection/subscribe(to:kind:bufferCapacity:timeout:)`` throws.
     public nonisolated(nonsending) func subscribe(
@@ -100,7 +104,7 @@ public final class KeptConnection: Sendable {
         }
     }
 
-    /// Disconnects the device and connects it no more; all streams end.
+    /// Disconnects the device and ends the kept connection with all its streams.
     ///
     /// Returns when the link is down, or after `timeout`, as ``Connection/disconnect(timeout:)`` does.
     public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {

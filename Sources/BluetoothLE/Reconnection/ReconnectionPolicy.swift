@@ -5,22 +5,22 @@ import BluetoothSockets
 /// A device that is out of range costs nothing and is not tried repeatedly: the controller scans for it, and connects
 /// when it advertises. Delays follow links that fail to be established, or that end right after they came up.
 public struct ReconnectionPolicy: Hashable, Sendable {
-    /// The delay after the first failure in a row.
+    /// The delay after the first of several consecutive failures.
     public var initialDelay: Duration
     /// The factor of each further delay.
     public var multiplier: Double
     /// The longest delay.
     public var maximumDelay: Duration
-    /// The random part of a delay, 0 to 1 of it, longer or shorter, so that many devices do not come back at once.
+    /// The random part of a delay, 0 to 1 of it, longer or shorter, so that many devices do not reconnect at once.
     public var jitter: Double
-    /// The number of failures in a row after which it gives up; nil for never.
+    /// The number of consecutive failures after which it gives up; nil for no limit.
     public var maximumFailures: Int?
     /// The shortest duration of a link that does not count as a failure.
     public var minimumLinkDuration: Duration
     /// Whether to wait for an adapter that is off, blocked or absent; otherwise that ends the kept connection.
     public var waitsForAdapter: Bool
 
-    /// A policy with the usual choices: half a second, twice as long each time up to a minute, for ever.
+    /// Creates a policy; by default with delays of half a second, doubled up to a minute, without a limit of attempts.
     public init(
         initialDelay: Duration = .milliseconds(500), multiplier: Double = 2, maximumDelay: Duration = .seconds(60),
         jitter: Double = 0.2, maximumFailures: Int? = nil, minimumLinkDuration: Duration = .seconds(5),
@@ -35,7 +35,7 @@ public struct ReconnectionPolicy: Hashable, Sendable {
         self.waitsForAdapter = waitsForAdapter
     }
 
-    /// The delay after a number of failures in a row; `chance` is any number.
+    /// The delay after a number of consecutive failures; `chance` is any number.
     func delay(afterFailures count: Int, chance: UInt64) -> Duration {
         guard count > 0 else { return .zero }
         let longest = Double(max(0, maximumDelay.clampedNanoseconds))
@@ -50,7 +50,7 @@ public struct ReconnectionPolicy: Hashable, Sendable {
         return .nanoseconds(Int64(min(nanoseconds, 1e18)))
     }
 
-    /// Whether another attempt follows one, or a link, that ended for this reason.
+    /// Whether another attempt follows an attempt or a link that ended for this reason.
     func isWorthRetrying(_ reason: BluetoothError, failures: Int) -> Bool {
         switch reason.code {
         case .invalidArgument, .unsupported, .notPermitted, .noBluetooth, .cancelled: return false

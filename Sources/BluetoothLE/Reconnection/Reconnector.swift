@@ -45,7 +45,7 @@ final class Reconnector {
 
     // MARK: Running
 
-    /// Connects again and again until the task is cancelled or the policy gives up.
+    /// Connects repeatedly until the task is cancelled or the policy gives up.
     nonisolated(nonsending) func run(on adapter: AdapterSession) async {
         var failures = 0
         var attempt = 0
@@ -152,7 +152,7 @@ final class Reconnector {
         subscriptions.finish(reason)
     }
 
-    /// The program has closed the adapter, which ends connection attempts as well.
+    /// Handles the closing of the adapter, which ends connection attempts as well.
     func adapterClosed(_ reason: BluetoothError) {
         finish(reason.about(operation))
         connection?.disconnectNow()

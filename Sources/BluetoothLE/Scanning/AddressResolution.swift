@@ -4,23 +4,22 @@ import BluetoothPrimitives
 
 /// The identities behind resolvable private addresses.
 ///
-/// Each address is compared with the keys once: the result, also that no key matches, is cached for the last thousand
-/// addresses.
+/// Each address is compared with the keys once. The result, a match or none, is cached for the last 1024 addresses.
 struct AddressResolution {
     private var keys = ResolvingKeys([])
     private var results = RecentlyUsed<BluetoothAddress?>(limit: Self.capacity)
-    /// How many addresses were compared with the keys.
+    /// The number of addresses that were compared with the keys.
     private(set) var lookUpCount = 0
 
     static let capacity = 1024
 
-    /// Replaces the keys, and drops cached results.
+    /// Replaces the keys and clears the cached results.
     mutating func setKeys(_ keys: [IdentityResolvingKey]) {
         self.keys = ResolvingKeys(keys)
         results = RecentlyUsed(limit: Self.capacity)
     }
 
-    /// The identity behind an address; nil for one that is not resolvable, and where no key matches.
+    /// The identity behind an address; nil if the address is not resolvable or no key matches.
     mutating func identity(of address: BluetoothAddress) -> BluetoothAddress? {
         guard !keys.isEmpty, address.randomKind == .resolvablePrivate else { return nil }
         let keys = keys
@@ -35,25 +34,25 @@ struct AddressResolution {
     }
 }
 
-/// Identity resolving keys, expanded once and tried four at a time: 100 keys take less than 100 µs an address.
+/// Identity resolving keys, expanded once and tried four at a time: 100 keys take less than 100 µs per address.
 package struct ResolvingKeys: Sendable {
     private let identities: [BluetoothAddress]
     private let groups: [FourResolvingKeys]
 
-    /// The keys; where two would match, the first counts.
+    /// Creates the set from keys in order of preference: the first match is returned.
     package init(_ keys: [IdentityResolvingKey]) {
         identities = keys.map(\.address)
         groups = stride(from: 0, to: keys.count, by: 4).map { start in
-            // The last group is filled up with the key zero, whose matches do not count.
+            // The last group is padded with zero keys, whose matches are ignored.
             func key(_ index: Int) -> UInt128 { start + index < keys.count ? keys[start + index].value.number : 0 }
             return FourResolvingKeys(FourBlocks(first: key(0), second: key(1), third: key(2), fourth: key(3)))
         }
     }
 
-    /// Whether there are none.
+    /// Whether there are no keys.
     package var isEmpty: Bool { identities.isEmpty }
 
-    /// The identity whose key a resolvable private address was made with; nil where no key matches.
+    /// The identity whose key generated a resolvable private address; nil if no key matches.
     package func identity(behind address: BluetoothAddress) -> BluetoothAddress? {
         for (number, group) in groups.enumerated() {
             let matches = group.matches(address.value)

@@ -4,46 +4,46 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// What was heard from a device, with what it answered to a scan request.
+/// An advertising report: the latest advertising data and scan response of a device, and the properties of the report.
 public struct Advertisement: Hashable, Sendable {
-    /// The advertiser; nil when it advertises anonymously.
+    /// The advertiser's address; nil for an anonymous advertisement.
     public var address: BluetoothAddress?
-    /// The private address on the air, if ``address`` is the identity of a bonded device that uses it; otherwise nil.
+    /// The private address used on the air, if ``address`` is the identity of a bonded device; otherwise nil.
     public var privateAddress: BluetoothAddress?
-    /// What it says: its advertising data joined with its last scan response, each put together from its parts.
+    /// The advertising data joined with the latest scan response, each reassembled from its fragments.
     public var data: AdvertisementData
-    /// How strongly this report was received, in dBm; nil when the controller could not tell.
+    /// The RSSI of this report in dBm; nil if the controller did not measure it.
     public var rssi: Int?
-    /// The power it says it sends with in the extended header, in dBm.
+    /// The transmit power in dBm from the extended header; nil if there is none.
     public var transmitPower: Int?
-    /// Whether one can connect to it.
+    /// Whether the device accepts connections.
     public var isConnectable: Bool
-    /// Whether it answers scan requests.
+    /// Whether the device responds to scan requests.
     public var isScannable: Bool
     /// Whether this report is a scan response.
     public var isScanResponse: Bool
-    /// Whether it came as a legacy advertising PDU.
+    /// Whether the report is of a legacy advertising PDU.
     public var isLegacy: Bool
-    /// Whether it is meant for one device, which then is ``directAddress``.
+    /// Whether the advertisement is directed at one device, ``directAddress``.
     public var isDirected: Bool
-    /// For whom a directed advertisement is; nil also where a legacy report does not tell.
+    /// The target of a directed advertisement; nil also where a legacy report omits it.
     public var directAddress: BluetoothAddress?
-    /// Whether the controller lost the end of ``data``.
+    /// Whether ``data`` is incomplete because the controller lost its end.
     public var isTruncated: Bool
-    /// The PHY it was heard on first: LE 1M, or LE Coded.
+    /// The PHY of the first packet: LE 1M or LE Coded.
     public var primaryPHY: LEPHY
-    /// The PHY that carried the data of extended advertising; nil for legacy PDUs and for what has no second packet.
+    /// The PHY of the data of extended advertising; nil for legacy PDUs and where there is no second packet.
     public var secondaryPHY: LEPHY?
-    /// The advertising set (Advertising SID), 0 to 15, for extended advertising.
+    /// The advertising set (Advertising SID), 0 to 15; nil except for extended advertising.
     public var advertisingSetID: UInt8?
-    /// From one packet to the next of the periodic advertising that belongs to the set; nil when there is none.
+    /// The interval of the set's periodic advertising; nil if there is none.
     public var periodicAdvertisingInterval: Duration?
-    /// When it was received, on the kernel's clock.
+    /// The time of reception on the kernel's clock.
     public var time: KernelInstant
-    /// How many advertisements of the same stream were dropped just before this one because nobody took them in time.
+    /// The number of advertisements that the stream dropped just before this one because its buffer was full.
     public var missedBefore: Int
 
-    /// An advertisement from its parts, such as for a program's own tests; the defaults are those of a legacy one.
+    /// Creates an advertisement, such as for a test. The defaults are those of a legacy advertisement.
     public init(
         address: BluetoothAddress?, data: AdvertisementData, rssi: Int?, transmitPower: Int? = nil,
         isConnectable: Bool = false, isScannable: Bool = false, isScanResponse: Bool = false, isLegacy: Bool = true,
@@ -71,8 +71,22 @@ public struct Advertisement: Hashable, Sendable {
     }
 }
 
+// The fields that programs read most. All others are in ``data``, with `import BluetoothAdvertising`.
+extension Advertisement {
+    /// The local name, complete or shortened; nil without one.
+    public var localName: String? { data.localName }
+    /// The service UUIDs, of all lists.
+    public var services: [BluetoothUUID] { data.services }
+    /// The manufacturer specific data, in the order received.
+    public var manufacturerData: [ManufacturerData] { data.manufacturerData }
+    /// The service data, in the order received.
+    public var serviceData: [ServiceData] { data.serviceData }
+    /// The appearance; nil without one.
+    public var appearance: Appearance? { data.appearance }
+}
+
 extension Advertisement: CustomStringConvertible {
-    /// Who says what, and how strongly it was received: `C0:98:E5:12:34:56 (random), RSSI -58 dBm: …`.
+    /// The address, RSSI and data, such as `C0:98:E5:12:34:56 (random), RSSI -58 dBm: …`.
     public var description: String {
         let sender = address?.description ?? "anonymous"
         let signal = rssi.map { ", RSSI \($0) dBm" } ?? ""

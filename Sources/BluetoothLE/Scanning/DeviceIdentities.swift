@@ -11,28 +11,28 @@ final class DeviceIdentities {
     /// Replaces the identity resolving keys.
     func setKeys(_ keys: [IdentityResolvingKey]) { resolution.setKeys(keys) }
 
-    /// The identity behind a resolvable private address; nil for other addresses and where no key matches.
+    /// The identity behind a resolvable private address; nil for other addresses and if no key matches.
     func identity(of address: BluetoothAddress) -> BluetoothAddress? { resolution.identity(of: address) }
 
-    /// Records the name advertised under an address on the air; nil and an empty one change nothing.
+    /// Records the name advertised under an address on the air. Nil and an empty name have no effect.
     func recordName(_ name: String?, of address: BluetoothAddress) { names.record(name, of: address) }
 
-    /// The name that a device has advertised; nil where none was received.
+    /// The name that a device has advertised; nil if none was received.
     func name(of address: BluetoothAddress) -> String? { names.name(of: address) }
 }
 
-/// The names that the last thousand devices have advertised, for bonds made later.
+/// The names that the last 1024 devices have advertised, for bonds made later.
 struct AdvertisedNames {
     private var names = RecentlyUsed<String>(limit: 1024)
 
-    /// Records the name advertised under an address on the air; nil and an empty one change nothing.
+    /// Records the name advertised under an address on the air. Nil and an empty name have no effect.
     mutating func record(_ name: String?, of address: BluetoothAddress) {
         guard let name, !name.isEmpty else { return }
         let (index, _) = names.use(Self.key(address), orInsert: name)
         names[index] = name
     }
 
-    /// The name that a device has advertised; nil where none was received.
+    /// The name that a device has advertised; nil if none was received.
     func name(of address: BluetoothAddress) -> String? {
         names.index(of: Self.key(address)).map { names[$0] }
     }

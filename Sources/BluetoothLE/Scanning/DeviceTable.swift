@@ -2,7 +2,7 @@ import BluetoothAdvertising
 import BluetoothSockets
 import BluetoothPrimitives
 
-/// The devices that were heard, each with its newest advertisement and its history, for lists and displays.
+/// A table of received devices, each with its latest advertisement and its history, for lists and displays.
 ///
 /// ```swift
 /// var devices = DeviceTable()
@@ -12,34 +12,36 @@ import BluetoothPrimitives
 /// }
 /// ```
 ///
-/// Feed it from a scan that hands out every report (``DuplicatePolicy/all``), or the signal strengths and intervals are
-/// those of the changes only. Recording takes the same time however many devices there are. Beyond ``capacity`` the
-/// device silent the longest is forgotten. A device takes about 0.5 kB, the bytes it advertises included.
+/// Record the advertisements of a scan that delivers every report (``DuplicatePolicy/all``); otherwise RSSI and
+/// interval reflect changes only. Recording takes constant time, regardless of the number of devices. Beyond
+/// ``capacity`` the least recently received device is removed. A device takes about 0.5 kB, including its advertising
+/// data.
 public struct DeviceTable: Sendable {
-    /// A device that was heard, or one of the advertising sets of a device.
+    /// A received device, or one advertising set of a device.
     public struct Device: Sendable {
-        /// What was heard last of it.
+        /// The latest advertisement.
         public fileprivate(set) var latest: Advertisement
-        /// When and how strongly it was heard.
+        /// The reception history.
         public fileprivate(set) var history: DeviceHistory
     }
 
-    /// The most devices that are remembered.
+    /// The maximum number of stored devices.
     public let capacity: Int
-    /// How many were forgotten for want of room.
+    /// The number of devices removed because the table was full.
     public private(set) var evictedCount = 0
     private var devices: RecentlyUsed<Device>
 
-    /// A table without devices, and later at most `capacity` of them, at least one.
+    /// Creates an empty table for at most `capacity` devices, at least one.
     public init(capacity: Int = 10_000) {
         self.capacity = max(1, capacity)
         devices = RecentlyUsed(limit: self.capacity)
     }
 
-    /// How many devices there are.
+    /// The number of stored devices.
     public var count: Int { devices.count }
 
-    /// Takes in an advertisement and returns its device. Anonymous ones of one advertising set count as one device.
+    /// Records an advertisement and returns its device. Anonymous advertisements of one advertising set count as one
+    /// device.
     @discardableResult
     public mutating func record(_ advertisement: Advertisement) -> Device {
         let key = AdvertisementJoiner.key(advertisement.address, advertisement.advertisingSetID)
@@ -47,7 +49,7 @@ public struct DeviceTable: Sendable {
         let (index, didEvict) = devices.use(
             key, orInsert: Device(latest: advertisement, history: DeviceHistory(advertisement)))
         if didEvict { evictedCount &+= 1 }
-        // A device that was just put in has this advertisement already.
+        // A new device already contains this advertisement.
         if !didEvict, devices.count == countBefore {
             devices[index].latest = advertisement
             devices[index].history.record(advertisement)
@@ -55,11 +57,11 @@ public struct DeviceTable: Sendable {
         return devices[index]
     }
 
-    /// The device with an address, or an advertising set of it; nil when it was not heard or is forgotten.
+    /// The device with an address, or one of its advertising sets; nil if it was not received or was removed.
     public func device(_ address: BluetoothAddress, advertisingSetID: UInt8? = nil) -> Device? {
         devices.index(of: AdvertisementJoiner.key(address, advertisingSetID)).map { devices[$0] }
     }
 
-    /// All devices, the one heard last first.
+    /// All devices, most recently received first.
     public var all: [Device] { devices.values }
 }

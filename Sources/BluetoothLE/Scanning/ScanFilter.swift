@@ -1,9 +1,9 @@
 import BluetoothAdvertising
 import BluetoothPrimitives
 
-/// Which advertisements a scan hands out.
+/// A filter of the advertisements that a scan delivers.
 ///
-/// Conditions are combined as conditions are in Swift:
+/// Conditions are combined with Swift's logical operators:
 ///
 /// ```swift
 /// .service("180D") && .rssi(atLeast: -70)
@@ -11,9 +11,9 @@ import BluetoothPrimitives
 /// .manufacturer(.apple) && !.connectable
 /// ```
 ///
-/// A filter looks at all that is known of a device: its advertising data joined with its scan response. A device whose
-/// name or services come only in the scan response passes as soon as that was heard, which takes an active scan; what
-/// it says in both counts together, so `.service(…) && .name(…)` finds one in each.
+/// A filter applies to a device's advertising data joined with its scan response. A device whose name or services are
+/// only in the scan response passes once that is received, which requires an active scan. The two parts of `.service(…)
+/// && .name(…)` may match in different payloads.
 public struct ScanFilter: Sendable {
     fileprivate indirect enum Rule: Sendable {
         case all
@@ -41,91 +41,91 @@ public struct ScanFilter: Sendable {
 
     // MARK: Conditions
 
-    /// Everybody.
+    /// All devices.
     public static let all = ScanFilter(.all)
 
-    /// Devices that can be connected to.
+    /// Devices that accept connections.
     public static let connectable = ScanFilter(.connectable)
 
-    /// Devices that name a service, in whichever width: 0x180D is `0000180D-0000-1000-8000-00805F9B34FB`.
+    /// Devices that advertise a service UUID, in any width: 0x180D equals `0000180D-0000-1000-8000-00805F9B34FB`.
     public static func service(_ uuid: BluetoothUUID) -> ScanFilter { ScanFilter(.service(uuid)) }
 
-    /// Devices that name at least one of these services; nobody when there are none.
+    /// Devices that advertise at least one of the service UUIDs; no device if there are none.
     public static func services(_ uuids: [BluetoothUUID]) -> ScanFilter { ScanFilter(.any(uuids.map { .service($0) })) }
 
-    /// Devices that look for a service in others (Core Supplement Part A §1.10), in whichever width.
+    /// Devices that solicit a service (Core Supplement Part A §1.10), in any width.
     public static func solicitedService(_ uuid: BluetoothUUID) -> ScanFilter { ScanFilter(.solicited(uuid)) }
 
-    /// Devices that have data of a service, in whichever width.
+    /// Devices that advertise service data of a UUID, in any width.
     public static func serviceData(_ uuid: BluetoothUUID) -> ScanFilter { ScanFilter(.serviceData(uuid)) }
 
-    /// Devices whose local name, complete or shortened, is exactly this.
+    /// Devices whose local name, complete or shortened, is exactly `name`.
     public static func name(_ name: String) -> ScanFilter { ScanFilter(.name(name)) }
 
-    /// Devices whose local name begins with this.
+    /// Devices whose local name begins with `prefix`.
     public static func namePrefix(_ prefix: String) -> ScanFilter { ScanFilter(.namePrefix(prefix)) }
 
-    /// Devices whose local name has this somewhere in it.
+    /// Devices whose local name contains `text`.
     /// - Parameters:
-    ///   - text: what to look for; the empty text is in every name, but not in none.
-    ///   - ignoringCase: whether `a` and `A` are the same; only the letters of ASCII are.
+    ///   - text: the text. An empty text matches every device with a name, and none without.
+    ///   - ignoringCase: whether ASCII letters match in either case.
     public static func nameContaining(_ text: String, ignoringCase: Bool = false) -> ScanFilter {
         let bytes = Array(text.utf8)
         return ScanFilter(.nameContaining(ignoringCase ? bytes.map(\.lowercased) : bytes, ignoringCase: ignoringCase))
     }
 
-    /// The device with an address; of a bonded one that hides behind private addresses, its identity. Anonymous
+    /// The device with an address: for a bonded device with private addresses, its identity address. Anonymous
     /// advertisements never pass.
     /// - Parameters:
     ///   - address: the address.
-    ///   - anyKind: whether a public and a random address with the same digits are the same.
+    ///   - anyKind: whether a public and a random address with the same digits match.
     public static func address(_ address: BluetoothAddress, anyKind: Bool = false) -> ScanFilter {
         ScanFilter(.address(address, anyKind: anyKind))
     }
 
-    /// Reports that were received at least so strongly, in dBm. Those of which the controller cannot tell never pass.
+    /// Reports with at least the given RSSI in dBm. Reports without an RSSI never pass.
     public static func rssi(atLeast level: Int) -> ScanFilter { ScanFilter(.rssi(level)) }
 
-    /// Devices with data of a company.
+    /// Devices that advertise manufacturer data of a company.
     /// - Parameters:
-    ///   - company: whose data.
-    ///   - data: how the data begins, after the company's number.
-    ///   - mask: which bits of `data` count; bits beyond its end do, and nil is all.
+    ///   - company: the company.
+    ///   - data: the first bytes of the data, after the company identifier.
+    ///   - mask: the bits of `data` to compare. Bytes beyond its end are compared whole; nil compares all bits.
     public static func manufacturer(
         _ company: CompanyIdentifier, data: [UInt8] = [], mask: [UInt8]? = nil
     ) -> ScanFilter {
         ScanFilter(.manufacturer(company, data, mask: mask))
     }
 
-    /// Whatever a function says. It is called on the adapter's loop for every report that its place in the filter lets
-    /// it see, so it has to be quick and must not wait.
+    /// Advertisements for which a function returns true. It is called on the adapter's loop for every report that
+    /// reaches its place in the filter, so it must be quick and must not block.
     public static func matching(_ condition: @escaping @Sendable (Advertisement) -> Bool) -> ScanFilter {
         ScanFilter(.predicate(condition))
     }
 
     // MARK: Combining
 
-    /// What passes all of the filters; everybody when there are none.
+    /// Advertisements that pass all of the filters; every advertisement if there are no filters.
     public static func every(_ filters: [ScanFilter]) -> ScanFilter { ScanFilter(.every(filters.map(\.rule))) }
 
-    /// What passes at least one of the filters; nobody when there are none.
+    /// Advertisements that pass at least one of the filters; none if there are no filters.
     public static func any(_ filters: [ScanFilter]) -> ScanFilter { ScanFilter(.any(filters.map(\.rule))) }
 
-    /// What passes both filters. The right one sees only what passes the left one.
+    /// Advertisements that pass both filters. The right one is evaluated only if the left one passes.
     public static func && (left: ScanFilter, right: ScanFilter) -> ScanFilter { .every([left, right]) }
 
-    /// What passes one of the filters. The right one sees only what does not pass the left one.
+    /// Advertisements that pass either filter. The right one is evaluated only if the left one does not pass.
     public static func || (left: ScanFilter, right: ScanFilter) -> ScanFilter { .any([left, right]) }
 
-    /// What does not pass the filter.
+    /// Advertisements that do not pass the filter.
     public static prefix func ! (filter: ScanFilter) -> ScanFilter { ScanFilter(.not(filter.rule)) }
 
-    // MARK: Using
+    // MARK: Matching
 
-    /// Whether an advertisement passes.
+    /// Whether an advertisement passes the filter.
     public func matches(_ advertisement: Advertisement) -> Bool { rule.matches(advertisement) }
 
-    /// Whether the answer for a device is the same until what it says changes.
+    /// Whether the result for a device is constant until its data changes.
     var dependsOnDataOnly: Bool { rule.dependsOnDataOnly }
 }
 
@@ -168,13 +168,13 @@ extension ScanFilter.Rule {
 }
 
 extension AdvertisementData {
-    /// Whether something holds for the structures of the advertising payload or for those of the scan response.
+    /// Whether a condition holds for the structures of the advertising payload or for those of the scan response.
     fileprivate func inEither(_ condition: (ADStructures) -> Bool) -> Bool {
         condition(advertisingStructures) || (!scanResponse.isEmpty && condition(scanResponseStructures))
     }
 }
 
 extension UInt8 {
-    /// The small letter of a capital one of ASCII; anything else as it is.
+    /// The lowercase letter of an uppercase ASCII letter; other bytes unchanged.
     fileprivate var lowercased: UInt8 { 0x41...0x5A ~= self ? self | 0x20 : self }
 }

@@ -4,49 +4,49 @@ import BluetoothHCI
 
 /// The options of a scan.
 public struct ScanOptions: Sendable {
-    /// Which devices are handed out; the others cost no memory in the stream's buffer.
+    /// The filter of the delivered advertisements. Others take no room in the stream's buffer.
     public var filter: ScanFilter
-    /// How long the scan lasts from the moment it is on; then its stream finishes. Nil, the default, for no limit.
+    /// The duration of the scan, from its start; the stream then finishes. Nil, the default, means no limit.
     public var duration: Duration?
-    /// What happens to further reports of a device that was handed out before.
+    /// The policy for further reports of a device that was already delivered.
     public var duplicates: DuplicatePolicy
     /// The scan on LE 1M, where all legacy and most extended advertising begins; nil for none.
     public var le1M: ScanParameters?
     /// The scan on LE Coded, the long-range PHY; nil, the default, for none.
     ///
-    /// Left out on a controller without it as long as LE 1M is scanned as well; otherwise the scan throws `.unsupported`.
+    /// Ignored on a controller without LE Coded if LE 1M is scanned as well; otherwise the scan throws `.unsupported`.
     /// The radio divides its time among the PHYs, so each of them receives less.
     public var leCoded: ScanParameters?
-    /// How long the scan holds the first report of a scannable device for the scan response, which often has the name;
-    /// zero, the default, does not wait. Only active scans with ``DuplicatePolicy/merge`` or ``DuplicatePolicy/once``
-    /// wait.
+    /// The time for which the scan holds the first report of a scannable device until the scan response, which often
+    /// has the name, arrives; zero, the default, does not wait. Applies to active scans with ``DuplicatePolicy/merge``
+    /// or ``DuplicatePolicy/once``.
     ///
-    /// The scan response follows the report within a millisecond, or is lost; then the next report may bring it. At most
+    /// The scan response follows the report within a millisecond or is lost; the next report may then bring it. At most
     /// 256 reports wait; beyond that the oldest is delivered.
     public var scanResponseTimeout: Duration
-    /// The most advertisements that wait for the consumer; the oldest makes room for the newest.
+    /// The maximum number of advertisements that wait for the consumer; the oldest makes room for the newest.
     public var bufferCapacity: Int
-    /// The most devices that are remembered for joining and merging; the one silent the longest is forgotten first.
+    /// The maximum number of devices stored for joining and merging; the least recently received one is removed first.
     ///
-    /// Scans of one adapter share what they remember: the largest limit of those that are on counts.
+    /// The scans of an adapter share the stored devices: the largest limit of the active scans applies.
     public var deviceLimit: Int
-    /// What happens to the scan when the adapter is powered off, blocked or unplugged; by default it ends with the reason.
+    /// The policy for when the adapter is powered off, blocked or unplugged; by default the scan ends with the reason.
     public var whenAdapterLeaves: AdapterLeavePolicy
 
-    /// Options with the usual choices: all devices, active, merged, scanning LE 1M all the time.
+    /// Creates options; by default for an active scan of all devices, merged, continuously on LE 1M.
     ///
     /// - Parameters:
-    ///   - filter: which devices are handed out.
-    ///   - duration: how long the scan lasts; nil for no limit.
-    ///   - isActive: whether scan requests are sent, whose responses often have the name.
-    ///   - duplicates: what happens to further reports of the same device.
+    ///   - filter: the filter of the delivered advertisements.
+    ///   - duration: the duration of the scan; nil for no limit.
+    ///   - isActive: whether to send scan requests; scan responses often have the name.
+    ///   - duplicates: the policy for further reports of the same device.
     ///   - interval: the scan interval, 2.5 ms to 10.24 s.
     ///   - window: the scan window, at most `interval`.
-    ///   - coded: whether to scan LE Coded as well, in the same way.
-    ///   - scanResponseTimeout: how long the first report of a device waits for its scan response.
-    ///   - bufferCapacity: the most advertisements that wait for the consumer.
-    ///   - deviceLimit: the most devices that are remembered.
-    ///   - whenAdapterLeaves: what happens when the adapter is powered off, blocked or unplugged.
+    ///   - coded: whether to scan LE Coded as well, with the same parameters.
+    ///   - scanResponseTimeout: the time to hold the first report of a device for its scan response.
+    ///   - bufferCapacity: the maximum number of advertisements that wait for the consumer.
+    ///   - deviceLimit: the maximum number of stored devices.
+    ///   - whenAdapterLeaves: the policy for when the adapter is powered off, blocked or unplugged.
     public init(
         filter: ScanFilter = .all, duration: Duration? = nil, isActive: Bool = true,
         duplicates: DuplicatePolicy = .merge, interval: Duration = .milliseconds(60),
@@ -60,8 +60,7 @@ public struct ScanOptions: Sendable {
             deviceLimit: deviceLimit, whenAdapterLeaves: whenAdapterLeaves)
     }
 
-    /// Options with scan parameters for each PHY; the others are those of
-    /// ``init(filter:duration:isActive:duplicates:interval:window:coded:scanResponseTimeout:bufferCapacity:deviceLimit:whenAdapterLeaves:)``.
+    /// Creates options with scan parameters for each PHY; the others are those of
     ///
     /// - Parameters:
     ///   - le1M: the scan on LE 1M; nil for none.
@@ -81,17 +80,17 @@ public struct ScanOptions: Sendable {
 
 /// The scan parameters of one PHY (Core Vol 4 Part E §7.8.64).
 ///
-/// Scans of one adapter share its radio: it scans actively when one of them does, with the longest share of time that one
-/// of them requests.
+/// The scans of an adapter share its radio: it scans actively if any of them is active, with the longest duty cycle
+/// that any of them requests.
 public struct ScanParameters: Hashable, Sendable {
-    /// Whether scan requests are sent, whose responses often have the name.
+    /// Whether to send scan requests; scan responses often have the name.
     public var isActive: Bool
     /// The scan interval: 2.5 ms to 10.24 s.
     public var interval: Duration
     /// The scan window: at most ``interval``.
     public var window: Duration
 
-    /// Parameters; by default active and scanning all the time.
+    /// Creates scan parameters; by default for an active, continuous scan.
     public init(
         isActive: Bool = true, interval: Duration = .milliseconds(60), window: Duration = .milliseconds(60)
     ) {
@@ -101,40 +100,40 @@ public struct ScanParameters: Hashable, Sendable {
     }
 }
 
-/// What happens to further reports of a device that was handed out before.
+/// The policy for further reports of a device that was already delivered.
 ///
-/// An advertising set counts as a device of its own, since it has data of its own. Anonymous advertisements cannot be
-/// told apart and are all handed out. A device that was forgotten for want of room (``ScanOptions/deviceLimit``) is new.
+/// An advertising set counts as a device of its own, since it has its own data. Anonymous advertisements cannot be told
+/// apart and are all delivered. A device that was removed because of ``ScanOptions/deviceLimit`` counts as new.
 public struct DuplicatePolicy: Hashable, Sendable {
     enum Rule: Hashable {
         case once, all
-        /// With the change of the RSSI that counts, in dB.
+        /// With the minimum change of the RSSI in dB.
         case merge(Int?)
     }
 
     let rule: Rule
 
-    /// Every report is handed out.
+    /// Delivers every report.
     public static let all = DuplicatePolicy(rule: .all)
 
-    /// Each device is handed out once: when it first passes the filter.
+    /// Delivers each device once, when it first passes the filter.
     ///
-    /// An active scan delivers a scannable device with its scan response, or, if that was lost, with its second report or
-    /// after the ``ScanOptions/scanResponseTimeout``.
+    /// An active scan delivers a scannable device with its scan response, or, if that was lost, with its second report
+    /// or after the ``ScanOptions/scanResponseTimeout``.
     public static let once = DuplicatePolicy(rule: .once)
 
-    /// A device is handed out when it first passes the filter, and whenever its advertising data, its scan response or the
-    /// type of its PDUs has changed, such as when it is no longer connectable.
+    /// Delivers a device when it first passes the filter, and whenever its advertising data, its scan response or the
+    /// type of its PDUs changes, such as when it stops being connectable.
     public static let merge = DuplicatePolicy(rule: .merge(nil))
 
-    /// As ``merge``, and also when the RSSI differs from what was handed out last by `rssiChange` dB or more; at least 1.
+    /// As ``merge``, and also when the RSSI differs from the last delivered one by `rssiChange` dB or more; at least 1.
     public static func merge(rssiChange: Int) -> DuplicatePolicy {
         DuplicatePolicy(rule: .merge(max(1, rssiChange)))
     }
 }
 
 extension ScanSettings {
-    /// The settings that options request, of what the controller has; nil when no PHY is left.
+    /// The settings that options request, as far as the controller supports them; nil if no PHY remains.
     init?(_ options: ScanOptions, hasCoded: Bool) {
         let le1M = options.le1M.map(Self.timing)
         let leCoded = hasCoded ? options.leCoded.map(Self.timing) : nil
@@ -149,7 +148,8 @@ extension ScanSettings {
             window: min(units(parameters.window), interval))
     }
 
-    /// In units of 0.625 ms, within what both families allow: 4 to 0x4000 (Core Vol 4 Part E §7.8.10).
+    /// A duration in units of 0.625 ms, within the range of both command families: 4 to 0x4000 (Core Vol 4 Part E
+    /// §7.8.10).
     private static func units(_ duration: Duration) -> UInt16 {
         UInt16(clamping: min(max(duration.clampedNanoseconds / 625_000, 4), 0x4000))
     }

@@ -3,7 +3,7 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothHCI
 
-/// One scan: its filter, its duplicate policy and its stream.
+/// A scan: its filter, its duplicate policy and its stream.
 struct ScanSession {
     let id: UInt64
     let settings: ScanSettings
@@ -14,22 +14,22 @@ struct ScanSession {
     private let rule: DuplicatePolicy.Rule
     private let isActive: Bool
     private let scanResponseTimeout: Duration
-    /// Ends the scan when its duration is over.
+    /// The timer that ends the scan after its duration.
     var timer: LoopTimer?
-    /// By the index at which the joiner remembers a device.
+    /// By the index of the device in the joiner.
     private var devices: [Device] = []
     /// The reports that wait for their scan response.
     private var held = HeldReports()
 
-    /// The progress of a device in this scan, in numbers of its states.
+    /// The progress of a device in this scan, as numbers of its states.
     private struct Device {
-        /// The state that was handed out last.
+        /// The last delivered state.
         var handedOut: UInt64 = 0
-        /// The state that the filter refused last.
+        /// The last state that the filter rejected.
         var refused: UInt64 = 0
-        /// The state in which the scan response was still missing.
+        /// The state that lacked its scan response.
         var awaited: UInt64 = 0
-        /// The RSSI that was handed out last.
+        /// The last delivered RSSI.
         var rssi: Int8?
     }
 
@@ -45,19 +45,18 @@ struct ScanSession {
         scanResponseTimeout = options.scanResponseTimeout
     }
 
-    /// Whether a report may be handed out, if it passes the filter.
+    /// Whether the scan may deliver a report, provided that it passes the filter.
     mutating func mayWant(_ heard: DeviceState, _ report: borrowing AdvertisingReport) -> Bool {
         if rule == .all { return true }
         while devices.count <= heard.index { devices.append(Device()) }
-        // The device that had this index has made room for another.
+        // The previous device at this index was evicted.
         if let forgotten = held.remove(at: heard.index, bornBefore: heard.birth) {
             channel.send(forgotten.advertisement)
         }
         return isDue(heard, report)
     }
 
-    /// Hands out a report that ``mayWant(_:_:)`` let through, if it passes the filter, now or when its scan response has
-    /// come.
+    /// Delivers a report accepted by ``mayWant(_:_:)`` if it passes the filter: at once, or with its scan response.
     mutating func receive(_ heard: DeviceState, _ advertisement: Advertisement, _ report: borrowing AdvertisingReport) {
         guard filter.matches(advertisement) else {
             if isFilterStable, rule != .all { devices[heard.index].refused = heard.state }
@@ -83,7 +82,7 @@ struct ScanSession {
 
     // MARK: Scan responses
 
-    /// When the first held report is released; nil when none is held.
+    /// The deadline of the first held report; nil when none is held.
     var nextDeadline: KernelInstant? { held.nextDeadline }
 
     private mutating func hold(_ report: HeldReport) {
@@ -91,12 +90,12 @@ struct ScanSession {
         if let evicted = held.insert(report, until: deadline) { handOut(evicted) }
     }
 
-    /// Hands out the held reports that are due; for nil, all of them.
+    /// Delivers the held reports that are due; with nil, all of them.
     mutating func releaseHeld(at now: KernelInstant?) {
         while let report = held.removeDue(at: now) { handOut(report) }
     }
 
-    /// Whether the report brings something new, and the filter has not refused this state of the device.
+    /// Whether the report is new to this scan, and the filter has not rejected this state of the device.
     private func isDue(_ heard: DeviceState, _ report: borrowing AdvertisingReport) -> Bool {
         let device = devices[heard.index]
         guard device.refused != heard.state else { return false }
@@ -108,7 +107,7 @@ struct ScanSession {
         return abs(Int(now) - Int(before)) >= rssiChange
     }
 
-    /// Whether a device that was not handed out yet may still send its scan response.
+    /// Whether the scan response of a device that was not yet delivered may still arrive.
     private func isAwaitingScanResponse(_ heard: DeviceState, _ advertisement: Advertisement) -> Bool {
         isActive && advertisement.isScannable && !heard.hasScanResponse
             && devices[heard.index].handedOut < heard.birth

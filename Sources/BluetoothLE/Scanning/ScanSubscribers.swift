@@ -3,14 +3,14 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothHCI
 
-/// The scans on a controller, and the device states they share: reports are joined once for all of them.
+/// The scans on a controller and their shared device states: reports are joined once for all scans.
 struct ScanSubscribers {
     private(set) var sessions: [ScanSession] = []
     private var joiner = AdvertisementJoiner(deviceLimit: 1)
 
     var isEmpty: Bool { sessions.isEmpty }
 
-    /// The settings that serve all scans; nil without a scan.
+    /// The combined settings of all scans; nil without a scan.
     var request: ScanSettings? {
         sessions.first.map { first in
             sessions.dropFirst().reduce(first.settings) { $0.united(with: $1.settings) }
@@ -22,13 +22,13 @@ struct ScanSubscribers {
         sessions.append(session)
     }
 
-    /// Removes a scan, and with the last one the device states.
+    /// Removes a scan; with the last one, also the device states.
     mutating func remove(_ id: UInt64) {
         sessions.removeAll { $0.id == id }
         if sessions.isEmpty { self = ScanSubscribers() }
     }
 
-    /// Ends a scan whose duration is over; its stream finishes.
+    /// Ends a scan after its duration; its stream finishes.
     mutating func finish(_ id: UInt64) {
         guard var session = sessions.first(where: { $0.id == id }) else { return }
         session.releaseHeld(at: nil)
@@ -36,13 +36,13 @@ struct ScanSubscribers {
         remove(id)
     }
 
-    /// Sets the timer that ends a scan, which lives as long as it.
+    /// Sets the timer that ends a scan; it is released with the scan.
     mutating func setTimer(_ timer: LoopTimer, of id: UInt64) {
         guard let index = sessions.firstIndex(where: { $0.id == id }) else { return }
         sessions[index].timer = timer
     }
 
-    /// Ends the streams of scans with an error; unless it is for good, those that resume later stay.
+    /// Ends the streams of scans with an error. Unless `isForGood`, scans that resume later remain.
     mutating func finish(_ reason: BluetoothError, isForGood: Bool) {
         let ended = sessions.filter { isForGood || $0.whenAdapterLeaves == .end }
         for var session in ended {
@@ -53,12 +53,12 @@ struct ScanSubscribers {
         joiner.removeFragments()
     }
 
-    /// Drops incomplete chains of packets, which will not be completed when scanning has stopped.
+    /// Drops incomplete fragment chains: the rest does not arrive after scanning has stopped.
     mutating func scanStopped() {
         joiner.removeFragments()
     }
 
-    /// When the first held report is released; nil when none is held.
+    /// The deadline of the first held report; nil when none is held.
     var nextDeadline: KernelInstant? {
         var next: KernelInstant?
         for session in sessions {
@@ -68,12 +68,12 @@ struct ScanSubscribers {
         return next
     }
 
-    /// Hands out the reports whose scan response has not come in time.
+    /// Delivers the held reports whose scan response has not arrived in time.
     mutating func releaseHeld(at now: KernelInstant) {
         for index in sessions.indices { sessions[index].releaseHeld(at: now) }
     }
 
-    /// Hands reports to the scans; returns when the first held report is released.
+    /// Delivers reports to the scans; returns the deadline of the first held report.
     mutating func receive(
         _ reports: AdvertisingReports, at time: KernelInstant, _ identities: DeviceIdentities,
         onMalformed: (HCIDecodingError) -> Void
@@ -99,7 +99,7 @@ struct ScanSubscribers {
         if !heard.changes.isEmpty, let address = report.address {
             identities.recordName(joiner.advertisement(of: heard, received).data.localName, of: address)
         }
-        // Most reports bring no scan anything new.
+        // Most reports are new to none of the scans.
         var first = 0
         while first < sessions.count, !sessions[first].mayWant(heard, report) { first += 1 }
         guard first < sessions.count else { return }

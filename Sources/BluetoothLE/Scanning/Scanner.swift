@@ -6,20 +6,20 @@ import BluetoothPrimitives
 import BluetoothHCI
 import Logging
 
-/// The scans on one adapter: the settings the host scans with for all of them, and the reports each of them receives.
+/// The scans on an adapter: the host's combined scan settings, and the delivery of reports to each scan.
 //
 // Lives on the loop, with the session.
 final class Scanner: HostScanReceiver {
     private let mark: ComponentCount.Mark
     private let adapterRecord: AdapterRecord
-    /// Keeps this, and not the other way round; the session has both.
+    /// The host, which retains this object as its receiver. The session holds both.
     private weak var host: (any HostScanning)?
     private let identities: DeviceIdentities
     private let loop: EventLoop
     private let log: Logger
     private var subscribers = ScanSubscribers()
     private var lastID: UInt64 = 0
-    /// Releases reports that wait for their scan response.
+    /// The timer that releases reports without a scan response.
     private var responseTimer: (timer: LoopTimer, deadline: KernelInstant)?
 
     init(
@@ -35,9 +35,10 @@ final class Scanner: HostScanReceiver {
 
     private var name: String { adapterRecord.information.name }
 
-    /// Adds a scan; returns when the controller scans for it, or will as soon as another program lets it.
+    /// Adds a scan; returns when the controller scans for it, or when the scan is pending until another program
+    /// releases the scanner.
     ///
-    /// The stream keeps `owner` until its consumer has left: it reports when the adapter is switched off.
+    /// The stream retains `owner` until its consumer has left, so that it can report the adapter's state changes.
     nonisolated(nonsending) func scan(
         _ options: ScanOptions, for owner: some AnyObject & Sendable
     ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
@@ -65,7 +66,7 @@ final class Scanner: HostScanReceiver {
         }
     }
 
-    /// The settings for a scan; the controller's features are read only where they make a difference.
+    /// The settings for a scan; the controller's features are read only if LE Coded is requested.
     private nonisolated(nonsending) func settings(
         _ options: ScanOptions, of host: any HostScanning, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> ScanSettings {
@@ -88,7 +89,7 @@ final class Scanner: HostScanReceiver {
         host?.setScan(subscribers.request)
     }
 
-    /// Ends a scan when its duration is over.
+    /// Schedules the end of a scan after its duration.
     private func setTimer(of id: UInt64, to duration: Duration) {
         let timer = loop.makeLocalTimer { [weak self] in
             guard let self else { return }
@@ -101,7 +102,7 @@ final class Scanner: HostScanReceiver {
 
     // MARK: Reports
 
-    /// Hands reports to all scans. A malformed report loses itself and those behind it in its event.
+    /// Delivers reports to all scans. A malformed report is skipped with the rest of its event.
     func receive(_ reports: AdvertisingReports) {
         let deadline = subscribers.receive(reports, at: loop.now, identities) { error in
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
@@ -109,9 +110,9 @@ final class Scanner: HostScanReceiver {
         if let deadline { setResponseTimer(to: deadline) }
     }
 
-    /// Has held reports handed out whose scan response does not come in time.
+    /// Schedules the delivery of held reports whose scan response does not arrive in time.
     private func setResponseTimer(to deadline: KernelInstant) {
-        // Another scan may wait longer.
+        // Another scan's deadline may be later.
         if let set = responseTimer?.deadline, set <= deadline { return }
         let timer = loop.makeLocalTimer { [weak self] in
             guard let self else { return }

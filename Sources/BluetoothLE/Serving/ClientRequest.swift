@@ -48,7 +48,7 @@ public final class PendingRead: Sendable {
         self.question = question
     }
 
-    /// Sends the whole value, at most 512 bytes; the library cuts it for reads with an offset.
+    /// Responds with the whole value, at most 512 bytes; reads with an offset receive the part from there.
     /// - Returns: whether it is the first answer and in time: the client waits for at most 25 s.
     @discardableResult
     public func respond(with value: [UInt8]) -> Bool { question.resolve(.success(value)) }
@@ -61,7 +61,7 @@ public final class PendingRead: Sendable {
 
 /// Writes that wait for their answer. If they are released unanswered, the client receives Unlikely Error.
 public final class PendingWrite: Sendable {
-    /// The writes: one, or all those of one Execute Write Request in their order, to be carried out together.
+    /// The writes: one, or all those of one Execute Write Request in their order, to be performed together.
     public let requests: [WriteRequest]
     private let question: PeerQuestion
 
@@ -70,7 +70,7 @@ public final class PendingWrite: Sendable {
         self.question = question
     }
 
-    /// Accepts the writes. Commands need no answer; to give one does no harm.
+    /// Accepts the writes. Commands need no answer; answering one has no effect.
     /// - Returns: whether it is the first answer and in time: the client waits for at most 25 s. False for commands.
     @discardableResult
     public func respond() -> Bool { question.resolve(.success([])) }

@@ -2,7 +2,7 @@ import Synchronization
 
 /// The identity of a service, characteristic or descriptor that a program defines; copies of a definition share it.
 ///
-/// It tells apart definitions with the same UUID, so that a program can address each one after publishing it.
+/// It distinguishes definitions with the same UUID, so that a program can address each one after publishing it.
 public struct DefinitionID: Hashable, Sendable {
     private let number: UInt64
 

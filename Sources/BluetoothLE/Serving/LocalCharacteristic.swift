@@ -120,7 +120,7 @@ public struct LocalDescriptor: Identifiable, Sendable {
     }
 
     /// A Characteristic User Description: text for people, in UTF-8 (Core Vol 3 Part G §3.3.3.2).
-    /// - Parameter isWritable: whether clients may change it, which the extended properties then announce.
+    /// - Parameter isWritable: whether clients may change it, which the extended properties then declare.
     public static func userDescription(_ text: String, isWritable: Bool = false) -> LocalDescriptor {
         LocalDescriptor(
             .characteristicUserDescription, permissions: isWritable ? [.read, .write] : .read,

@@ -56,7 +56,7 @@ public struct LocalService: Identifiable, Sendable {
 
     /// The service with another included in it (Core Vol 3 Part G §3.2).
     ///
-    /// The included service has to be published together with this one or before it.
+    /// The included service must be published together with this one or before it.
     public func including(_ service: LocalService) -> LocalService {
         including(.definition(service.id, service.uuid))
     }
@@ -73,8 +73,8 @@ public struct LocalService: Identifiable, Sendable {
 
 /// A service that another includes.
 enum IncludedDefinition: Hashable, Sendable {
-    /// This definition; its UUID is for messages.
+    /// A definition; the UUID is for messages.
     case definition(DefinitionID, BluetoothUUID)
-    /// The first with this UUID.
+    /// The first published service with the UUID.
     case first(BluetoothUUID)
 }

@@ -3,18 +3,18 @@ import BluetoothGATT
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// The check and the translation of definitions into what the attribute server lays out.
+/// The validation of definitions, and their translation into the attribute server's terms.
 struct PublicationPlan {
     /// The services in the server's terms, in their order.
     private(set) var services: [GATTService] = []
     private let definitions: [LocalService]
 
-    /// A definition that cannot be published, and why.
+    /// The reason why a definition cannot be published.
     struct Problem: Error {
         let message: String
     }
 
-    /// A plan to publish `definitions`; `published` has the handles of services published earlier.
+    /// Creates a plan to publish `definitions`; `published` returns the handles of services published earlier.
     init(_ definitions: [LocalService], published: (DefinitionID) -> AttributeHandle?) throws(Problem) {
         self.definitions = definitions
         try checkIdentities()
@@ -34,7 +34,7 @@ struct PublicationPlan {
         }
     }
 
-    /// The published definitions at the handles that the server has given them.
+    /// The published definitions at the handles that the server has assigned.
     func definitions(at layout: DatabaseLayout, on loop: EventLoop) -> PublishedDefinitions {
         var handles: [DefinitionID: AttributeHandle] = [:]
         var values: [AttributeHandle: PublishedDefinitions.Value] = [:]
@@ -56,7 +56,7 @@ struct PublicationPlan {
         return PublishedDefinitions(handles: handles, values: values, on: loop)
     }
 
-    /// Refuses a definition that occurs twice, since one reference could not address both.
+    /// Throws if a definition occurs twice: one reference could not address both.
     private func checkIdentities() throws(Problem) {
         var known: Set<DefinitionID> = []
         func check(_ id: DefinitionID, _ name: @autoclosure () -> String) throws(Problem) {
@@ -94,7 +94,7 @@ struct PublicationPlan {
         }
     }
 
-    /// Whether a service includes another, directly or through further ones. A circle would have clients close their
+    /// Whether a service includes another, directly or through further ones. A cycle would make clients close their
     /// bearers (Core Vol 3 Part G §4.5.1).
     private func includes(_ id: DefinitionID, in owner: DefinitionID) -> Bool {
         var (pending, seen): ([DefinitionID], Set<DefinitionID>) = ([owner], [])
@@ -140,7 +140,7 @@ struct PublicationPlan {
         return handlers.isEmpty ? .stored(stored) : .dynamic
     }
 
-    /// Refuses handlers that no request could ever reach.
+    /// Throws if a handler can never be called.
     private static func check(
         _ handlers: ValueHandlers, _ permissions: AttributePermissions, _ name: String
     ) throws(Problem) {

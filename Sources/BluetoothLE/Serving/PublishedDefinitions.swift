@@ -12,7 +12,7 @@ final class PublishedDefinitions: Sendable {
         let id: DefinitionID
         let uuid: BluetoothUUID
         let handlers: ValueHandlers
-        /// The value that is kept here, since it has handlers as well.
+        /// The stored value of a definition that has handlers as well.
         let stored: StoredValue?
 
         init(
@@ -37,7 +37,7 @@ final class PublishedDefinitions: Sendable {
     private let loop: EventLoop
     private let requests = Mutex(Requests.unread)
 
-    /// The most requests that wait for the program; beyond it the oldest is answered Unlikely Error.
+    /// The maximum number of requests that wait for the program; beyond it the oldest is answered with Unlikely Error.
     private static let capacity = 64
 
     init(handles: [DefinitionID: AttributeHandle], values: [AttributeHandle: Value], on loop: EventLoop) {
@@ -49,7 +49,7 @@ final class PublishedDefinitions: Sendable {
     /// The handle of a definition: of a service's declaration, of a characteristic's value, of a descriptor.
     subscript(_ id: DefinitionID) -> AttributeHandle? { handles[id] }
 
-    /// The value that is kept here for an attribute that has handlers as well.
+    /// The stored value of an attribute that has handlers as well.
     func stored(at handle: AttributeHandle) -> StoredValue? { values[handle]?.stored }
 
     // MARK: The program's stream of requests
@@ -89,7 +89,7 @@ final class PublishedDefinitions: Sendable {
 
     // MARK: Requests
 
-    /// Answers a read. Throws what the client receives.
+    /// Answers a read. Throws the error that the client receives.
     func read(_ handle: AttributeHandle, by peer: BluetoothAddress) async throws -> [UInt8] {
         guard let value = values[handle] else { throw ATTErrorCode.readNotPermitted }
         let request = ReadRequest(peer: peer, uuid: value.uuid, target: value.id)
@@ -99,7 +99,7 @@ final class PublishedDefinitions: Sendable {
         return try await answer { question in channel.send(.read(PendingRead(request, question))) }
     }
 
-    /// Carries out the writes of one request or command. Throws what the client receives.
+    /// Performs the writes of one request or command. Throws the error that the client receives.
     func write(_ writes: [AttributeWrite], isCommand: Bool, by peer: BluetoothAddress) async throws {
         var pending: [(value: Value, request: WriteRequest)] = []
         for write in writes {
@@ -112,7 +112,7 @@ final class PublishedDefinitions: Sendable {
                         isCommand: isCommand)
                 ))
         }
-        // Those without handlers are one request to the program.
+        // Writes without handlers form one request to the program.
         let streamed = pending.filter { $0.value.handlers.isEmpty }.map(\.request)
         if !streamed.isEmpty { try await send(streamed, isCommand: isCommand) }
         for (value, request) in pending where !value.handlers.isEmpty {
@@ -126,7 +126,7 @@ final class PublishedDefinitions: Sendable {
     private func send(_ writes: [WriteRequest], isCommand: Bool) async throws(ATTErrorCode) {
         guard let channel else { throw .writeNotPermitted }
         if isCommand {
-            // The client waits for no answer, and neither do later requests.
+            // The client expects no response, so later requests need not wait.
             channel.send(.write(PendingWrite(writes, PeerQuestion { _ in false })))
         } else {
             _ = try await answer { question in channel.send(.write(PendingWrite(writes, question))) }
@@ -152,7 +152,7 @@ final class StoredValue: Sendable {
 
     var bytes: [UInt8] { value.withLock { $0 } }
 
-    /// Throws the answer to a write that the value cannot hold.
+    /// Throws the error of a write that the value cannot hold.
     func check(_ bytes: [UInt8], at offset: Int) throws(ATTErrorCode) {
         let old = self.bytes
         guard offset <= old.count else { throw .invalidOffset }
@@ -161,7 +161,7 @@ final class StoredValue: Sendable {
         }
     }
 
-    /// Carries out a write, unless the value has become too short for it since the check.
+    /// Performs a write, unless the value has become too short for it since the check.
     func replace(with bytes: [UInt8], at offset: Int) throws(ATTErrorCode) {
         let isDone = value.withLock { value -> Bool in
             guard offset <= value.count else { return false }
@@ -178,7 +178,8 @@ final class StoredValue: Sendable {
         return true
     }
 
-    /// A write at 0 is the whole value, except where the length is fixed: then it changes only the beginning.
+    /// The value after a write. At offset 0 the bytes are the whole value, unless the length is fixed: then they
+    /// replace only its beginning.
     private func result(of bytes: [UInt8], at offset: Int, in old: [UInt8]) -> [UInt8] {
         let tail = lengths.count == 1 ? old.dropFirst(offset + bytes.count) : []
         return old.prefix(offset) + bytes + tail

@@ -13,15 +13,15 @@ extension AdapterSession {
         do {
             return try await connect(to: peer, options, until: deadline)
         } catch  where error.code == .protocolViolation || error.code == .preempted {
-            // The link was about to end. Or it is one that another program, or an earlier run of this one, has just
-            // released, and brings the response to the last request of that. There is at most one such response, after
-            // which the next link is a new one.
+            // The link was about to end, or another program, or an earlier run of this one, has just released it, and
+            // it carried the response to the last request there. There is at most one such response; the next link is a
+            // new one.
             log.debug("connecting again: \(error)")
             return try await connect(to: peer, options, until: deadline, isAgain: true)
         }
     }
 
-    /// - Throws: `.preempted`, unless `isAgain`, when the link was one that was about to end.
+    /// - Throws: `.preempted`, unless `isAgain`, when the link was about to end.
     private func connect(
         to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?, isAgain: Bool = false
     ) async throws(BluetoothError) -> Connection {
@@ -34,7 +34,7 @@ extension AdapterSession {
         let result = await establish(peer, options, until: deadline)
         host.links.endFollowing()
         let connection = try result.get()
-        if let level = options.security.level ?? options.socket.security {
+        if let level = options.security.level {
             do {
                 try await connection.raiseSecurity(to: level, timeout: options.security.timeout)
             } catch {
@@ -94,7 +94,7 @@ extension AdapterSession {
         return try await connect(to: found, options: options)
     }
 
-    /// Connects, in turn with others, as often as the options allow a failure.
+    /// Connects in turn with other attempts, and retries as often as the options allow.
     private func establish(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async -> Result<Connection, BluetoothError> {
@@ -103,7 +103,7 @@ extension AdapterSession {
             do throws(BluetoothError) {
                 return .success(try await attemptOnce(peer, options, until: deadline))
             } catch {
-                // A preempted attempt continues, as does one that ended without a time limit of the caller's.
+                // A preempted attempt continues, and so does one that timed out although the caller set no time limit.
                 if error.code == .preempted { continue }
                 if error.code == .timedOut, deadline == nil, !Task.isCancelled { continue }
                 let isOver = deadline.map { loop.now >= $0 } ?? false

@@ -6,7 +6,7 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 extension AdapterSession {
-    /// Publishes definitions, whose handlers they carry.
+    /// Publishes definitions with the handlers that they contain.
     func publish(
         _ definitions: [LocalService], authorizing: Authorizer?
     ) throws(BluetoothError) -> LocalServer.Publication {
@@ -24,7 +24,7 @@ extension AdapterSession {
         }
     }
 
-    /// Publishes services with the handlers that `handlers` makes for their handles.
+    /// Publishes services with the handlers that `handlers` returns for their handles.
     func publish(
         _ services: [GATTService], handlers: (DatabaseLayout) -> AttributeHandlers
     ) throws(BluetoothError) -> LocalServer.Publication {
@@ -43,11 +43,12 @@ extension AdapterSession {
         throw .invalidArgument(operation("publish services"), message)
     }
 
-    func setAttributeCache(_ cache: (any AttributeCache)?) {
+    func setAttributeCache(_ cache: (any DatabaseCache)?) {
         linkMaker.attributeCache = cache
     }
 
-    /// Refuses what the server cannot keep, and what a device may have only once (Core Vol 3 Part C §12, Part G §7).
+    /// Refuses services that the server does not support, and those that a device may have only once (Core Vol 3 Part C
+    /// §12, Part G §7).
     private func checkPublishable(_ services: [GATTService]) throws(BluetoothError) {
         let operation = operation("publish services")
         if let own = services.first(where: { $0.uuid == .genericAccess || $0.uuid == .genericAttribute }) {
@@ -64,7 +65,7 @@ extension AdapterSession {
                 "Ask for an encrypted link: the property write or writeWithoutResponse, the permission writeEncrypted.")
     }
 
-    /// Takes published services away.
+    /// Removes published services.
     func withdraw(_ number: UInt64, at handles: AttributeHandleRange) {
         if localServer.remove(number) { tellOfChange(in: handles) }
         incoming.offersChanged()
@@ -103,11 +104,11 @@ extension AdapterSession {
     func stopAdvertising(_ id: UInt64) async { await advertising.stop(id) }
 }
 
-/// What became of a value that was sent to a device.
+/// The outcome of sending a value to a device.
 public struct ValueDelivery: Sendable {
     /// The link to the device.
     public let connection: Connection
-    /// Whether the host has the notification, or the device has confirmed the indication; otherwise why not.
+    /// Success if the host has the notification or the device has confirmed the indication; otherwise the error.
     public let result: Result<Void, BluetoothError>
 }
 
@@ -116,7 +117,7 @@ extension AdapterSession {
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
         timeout: Duration?
     ) async -> [ValueDelivery] {
-        // All are on their way before anybody is waited for.
+        // All values are sent before the first outcome is awaited.
         let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.all.compactMap { link in
             guard let connection = link.connection else { return nil }
             return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
@@ -125,7 +126,7 @@ extension AdapterSession {
         var deliveries: [ValueDelivery] = []
         deliveries.reserveCapacity(sent.count)
         for (connection, call) in sent {
-            // One that is done needs no timer.
+            // A completed call needs no timer.
             let remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
             let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
             do throws(BluetoothError) {

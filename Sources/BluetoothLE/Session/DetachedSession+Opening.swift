@@ -36,7 +36,7 @@ extension DetachedSession {
             store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
     }
 
-    /// The changes of adapters, after one for each present adapter.
+    /// A stream of the adapters' changes, after an addition for each present adapter.
     func changes(_ operation: BluetoothError.Operation, of provider: any HostProvider, log: Logger)
         async throws(BluetoothError) -> BoundedStream<AdapterChange>
     {

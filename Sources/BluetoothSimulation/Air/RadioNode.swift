@@ -15,7 +15,7 @@ class RadioNode {
     var supportedPHYs: LEPHYSet = [.le1M, .le2M]
     /// The status with which it refuses other connection parameters; nil accepts them.
     var parameterRefusal: HCIStatus?
-    /// Its identity address, if it advertises with private addresses, and the key that resolves them.
+    /// Its identity address and the key that resolves its private addresses; nil if it does not use any.
     var identityResolvingKey: IdentityResolvingKey?
 
     init(world: World) {

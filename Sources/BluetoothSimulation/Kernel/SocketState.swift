@@ -86,7 +86,7 @@ class SocketState {
 
     // MARK: Overridden by the kinds of socket
 
-    /// The program has received a packet.
+    /// Called after the program has received a packet.
     func roomMade() {}
 
     /// Whether a packet can be sent, or enough of them for the kernel to report it.
@@ -95,7 +95,7 @@ class SocketState {
     /// Sends a packet; only called while the socket is open and has not ended.
     func acceptOutgoing(_ packet: [UInt8]) -> SendOutcome { .failed(KernelError("send", .notConnected)) }
 
-    /// The program has closed the socket.
+    /// Called after the program has closed the socket.
     func didClose() {}
 
     // MARK: Calls

@@ -182,7 +182,8 @@ public final class SimulatedGATTServer: Sendable {
         return count
     }
 
-    /// Notifies one client, if it has subscribed, and waits for room on its link; whether it took it.
+    /// Notifies one client, if it has subscribed, and waits for room on its link; returns whether the link has accepted
+    /// the value.
     @discardableResult
     func notify(_ value: [UInt8], of handle: AttributeHandle, to link: SimulatedLink) async -> Bool {
         while true {

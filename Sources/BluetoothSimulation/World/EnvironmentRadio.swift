@@ -3,28 +3,29 @@ import BluetoothSockets
 import BluetoothSystem
 
 extension Optional where Wrapped == any BluetoothKernel {
-    /// The kernel that the environment chooses: with `BLUETOOTH_SIMULATION=FILE` that of a machine on a simulated radio,
-    /// in real time, with the devices that the file describes; nil, which is the machine's own, where it is not set.
+    /// The kernel that the environment selects. With `BLUETOOTH_SIMULATION=FILE`, a machine on a simulated radio in
+    /// real time, with the devices that the file describes; nil, the machine's own kernel, if the variable is not set.
     ///
     /// ```swift
     /// let adapter = try await Adapter.open(power: .powerOn, on: .environment)
     /// ```
     ///
-    /// The file is read once, and the radio is the same for the whole process. Docs/Guide/Simulation.md says what is in
-    /// it. A program that the system runs with privileges that its user does not have, such as one with file
-    /// capabilities, ignores the variable (`AT_SECURE`).
-    /// - Throws: `.invalidArgument` for a file that cannot be read or describes no radio, with the place in it.
+    /// The file is read once, and the radio is the same for the whole process. Docs/Guide/Simulation.md describes the
+    /// format. A program that runs with privileges that its user does not have, such as file capabilities, ignores the
+    /// variable (`AT_SECURE`).
+    /// - Throws: `.invalidArgument` for a file that cannot be read or describes no radio, with the position of the
+    ///   error.
     public static var environment: (any BluetoothKernel)? {
         get throws(BluetoothError) { try EnvironmentRadio.kernel.get() }
     }
 }
 
-/// The radio that the environment chooses for this process.
+/// The radio that the environment selects for this process.
 package enum EnvironmentRadio {
     /// The name of the variable.
     package static let variable = "BLUETOOTH_SIMULATION"
 
-    /// The kernel on it; nil where the environment chooses none.
+    /// The kernel on the radio; nil if the environment selects none.
     package static let kernel: Result<SimulatedKernel?, BluetoothError> = Result {
         () throws(BluetoothError) in try makeKernel(SystemFiles.trustedEnvironment(variable))
     }

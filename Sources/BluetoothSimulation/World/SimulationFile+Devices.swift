@@ -7,7 +7,7 @@ import Synchronization
 
 // The devices of a file, on the air.
 extension SimulationFile.Device {
-    /// Its attributes, which are to fit into a database.
+    /// The server of its attributes; throws unless they form a valid database.
     func server(at place: String) throws(SimulationFile.Problem) -> SimulatedGATTServer {
         do throws(AttributeDatabaseError) {
             return try makeServer()
@@ -27,7 +27,7 @@ extension SimulationFile.Device {
     }
 
     func put(on radio: SimulatedRadio) {
-        // It was made once before, when the file was read.
+        // Creating the server has succeeded once, when the file was read.
         guard let server = try? makeServer() else { return }
         for service in services { service.animate(server, on: radio) }
         let payloads = AdvertisingPayloads(
@@ -42,7 +42,7 @@ extension SimulationFile.Device {
 }
 
 extension SimulationFile.DescribedService {
-    /// Has those values notified that change by the clock, and what is written echoed.
+    /// Starts the periodic notifications and the echoes that the service describes.
     fileprivate func animate(_ server: SimulatedGATTServer, on radio: SimulatedRadio) {
         var echoes: [AttributeHandle: AttributeHandle] = [:]
         for characteristic in characteristics {
@@ -57,9 +57,10 @@ extension SimulationFile.DescribedService {
 }
 
 extension SimulatedGATTServer {
-    /// Notifies what is written to a characteristic as the value of another, to the client that has written it.
+    /// Echoes each value written to a characteristic: notifies it as the value of another, to the client that has
+    /// written it.
     ///
-    /// What finds more than 1024 writes waiting is lost, as in a device whose buffer is full.
+    /// A write is dropped while 1024 others wait, as in a device whose buffer is full.
     fileprivate func echo(_ echoes: [AttributeHandle: AttributeHandle], on radio: SimulatedRadio) {
         let (writes, continuation) = AsyncStream.makeStream(
             of: (value: [UInt8], handle: AttributeHandle, link: SimulatedLink).self,
@@ -76,7 +77,7 @@ extension SimulatedGATTServer {
     }
 }
 
-/// A value that is notified by the clock to who has subscribed; its last byte counts up.
+/// A value that is periodically notified to its subscribers; its last byte counts up.
 private final class ValueClock: Sendable {
     private let value: Mutex<[UInt8]>
     private let handle: AttributeHandle
@@ -107,7 +108,7 @@ private final class ValueClock: Sendable {
             if let last = value.indices.last { value[last] &+= 1 }
             return value
         }
-        // What has no room now is not sent, as with a sensor.
+        // A notification without room is dropped, as by a sensor.
         server.notifyAtOnce(value, of: handle)
         timer.withLock { $0 }?.set(after: interval)
     }

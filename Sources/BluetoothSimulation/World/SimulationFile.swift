@@ -7,13 +7,13 @@ import BluetoothSystem
 
 /// A simulated radio that a JSON file describes: a machine with an adapter, and devices with services.
 ///
-/// Docs/Guide/Simulation.md says what is in the file.
+/// Docs/Guide/Simulation.md describes the format.
 package struct SimulationFile: Sendable {
-    /// Why a file describes no radio, and where in it.
+    /// The error of a file that describes no radio, with its position.
     package struct Problem: Error, Hashable, CustomStringConvertible {
         /// The place in the file, such as `devices[0].services[1].uuid` or `line 3`; empty for the whole.
         package var place: String
-        /// What is wrong there.
+        /// The description of the error.
         package var reason: String
 
         /// The place and the reason.
@@ -41,7 +41,7 @@ package struct SimulationFile: Sendable {
         var userDescription: String?
         /// The time between two notifications of the value, whose last byte counts up.
         var interval: Duration?
-        /// The characteristic of the same service that notifies what is written.
+        /// The characteristic of the same service that notifies the written values.
         var echo: BluetoothUUID?
     }
 
@@ -196,7 +196,7 @@ extension SimulationFile.Device {
         case "nothing"?: becomeLINBLE(echoes: false)
         case let other?: throw object.problem("linble", "\"\(other)\" is neither loopback nor nothing")
         }
-        // What is to be notified or echoed is found by its UUID.
+        // Characteristics to notify or echo are looked up by UUID.
         for (index, service) in services.enumerated()
         where services.prefix(index).contains(where: { $0.uuid == service.uuid }) {
             throw SimulationFile.Problem(
@@ -291,7 +291,7 @@ extension SimulationFile.DescribedCharacteristic {
     ]
 
     fileprivate var layout: GATTCharacteristic {
-        // What is echoed comes to the program, and is not kept.
+        // Echoed writes are passed to the program and not stored.
         GATTCharacteristic(
             uuid, properties: properties, value: echo == nil ? .stored(value) : .dynamic,
             descriptors: userDescription.map {

@@ -4,8 +4,8 @@ import BluetoothKernelHost
 import BluetoothSimulation
 import Synchronization
 
-/// The configuration of Core Bluetooth on Linux: adapter, simulation and pairing. Apple's systems have nothing of it,
-/// and no program needs it.
+/// The configuration of Core Bluetooth on Linux: adapter, simulation and pairing. Apple's systems have no counterpart,
+/// and no program requires it.
 ///
 /// By default all managers use the first adapter of the machine that works, and power it on if it is off. Without a
 /// change of the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, selects the

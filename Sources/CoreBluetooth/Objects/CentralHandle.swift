@@ -177,9 +177,9 @@ final class CentralHandle: Sendable {
     private func received(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) {
         guard let manager, shared({ $0.isScanning && $0.scanNumber == number }) else { return }
         let peripheral = peripheral(address)
-        let name = advertisement.data.localName
+        let name = advertisement.localName
         let isRenamed = peripheral.handle.shared { shared -> Bool in
-            shared.information.advertisedServices = advertisement.data.services
+            shared.information.advertisedServices = advertisement.services
             guard let name, name != shared.information.name, !shared.information.isNameRead else { return false }
             defer { shared.information.name = name }
             return shared.information.name != nil

@@ -21,11 +21,10 @@ struct ConnectionAttempt: Sendable {
         repeat {
             let hold: LinkHold
             do throws(BluetoothError) {
-                var socket = L2CAPOptions(receiveBuffer: 1 << 20)
-                socket.sendBuffer = central.configuration.sendBuffer
                 hold = try await radio.join(
                     handle.address, ObjectIdentifier(handle),
-                    ConnectionOptions(timeout: nil, attempts: Self.connectAttempts, socket: socket)
+                    ConnectionOptions(
+                        timeout: nil, attempts: Self.connectAttempts, sendBuffer: central.configuration.sendBuffer)
                 ) { [weak handle, number] event in handle?.receive(event, number) }
             } catch {
                 radio.settle()

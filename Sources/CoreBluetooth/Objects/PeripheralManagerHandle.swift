@@ -84,7 +84,7 @@ final class PeripheralManagerHandle: Sendable {
         var onTheWay: [UInt64: Set<ObjectIdentifier>] = [:]
         /// The links that have accepted nothing for too long; they are not waited for while others accept.
         var stalled: Set<ObjectIdentifier> = []
-        /// Whether the program was told that a value was not sent.
+        /// Whether the program was notified that a value was not sent.
         var isWaiting = false
     }
 

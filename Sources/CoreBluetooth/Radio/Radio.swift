@@ -321,10 +321,8 @@ actor Radio: LoopActor {
 /// A manager's component at the radio, which owns it.
 //
 // Lives on the loop.
-//
-// Lives on the loop.
 protocol ManagerHub: AnyObject {
-    /// The adapter's state has changed.
+    /// Reports a change of the adapter's state.
     func radioChanged(_ state: CBManagerState, mayAdvertise: Bool)
 
     /// Whether the manager receives the links that centrals create.

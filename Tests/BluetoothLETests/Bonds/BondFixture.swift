@@ -67,7 +67,7 @@ final class BondFixture: Sendable {
         _ adapter: Adapter, to peer: BluetoothAddress = peripheralAddress, level: SecurityLevel = .medium
     ) async throws -> Connection {
         var options = ConnectionOptions()
-        options.socket.security = level
+        options.security.level = level
         let connection = try await adapter.connect(to: peer, options: options)
         try await base.settle {
             let security = try? await connection.security()

@@ -1,4 +1,5 @@
 import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothManagement
 import BluetoothSimulation
@@ -165,7 +166,7 @@ import Testing
                                 ])
                         ], of: first)), on: fixture.strangers)
             var options = ConnectionOptions()
-            options.socket.security = .medium
+            options.security.level = .medium
             let connection = try await central.connect(to: fixture.adapter.information.address, options: options)
             try await fixture.base.settle { await fixture.adapter.bond(with: first)?.wasUsedAgain == true }
             #expect(fixture.store.bonds(of: fixture.adapter.information.address).first?.wasUsedAgain == true)

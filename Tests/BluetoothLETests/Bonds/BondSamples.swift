@@ -1,4 +1,5 @@
 import BluetoothGATT
+import BluetoothPrimitives
 import BluetoothSystem
 import Glibc
 import Testing

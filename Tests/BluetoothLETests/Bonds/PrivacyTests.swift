@@ -1,10 +1,11 @@
 import BluetoothGATT
+import BluetoothPrimitives
 import BluetoothSimulation
 import Synchronization
 import TestSupport
 import Testing
 
-@testable import BluetoothLE
+@testable @_spi(Benchmarks) import BluetoothLE
 
 /// Bonded devices that use private addresses.
 @Suite struct PrivacyTests {

@@ -1,4 +1,5 @@
-import BluetoothLE
+@_spi(Benchmarks) import BluetoothLE
+import BluetoothPrimitives
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -2,6 +2,7 @@ import BluetoothGATT
 import BluetoothHost
 import BluetoothKernelHost
 import BluetoothManagement
+import BluetoothPrimitives
 import BluetoothSimulation
 import BluetoothSockets
 import Logging

@@ -1,3 +1,4 @@
+import BluetoothAdvertising
 import TestSupport
 import Testing
 

@@ -1,3 +1,4 @@
+import BluetoothAdvertising
 import BluetoothSimulation
 import TestSupport
 import Testing

@@ -1,6 +1,7 @@
 import BluetoothAdvertising
-import BluetoothLE
+@_spi(Benchmarks) import BluetoothLE
 import BluetoothHCI
+import BluetoothPrimitives
 import BluetoothSimulation
 
 /// The cost of resolving private addresses with the keys of 100 bonds: from the socket to a scan for the last of the devices,
@@ -8,10 +9,10 @@ import BluetoothSimulation
 func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     let addressCount = 4096
     var generator = SystemRandomNumberGenerator()
-    let bonds = (0..<100).map { number in
+    let keys = (0..<100).map { _ in SecurityKey.random(using: &generator) }
+    let bonds = keys.indices.map { number in
         Bond(
-            identity: BluetoothAddress(0xC0DE_0000_0000 + UInt64(number), kind: .random),
-            identityResolvingKey: .random(using: &generator))
+            identity: BluetoothAddress(0xC0DE_0000_0000 + UInt64(number), kind: .random), resolvedBy: keys[number])
     }
     let resolver = PrivateAddressResolver()
     let stranger = SecurityKey.random(using: &generator)
@@ -19,7 +20,7 @@ func resolvingBenchmarks(_ harness: Harness) async throws -> Report.Section {
     var packets: [UInt8] = []
     for index in 0..<addressCount {
         // Every other report is from the device whose key is tried last; the others match no key.
-        let key = index % 2 == 0 ? stranger : last.identityResolvingKey ?? stranger
+        let key = index % 2 == 0 ? stranger : keys[99]
         guard let address = resolver.address(with: key, using: &generator) else { continue }
         var event = AdvertisingReportEvent(layout: .extended)
         let payload: [UInt8] = [2, 1, 6]

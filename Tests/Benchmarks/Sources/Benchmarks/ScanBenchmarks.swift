@@ -2,6 +2,7 @@ import BluetoothAdvertising
 import BluetoothHCI
 import BluetoothLE
 import BluetoothLoop
+import BluetoothPrimitives
 import BluetoothSimulation
 import BluetoothSockets
 import CBenchmarkSupport

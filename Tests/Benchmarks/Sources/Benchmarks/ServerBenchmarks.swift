@@ -1,5 +1,5 @@
 import BluetoothATT
-import BluetoothLE
+@_spi(Benchmarks) import BluetoothLE
 import BluetoothPrimitives
 import CBenchmarkSupport
 import BluetoothGATT
@@ -65,7 +65,7 @@ func notifyingBenchmarks(_ harness: Harness) async throws -> Report.Section {
                 isolation: nil
             ) { count in
                 for _ in 0..<max(1, count / clientCount) {
-                    for link in all { try await link.peer.notify(value, of: characteristic.valueHandle) }
+                    for link in all { try await link.peer.notify(value, at: characteristic.valueHandle) }
                     for index in iterators.indices { consume(try await iterators[index].next()?.count ?? 0) }
                 }
             }

@@ -2,6 +2,17 @@ import BluetoothATT
 import BluetoothCryptography
 import Synchronization
 
+/// A signer of Signed Write Commands (Core Vol 3 Part H §2.4.5).
+///
+/// ``SigningKey`` is a signer with the key in memory.
+package protocol AttributeSigner: Sendable {
+    /// Returns the signature of a PDU: its opcode, handle and value as sent.
+    ///
+    /// Each call consumes one value of the counter.
+    /// - Throws: when the counter is exhausted.
+    func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature
+}
+
 /// A connection signature resolving key (CSRK) with its counter (Core Vol 3 Part H §2.4.5).
 ///
 /// Signs writes to a peer that received the key in pairing, or verifies a peer's signatures with the peer's key. The
@@ -20,12 +31,15 @@ public final class SigningKey: AttributeSigner {
         counter = Mutex(signCounter)
     }
 
+    /// The key in the byte order of its distribution.
+    var bytes: [UInt8] { (0..<16).map { UInt8(truncatingIfNeeded: key >> (8 * UInt128($0))) } }
+
     /// The next counter value to sign with, or the lowest to accept; nil when all have been used.
     public var signCounter: UInt32? { counter.withLock { $0 } }
 
     /// Signs a PDU and increments the counter.
     /// - Throws: `.unsupported` when all 2³² values have been used.
-    public func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature {
+    package func signature(of message: [UInt8]) throws(BluetoothError) -> ATTAuthenticationSignature {
         let value = counter.withLock { counter in
             defer { counter = counter.flatMap { $0 == .max ? nil : $0 + 1 } }
             return counter
@@ -41,7 +55,7 @@ public final class SigningKey: AttributeSigner {
 
     /// Returns whether a peer's signature of a PDU is valid and its counter value new; the counter then moves past that
     /// value.
-    public func accepts(_ signature: ATTAuthenticationSignature, of message: [UInt8]) -> Bool {
+    package func accepts(_ signature: ATTAuthenticationSignature, of message: [UInt8]) -> Bool {
         let code = code(of: message, counter: signature.signCounter)
         // A constant-time comparison.
         let isRight = code ^ signature.messageAuthenticationCode == 0
