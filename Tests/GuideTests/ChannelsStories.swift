@@ -44,20 +44,20 @@ import BluetoothLE
     }
 
     @Test func writing() async throws {
-        try await Fixture.withConnection { fixture, _, connection in
+        try await Fixture.withConnection { fixture, adapter, connection in
             _ = try await connection.requestParameters(.lowLatency)
             let packets = fixture.radio.statistics.packetsDelivered
-            try await ChannelsPage.writing(connection)
+            try await ChannelsPage.writing(adapter, connection)
             // In SDUs of the device's MTU of 512 bytes.
             #expect(fixture.radio.statistics.packetsDelivered - packets >= 2048)
         }
     }
 
     @Test func aPeerThatDoesNotRead() async throws {
-        try await Fixture.withConnection { fixture, _, connection in
+        try await Fixture.withConnection { fixture, adapter, connection in
             fixture.sensor.peripheral.setGrantingCredits(false)
             let time = await fixture.duration {
-                #expect(await failureCode { try await ChannelsPage.writing(connection) } == .timedOut)
+                #expect(await failureCode { try await ChannelsPage.writing(adapter, connection) } == .timedOut)
             }
             #expect(time >= .seconds(120) && time < .seconds(121))
             #expect(await connection.isConnected)

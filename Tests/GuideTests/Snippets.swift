@@ -387,11 +387,13 @@ enum ChannelsPage {
     }
 
     /// Writing
-    static func writing(_ connection: Connection) async throws {
+    static func writing(_ adapter: Adapter, _ connection: Connection) async throws {
         let channel = try await connection.openChannel(psm: 0x0085)
         let image = [UInt8](repeating: 0xA5, count: 1 << 20)
-        try await channel.write(image, timeout: .seconds(120))
-        try await channel.flush()
+        try await adapter.run {
+            try await channel.write(image, timeout: .seconds(120))
+            try await channel.flush()
+        }
         await channel.close()
     }
 
@@ -405,9 +407,11 @@ enum ChannelsPage {
             }
         }
         let listener = try await adapter.listen(psm: 0x0085, backlog: 4)
-        try await withThrowingDiscardingTaskGroup { group in
-            for try await channel in listener {
-                group.addTask { await serve(channel) }
+        try await adapter.run {
+            try await withThrowingDiscardingTaskGroup { group in
+                for try await channel in listener {
+                    group.addTask { await serve(channel) }
+                }
             }
         }
     }
