@@ -49,7 +49,7 @@ package final class KernelDirectory: HostDirectory {
     package nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
-        try management.follow { [weak self] notice in self?.take(notice) }
+        try management.follow { [weak self] notice in self?.receive(notice) }
         switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
         guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
             throw .unreadable(operation)
@@ -78,7 +78,7 @@ package final class KernelDirectory: HostDirectory {
 
     // MARK: Events
 
-    private func take(_ notice: AdapterNotice) {
+    private func receive(_ notice: AdapterNotice) {
         switch notice {
         case .added(let index):
             read(index) { [log] error in
@@ -94,16 +94,16 @@ package final class KernelDirectory: HostDirectory {
 
     private func found(_ information: AdapterInformation) {
         var information = information
-        if !information.isPowered { information.take(kernel.radioSwitches()) }
+        if !information.isPowered { information.receive(kernel.radioSwitches()) }
         if let before = known[information.index], before.publicAddress != information.publicAddress {
             lost(information.index)
         }
         let before = known.updateValue(information, forKey: information.index)
-        if before == nil { tell(.added(information)) } else if before != information { tell(.changed(information)) }
+        if before == nil { report(.added(information)) } else if before != information { report(.changed(information)) }
     }
 
     private func lost(_ index: UInt16) {
-        if let gone = known.removeValue(forKey: index) { tell(.removed(gone)) }
+        if let gone = known.removeValue(forKey: index) { report(.removed(gone)) }
     }
 
     private func change(_ index: UInt16, to settings: ManagementSettings) {
@@ -116,7 +116,7 @@ package final class KernelDirectory: HostDirectory {
             if let listed = try? kernel.adapters(), !listed.contains(where: { $0.index == index }) {
                 return lost(index)
             }
-            information.take(kernel.radioSwitches())
+            information.receive(kernel.radioSwitches())
         }
         replace(information)
     }
@@ -124,13 +124,13 @@ package final class KernelDirectory: HostDirectory {
     private func replace(_ information: AdapterInformation) {
         guard information != known[information.index] else { return }
         known[information.index] = information
-        tell(.changed(information))
+        report(.changed(information))
     }
 
     package func refreshState(of index: UInt16) {
         guard let listed = try? kernel.adapters(), var information = known[index] else { return }
         guard let adapter = listed.first(where: { $0.index == index }) else { return lost(index) }
-        information.take(kernel.radioSwitches())
+        information.receive(kernel.radioSwitches())
         // While it is being powered off, the kernel still counts it as up.
         let isBlocked = information.isSoftBlocked || information.isHardBlocked
         if isBlocked || !adapter.isUp { information.currentSettings.remove(.powered) }
@@ -141,7 +141,7 @@ package final class KernelDirectory: HostDirectory {
     private func lookAtRadioSwitches() {
         let switches = kernel.radioSwitches()
         for var information in adapters where !information.isPowered {
-            information.take(switches)
+            information.receive(switches)
             replace(information)
         }
     }
@@ -151,7 +151,7 @@ package final class KernelDirectory: HostDirectory {
         if switchWatch == nil { lookAtRadioSwitches() }
     }
 
-    private func tell(_ change: AdapterChange) {
+    private func report(_ change: AdapterChange) {
         log.debug("\(change)")
         changeCount &+= 1
         follower?.onChange(change)

@@ -159,7 +159,7 @@ struct AdapterPreparation {
         _ information: AdapterInformation, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
         var information = information
-        information.take(kernel.radioSwitches())
+        information.receive(kernel.radioSwitches())
         if case .blocked = information.state, let error = BluetoothError.unavailable(information.state, operation) {
             throw error
         }
@@ -203,7 +203,7 @@ extension AdapterInformation {
     }
 
     /// Updates the blocks from the adapter's radio switches.
-    package mutating func take(_ switches: [HostEnvironment.RadioSwitch]) {
+    package mutating func receive(_ switches: [HostEnvironment.RadioSwitch]) {
         let own = switches.first { $0.name == name }
         isSoftBlocked = own?.isSoftBlocked ?? false
         isHardBlocked = own?.isHardBlocked ?? false

@@ -33,7 +33,7 @@ final class KernelAdvertising: HostAdvertising {
     func follow(_ onEvent: @escaping (UInt64, AdvertisingEvent) -> Void) throws(BluetoothError) {
         guard self.onEvent == nil else { return }
         // The client lives as long as self.
-        _ = try management.follow { [weak self] notice in self?.take(notice) }
+        _ = try management.follow { [weak self] notice in self?.receive(notice) }
         self.onEvent = onEvent
     }
 
@@ -46,7 +46,7 @@ final class KernelAdvertising: HostAdvertising {
             table[id]?.content = content
             advance(id, .resend)
         }
-        workOff()
+        applyPendingChanges()
     }
 
     func revert(_ id: UInt64, to content: AdvertisementContent) {
@@ -56,12 +56,12 @@ final class KernelAdvertising: HostAdvertising {
         // The kernel was not sent content that cannot be encoded.
         if case .advertising = entry.progress.state, entry.sent == content { return }
         advance(id, .resend)
-        workOff()
+        applyPendingChanges()
     }
 
     func stop(_ id: UInt64, _ reason: BluetoothError) {
         advance(id, .end(reason))
-        workOff()
+        applyPendingChanges()
     }
 
     nonisolated(nonsending) func removeForeign(
@@ -74,7 +74,7 @@ final class KernelAdvertising: HostAdvertising {
 
     // MARK: Events
 
-    private func take(_ notice: AdapterNotice) {
+    private func receive(_ notice: AdapterNotice) {
         let own = adapter.information.index
         switch notice {
         case .advertisingRemoved(own, let instance):
@@ -88,10 +88,10 @@ final class KernelAdvertising: HostAdvertising {
                 else { continue }
                 advance(id, .resend)
             }
-            workOff()
+            applyPendingChanges()
         case .disconnected(own):
             for id in table.ids { advance(id, .linkEnded) }
-            workOff()
+            applyPendingChanges()
         default: break
         }
     }
@@ -105,15 +105,15 @@ final class KernelAdvertising: HostAdvertising {
             let resumes = table[id]?.options.whenAdapterLeaves == .resume
             advance(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
         }
-        workOff()
+        applyPendingChanges()
     }
 
-    func adapterBecameAvailable() { workOff() }
+    func adapterBecameAvailable() { applyPendingChanges() }
 
     func end(_ reason: BluetoothError) {
         isClosed = true
         for id in table.ids { advance(id, .end(reason)) }
-        workOff()
+        applyPendingChanges()
     }
 
     /// Feeds an input to a set's state machine and performs the actions.
@@ -151,19 +151,19 @@ final class KernelAdvertising: HostAdvertising {
         } else {
             advance(id, .retry)
         }
-        workOff()
+        applyPendingChanges()
     }
 
     // MARK: Sending changes
 
     /// Starts the task that sends the changes to the kernel, one at a time.
-    private func workOff() {
+    private func applyPendingChanges() {
         guard worker == nil, nextWork != nil else { return }
         let own = LoopBound(self, on: management.loop)
-        worker = Task(executorPreference: management.loop) { await own.value.tellKernel() }
+        worker = Task(executorPreference: management.loop) { await own.value.reconcileKernel() }
     }
 
-    private nonisolated(nonsending) func tellKernel() async {
+    private nonisolated(nonsending) func reconcileKernel() async {
         while let work = nextWork {
             switch work {
             case .add(let id): await add(id)
@@ -199,7 +199,7 @@ final class KernelAdvertising: HostAdvertising {
             log.warning("the kernel did not remove advertising instance \(instance): \(error)")
             let timer = management.loop.makeLocalTimer { [weak self] in
                 self?.table.leftoverTimer = nil
-                self?.workOff()
+                self?.applyPendingChanges()
             }
             timer.set(after: AdvertisingProgress.retryInterval)
             table.leftoverTimer = timer

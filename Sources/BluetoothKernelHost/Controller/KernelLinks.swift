@@ -132,24 +132,24 @@ final class KernelLinks: HostLinks {
             return !event.status.isSuccess || wanted.includes(event.parameters)
         }
         guard event.status.isSuccess else { return }
-        watch.tell(change)
-        guard watch.insistence?.shallAsk(for: event.parameters, at: loop.now) == true, let insistence = watch.insistence
+        watch.report(change)
+        guard watch.enforcer?.shouldRequest(for: event.parameters, at: loop.now) == true, let enforcer = watch.enforcer
         else { return }
         log.debug("requests its own parameters again", metadata: ["handle": "\(event.handle)"])
-        commands.send(.leConnectionUpdate(event.handle, insistence.range, LEConnectionEventLength())) { _ in }
+        commands.send(.leConnectionUpdate(event.handle, enforcer.range, LEConnectionEventLength())) { _ in }
     }
 
     private func receive(_ event: LEPHYUpdate) {
         guard let number = table.number(of: event.handle), let watch = table[number]?.watch else { return }
         let change = LinkChange.phys(LinkPHYs(event))
         watch.resolve(result(change, event.status)) { $0 == .phys }
-        if event.status.isSuccess { watch.tell(change) }
+        if event.status.isSuccess { watch.report(change) }
     }
 
     private func receive(_ event: LEDataLengthChange) {
         guard let number = table.number(of: event.handle) else { return }
         table[number]?.dataLength = event
-        table[number]?.watch?.tell(.dataLength(LinkDataLength(event)))
+        table[number]?.watch?.report(.dataLength(LinkDataLength(event)))
     }
 
     /// The result of a procedure for its waiting callers.
@@ -293,7 +293,7 @@ private final class KernelLink: HostLink {
     func keepParameters(
         _ range: LEConnectionParameters?, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
-        try links.watch(of: number, operation).insistence = range.map { ParameterInsistence($0) }
+        try links.watch(of: number, operation).enforcer = range.map { ParameterEnforcer($0) }
     }
 
     func follow(

@@ -115,7 +115,7 @@ final class LinkWatch {
     /// The handler of changes.
     var onChange: ((Result<LinkChange, BluetoothError>) -> Void)?
     /// The parameters to enforce.
-    var insistence: ParameterInsistence?
+    var enforcer: ParameterEnforcer?
 
     /// A promise of a procedure's result, for procedures from now on.
     func waiter(for procedure: Procedure) -> Promise<LinkChange, BluetoothError> {
@@ -129,13 +129,13 @@ final class LinkWatch {
     }
 
     /// Reports a change to the follower.
-    func tell(_ change: LinkChange) { onChange?(.success(change)) }
+    func report(_ change: LinkChange) { onChange?(.success(change)) }
 
     /// Fails all waiters.
     func end(_ reason: BluetoothError) {
         resolve(.failure(reason)) { _ in true }
         onChange?(.failure(reason))
-        (onChange, insistence) = (nil, nil)
+        (onChange, enforcer) = (nil, nil)
     }
 }
 
@@ -143,7 +143,7 @@ final class LinkWatch {
 ///
 /// The kernel grants a peer's request, so the only means is to request ours again. Against a peer that does the same
 /// this would never end, so after three requests in a row it pauses until the link was left alone for a while.
-struct ParameterInsistence {
+struct ParameterEnforcer {
     let range: LEConnectionParameters
     private var attempts = 0
     private var lastAttempt: KernelInstant?
@@ -157,7 +157,7 @@ struct ParameterInsistence {
     }
 
     /// Whether to request again, now that the link runs with `parameters`.
-    mutating func shallAsk(for parameters: LEActiveConnectionParameters, at now: KernelInstant) -> Bool {
+    mutating func shouldRequest(for parameters: LEActiveConnectionParameters, at now: KernelInstant) -> Bool {
         guard !range.includes(parameters) else { return false }
         if let lastAttempt, lastAttempt.duration(to: now) >= Self.quiet { attempts = 0 }
         guard attempts < Self.limit else { return false }

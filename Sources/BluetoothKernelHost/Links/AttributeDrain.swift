@@ -64,7 +64,7 @@ final class AttributeDrain {
     }
 
     /// Handles an event of the socket.
-    func take(_ event: SocketEvent) {
+    func receive(_ event: SocketEvent) {
         switch event {
         case .readable:
             guard let channel else { return }

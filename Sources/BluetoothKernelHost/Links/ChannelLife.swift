@@ -35,7 +35,7 @@ final class ChannelLife {
     /// The handler of the channel's events.
     private var handler: ChannelHandler?
     /// Whether the kernel may be about to end the link.
-    private var isPrecarious = false
+    private var mayEndSoon = false
     /// A connection-oriented channel's socket, and its claim on the link.
     private weak var socket: (any L2CAPSocket)?
     private var claim: LinkClaim?
@@ -47,7 +47,7 @@ final class ChannelLife {
         (loop, self.peer, self.links, self.handler) = (links.loop, peer, links, handler)
         phase = .connecting
         isAttributeChannel = channel == .attribute
-        if isAttributeChannel { isPrecarious = links.beginLink(to: peer) }
+        if isAttributeChannel { mayEndSoon = links.beginLink(to: peer) }
     }
 
     /// An open channel; ``begin(_:)`` follows.
@@ -63,18 +63,18 @@ final class ChannelLife {
 
     // MARK: Events
 
-    func take(_ event: SocketEvent) {
+    func receive(_ event: SocketEvent) {
         let handler = handler
         switch phase {
-        case .open, .encrypting: takeNext(event)
-        case .connecting: takeFirst(event)
-        case .draining(let drain): return drain.take(event)
+        case .open, .encrypting: receiveNext(event)
+        case .connecting: receiveFirst(event)
+        case .draining(let drain): return drain.receive(event)
         case .over: return
         }
         handler?(ChannelEvent(event))
     }
 
-    private func takeNext(_ event: SocketEvent) {
+    private func receiveNext(_ event: SocketEvent) {
         switch event {
         case .readable: break
         // When security is raised here, this may have been queued before.
@@ -83,7 +83,7 @@ final class ChannelLife {
         }
     }
 
-    private func takeFirst(_ event: SocketEvent) {
+    private func receiveFirst(_ event: SocketEvent) {
         switch event {
         case .writable:
             phase = .open
@@ -115,13 +115,13 @@ final class ChannelLife {
     }
 
     /// Records that the peer has answered on the link.
-    func confirmLink() { isPrecarious = false }
+    func confirmLink() { mayEndSoon = false }
 
     /// Whether an end that this machine may have caused is that of an earlier link that was about to end.
-    func isMeantForAnother(_ failure: ChannelFailure) -> Bool { isPrecarious && failure.kind == .aborted }
+    func isMeantForAnother(_ failure: ChannelFailure) -> Bool { mayEndSoon && failure.kind == .aborted }
 
     func isMeantForAnother(_ reason: DisconnectReason?) -> Bool {
-        isPrecarious && (reason == .localHost || reason == .remote)
+        mayEndSoon && (reason == .localHost || reason == .remote)
     }
 
     // MARK: Encryption

@@ -27,7 +27,7 @@ package final class KernelChannel: HostChannel {
     ) throws(KernelError) {
         let life = ChannelLife(of: peer, channel, on: loop)
         life.begin(handler)
-        self.init(try connect { event in life.take(event) }, life, recorder, on: loop)
+        self.init(try connect { event in life.receive(event) }, life, recorder, on: loop)
     }
 
     /// Creates a channel for a socket that a peer has opened; the closure returns the handler of its events.
@@ -38,7 +38,7 @@ package final class KernelChannel: HostChannel {
     ) -> SocketHandler {
         let life = ChannelLife(of: socket.peer, channel, links, on: loop)
         life.begin(accept(KernelChannel(socket, life, recorder, on: loop)))
-        return { event in life.take(event) }
+        return { event in life.receive(event) }
     }
 
     package var peer: BluetoothAddress { socket.peer }

@@ -46,7 +46,7 @@ package final class KernelChannels: HostChannels {
         do throws(KernelError) {
             let socket = try kernel.connectL2CAP(
                 to: peer, channel: channel, from: adapter.information.address, options: options
-            ) { event in life.take(event) }
+            ) { event in life.receive(event) }
             return KernelChannel(socket, life, recorder, on: kernel.loop)
         } catch {
             throw ChannelFailure(error)

@@ -82,7 +82,7 @@ package final class ManagementClient {
         followers.remove(follower)
     }
 
-    private func tell(_ notice: AdapterNotice) {
+    private func report(_ notice: AdapterNotice) {
         // On a copy, since a handler may register or unregister others.
         let followers = followers
         followers(notice)
@@ -278,7 +278,7 @@ package final class ManagementClient {
     private func receiveOne(from socket: any PacketSocket, _ id: UInt64) -> Bool {
         var received = Received()
         guard socket.receive({ received = receive($0, id) }) == .packet else { return false }
-        if let notice = received.notice { tell(notice) }
+        if let notice = received.notice { report(notice) }
         if let (request, answer) = received.answered {
             request.completion(answer)
             sendWaiting()
@@ -355,7 +355,7 @@ package final class ManagementClient {
 
     /// Reports the end to the followers, and ends.
     private func lose(_ reason: BluetoothError) {
-        tell(.lost(reason))
+        report(.lost(reason))
         close(reason)
     }
 

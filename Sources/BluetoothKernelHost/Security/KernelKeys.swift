@@ -43,7 +43,7 @@ package final class KernelKeys: HostKeys {
     package func begin(_ index: UInt16) {
         self.index = index
         status = .loaded
-        if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.take(notice) } }
+        if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.receive(notice) } }
     }
 
     package func close() {
@@ -151,7 +151,7 @@ package final class KernelKeys: HostKeys {
 
     // MARK: Keys from pairing
 
-    private func take(_ notice: AdapterNotice) {
+    private func receive(_ notice: AdapterNotice) {
         switch notice {
         case .identityResolvingKey(index, let key): announce(key.address) { $0.identityResolvingKey = key.value }
         case .signatureResolvingKey(index, let key): announce(key.address) { $0.signatureKeys.append(key) }

@@ -22,7 +22,7 @@ final class ATTBearer {
     private weak var owner: (any BearerOwner)?
     private let membership: Membership
     /// Called when no request is in flight, while the bearer quiesces.
-    private var whenQuiet: (() -> Void)?
+    private var onQuiesced: (() -> Void)?
     private var ownPeerServer = PeerServer()
     /// The peer in its role as a client.
     var peerClient: PeerClient
@@ -113,14 +113,14 @@ final class ATTBearer {
 
     /// Starts no more procedures, and calls `body` when no request is in flight.
     func quiesce(then body: @escaping () -> Void) {
-        whenQuiet = body
+        onQuiesced = body
         core.quiesce()
         flush()
     }
 
     /// Resumes the waiting procedures, after encryption or without it.
     func resume() {
-        whenQuiet = nil
+        onQuiesced = nil
         core.resume()
         flush()
     }
@@ -140,7 +140,7 @@ final class ATTBearer {
         case .clientChanged: peerClient.onChange?()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): channel.setReading(isOn)
-        case .quiet: whenQuiet.take()?()
+        case .quiet: onQuiesced.take()?()
         case .close(let failure): close(BluetoothError(failure, peer), failure)
         }
     }
@@ -234,7 +234,7 @@ final class ATTBearer {
         closeReason = reason
         let hasChannelEnded = core.sending == .ended
         let outstanding = core.close(failure)
-        whenQuiet = nil
+        onQuiesced = nil
         flush()
         // The channel of an enhanced bearer is not shared.
         if hasChannelEnded || id != nil { channel.close() } else { channel.close(owing: outstanding) }

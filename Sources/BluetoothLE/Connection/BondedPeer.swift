@@ -108,7 +108,7 @@ final class BondedPeer {
             guard isProtected else { continue }
             restored.remove(handle)
             guard let configuration = bearer.client.configurations[handle] else { continue }
-            link.tell(PeerSubscription(characteristic: handle, configuration: configuration))
+            link.report(PeerSubscription(characteristic: handle, configuration: configuration))
         }
         if restored.isEmpty, !isReturn { bearer.peerClient.onRequest = nil }
     }

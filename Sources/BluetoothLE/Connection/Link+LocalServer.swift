@@ -69,13 +69,13 @@ extension Link {
         let ended = before.filter { bearer.client.configurations[$0] == nil }.sorted()
         guard !ended.isEmpty else { return }
         for handle in ended where bondedPeerIfAny?.discardRestored(handle) != true {
-            tell(PeerSubscription(characteristic: handle, configuration: []))
+            report(PeerSubscription(characteristic: handle, configuration: []))
         }
         bondedPeerIfAny?.persistClientState(self)
     }
 
     /// Reports a change of the peer's subscription to the program.
-    func tell(_ subscription: PeerSubscription) {
+    func report(_ subscription: PeerSubscription) {
         peerRequestsIfAny?.subscriptions.send(subscription)
         guard let connection else { return }
         localServer.handlers(of: subscription.characteristic)?.events?.receiver(.subscription(subscription), connection)
@@ -96,7 +96,7 @@ extension Link {
         case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
         case .configurationChanged(let handle, let configuration):
             _ = bondedPeerIfAny?.discardRestored(handle)
-            tell(PeerSubscription(characteristic: handle, configuration: configuration))
+            report(PeerSubscription(characteristic: handle, configuration: configuration))
             bondedPeerIfAny?.persistClientState(self)
         case .supportedFeaturesChanged: bondedPeerIfAny?.persistClientState(self)
         case .storedValueChanged, .mtuExchanged, .indicationConfirmed, .requestOutOfTurn: break

@@ -155,7 +155,7 @@ final class LocalServer: Sendable {
     }
 
     /// Sets the value of Server Supported Features (Core Vol 3 Part G §7.4).
-    func tellFeatures(_ features: GATTServerFeatures) {
+    func reportFeatures(_ features: GATTServerFeatures) {
         state.withLock { state in
             guard let handle = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute) else {
                 return

@@ -75,7 +75,7 @@ final class IncomingLinks {
             try links.listener.listen(.attribute, by: maker.channels, options.socketOptions) {
                 [weak self, weak links] channel in
                 guard let self, let links else { return refuse(channel) }
-                return take(channel, for: links, options)
+                return accept(channel, for: links, options)
             }
         } catch {
             throw maker.channels.error(error, .listening(operation))
@@ -85,7 +85,7 @@ final class IncomingLinks {
             let (incoming, links) = bound.value
             if let links = links.object { incoming.object?.stopAccepting(links) }
         }
-        server.tellFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
+        server.reportFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
         // Before the first link arrives, so that none of the controller's events is missed.
         hostLinks.beginFollowing()
         accepted = links
@@ -96,12 +96,12 @@ final class IncomingLinks {
     private func stopAccepting(_ links: AcceptedLinks) {
         guard let accepted, accepted === links else { return }
         self.accepted = nil
-        server.tellFeatures([])
+        server.reportFeatures([])
         hostLinks.endFollowing()
         offersChanged()
     }
 
-    private func take(
+    private func accept(
         _ channel: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
     ) -> ChannelHandler {
         let (connection, handler) = make(channel, options) { [weak links] in links?.remove($0) }
@@ -168,7 +168,7 @@ final class IncomingLinks {
 
     private func serve(_ channel: any HostChannel, _ options: IncomingConnectionOptions) -> ChannelHandler {
         // The link was pending when the program began to accept links.
-        if let accepted { return take(channel, for: accepted, options) }
+        if let accepted { return accept(channel, for: accepted, options) }
         guard unclaimed.count < Self.limit else {
             log.warning("closed a link: \(Self.limit) are up that nobody takes", metadata: ["peer": "\(channel.peer)"])
             return refuse(channel)

@@ -34,7 +34,7 @@ extension AdapterSession {
         do throws(AttributeDatabaseError) {
             guard let publication = try localServer.append(services, handlers) else { throw .outOfHandles }
             incoming.offersChanged()
-            tellOfChange(in: publication.layout.handles)
+            reportChange(in: publication.layout.handles)
             return publication
         } catch {
             failure = error
@@ -67,11 +67,11 @@ extension AdapterSession {
 
     /// Removes published services.
     func withdraw(_ number: UInt64, at handles: AttributeHandleRange) {
-        if localServer.remove(number) { tellOfChange(in: handles) }
+        if localServer.remove(number) { reportChange(in: handles) }
         incoming.offersChanged()
     }
 
-    private func tellOfChange(in range: AttributeHandleRange) {
+    private func reportChange(in range: AttributeHandleRange) {
         let serviceChanged = localServer.serviceChanged
         for link in links.all { link.localServicesChanged(in: range, serviceChanged) }
     }
