@@ -154,12 +154,16 @@ let package = Package(
         .target(
             name: "ExampleSupport",
             dependencies: [
-                "BluetoothLE", "BluetoothAdvertising", "BluetoothJSON", "BluetoothSimulation", "LINBLE", "LINBLESample",
-                "LINBLESimulation", "CTerminal",
-                arguments, log,
+                "BluetoothLE", "BluetoothAdvertising", "BluetoothJSON", "BluetoothPrimitives", "BluetoothSimulation",
+                "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal", arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
-        .executableTarget(name: "ble", dependencies: ["ExampleSupport"], path: "Examples/ble", swiftSettings: settings),
+        .executableTarget(
+            name: "ble",
+            dependencies: [
+                "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothPrimitives", "BluetoothSimulation",
+            ],
+            path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
             name: "linble", dependencies: ["ExampleSupport", "LINBLESample"], path: "Examples/linble",
             swiftSettings: settings),

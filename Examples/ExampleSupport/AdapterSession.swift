@@ -1,6 +1,5 @@
 import BluetoothLE
 import BluetoothSimulation
-import BluetoothSockets
 import Logging
 
 #if canImport(Glibc)

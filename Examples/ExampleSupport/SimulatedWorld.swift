@@ -2,7 +2,6 @@ import BluetoothAdvertising
 import BluetoothLE
 import BluetoothPrimitives
 import BluetoothSimulation
-import BluetoothSockets
 import LINBLE
 import LINBLESample
 import LINBLESimulation

@@ -1,5 +1,4 @@
 import BluetoothLE
-import BluetoothPrimitives
 import LINBLE
 
 // The command protocol of the vendor's sample applications: a packet is its length (one byte, counting the bytes that
@@ -39,7 +38,7 @@ public struct SampleMessageType: RawRepresentable, Hashable, Sendable, CustomStr
     public var response: SampleMessageType { SampleMessageType(rawValue: rawValue | Self.responseBit) }
 
     /// The byte in hexadecimal.
-    public var description: String { "0x" + hexadecimal(rawValue, digits: 2) }
+    public var description: String { "0x" + (rawValue < 16 ? "0" : "") + String(rawValue, radix: 16, uppercase: true) }
 }
 
 /// The reason why a packet of the sample protocol is invalid.

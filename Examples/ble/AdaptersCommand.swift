@@ -1,6 +1,6 @@
 import ArgumentParser
 import BluetoothLE
-import BluetoothSockets
+import BluetoothSimulation
 import ExampleSupport
 
 struct AdaptersCommand: AsyncParsableCommand {

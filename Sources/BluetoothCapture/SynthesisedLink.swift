@@ -11,10 +11,10 @@ public struct SynthesisedLink: Hashable, Sendable {
     /// The peer's address.
     public let peer: BluetoothAddress
     /// The role of this device.
-    public let role: LERole
+    public let role: LEConnectionRole
 
     /// A link with a peer.
-    public init(handle: ConnectionHandle, peer: BluetoothAddress, role: LERole) {
+    public init(handle: ConnectionHandle, peer: BluetoothAddress, role: LEConnectionRole) {
         self.handle = handle
         self.peer = peer
         self.role = role

@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 /// The role of this device in a connection.
-public struct LERole: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct LEConnectionRole: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
     /// The role as sent, one byte.
     public let rawValue: UInt8
 
@@ -11,9 +11,9 @@ public struct LERole: RawRepresentable, Hashable, Sendable, CustomStringConverti
     }
 
     /// The central, which initiated the connection.
-    public static let central = LERole(rawValue: 0x00)
+    public static let central = LEConnectionRole(rawValue: 0x00)
     /// The peripheral, which advertised.
-    public static let peripheral = LERole(rawValue: 0x01)
+    public static let peripheral = LEConnectionRole(rawValue: 0x01)
 
     /// The name of the role.
     public var description: String {
@@ -66,7 +66,7 @@ public struct LEConnectionComplete: Hashable, Sendable, CustomStringConvertible 
     /// The connection.
     public var handle: ConnectionHandle
     /// The role of this device.
-    public var role: LERole
+    public var role: LEConnectionRole
     /// The peer.
     public var peer: LEPeerAddress
     /// The local resolvable private address that the controller generated; enhanced event only.
@@ -80,7 +80,7 @@ public struct LEConnectionComplete: Hashable, Sendable, CustomStringConvertible 
 
     /// A new connection, or a failed attempt with another status than success.
     public init(
-        status: HCIStatus = .success, handle: ConnectionHandle, role: LERole, peer: LEPeerAddress,
+        status: HCIStatus = .success, handle: ConnectionHandle, role: LEConnectionRole, peer: LEPeerAddress,
         localResolvablePrivateAddress: BluetoothAddress? = nil, peerResolvablePrivateAddress: BluetoothAddress? = nil,
         parameters: LEActiveConnectionParameters, centralClockAccuracy: UInt8 = 0
     ) {
@@ -97,7 +97,7 @@ public struct LEConnectionComplete: Hashable, Sendable, CustomStringConvertible 
     init(reading reader: inout ByteReader, isEnhanced: Bool) throws(TruncatedBytes) {
         status = try reader.readStatus()
         handle = try reader.readConnectionHandle()
-        role = LERole(rawValue: try reader.readUInt8())
+        role = LEConnectionRole(rawValue: try reader.readUInt8())
         peer = try LEPeerAddress(reading: &reader)
         if isEnhanced {
             let local = try reader.readAddress(.random)

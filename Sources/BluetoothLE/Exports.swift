@@ -4,7 +4,7 @@
 // Errors, states and parameters.
 @_exported import BluetoothHost
 
-// Identifiers, addresses, keys and protection.
+// Identifiers, addresses and security settings.
 @_exported import struct BluetoothPrimitives.Appearance
 @_exported import struct BluetoothPrimitives.BluetoothAddress
 @_exported import struct BluetoothPrimitives.BluetoothUUID
@@ -44,6 +44,6 @@
 @_exported import struct BluetoothGATT.RemoteService
 @_exported import struct BluetoothGATT.RemoteValue
 
-// The event loop of an adapter, and the kernel below for programs that choose one.
+// The event loop of an adapter, and its time.
 @_exported import class BluetoothLoop.EventLoop
 @_exported import struct BluetoothLoop.KernelInstant

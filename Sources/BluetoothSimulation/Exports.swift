@@ -15,3 +15,4 @@
 @_exported import struct BluetoothPrimitives.KernelError
 @_exported import struct BluetoothPrimitives.ManagementStatus
 @_exported import enum BluetoothPrimitives.L2CAPChannel
+@_exported import protocol BluetoothSockets.BluetoothKernel

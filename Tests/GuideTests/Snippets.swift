@@ -112,7 +112,7 @@ enum CapturePage {
     /// Capturing packets
     static func capturingPackets() async throws {
         let trace = try await PacketTrace.open("session.btsnoop")
-        let adapter = try await Adapter.open(trace: trace)
+        let adapter = try await Adapter.open(power: .powerOn, trace: trace)
         // … scan, connect, read …
         await adapter.close()
         await trace.close()  // the file is complete when this returns
@@ -505,7 +505,7 @@ enum ConnectingPage {
 
     /// Keeping a device connected
     static func keepingADeviceConnected(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
-        let kept = adapter.keepConnected(to: address)  // or an advertisement
+        let kept = adapter.keepConnected(to: address)  // or: try adapter.keepConnected(to: found)
         for try await event in await kept.events() {
             switch event {
             case .connected(let connection): print("up:", await connection.maximumTransmissionUnit)
@@ -537,11 +537,11 @@ enum ConnectingPage {
 enum LocalServerPage {
     /// Serving attributes as a central
     static func servingAttributesAsACentral(_ adapter: Adapter) async throws {
-        let currentTime = LocalCharacteristic("2A2B", properties: [.read, .notify]).onRead { request in
+        let currentTime = LocalCharacteristic(.currentTimeCharacteristic, properties: [.read, .notify]).onRead { request in
             print(request.peer, "reads", request.uuid)
             return [0xE8, 0x07, 1, 1, 12, 0, 0, 1, 0, 0]
         }
-        let published = try await adapter.publish { LocalService("1805") { currentTime } }
+        let published = try await adapter.publish { LocalService(.currentTimeService) { currentTime } }
         print("at", published.handles)
     }
 
@@ -635,9 +635,9 @@ enum ScanningPage {
 enum PeripheralPage {
     /// The peripheral role
     static func thePeripheralRole(_ adapter: Adapter) async throws {
-        try await adapter.serve(AdvertisementContent(localName: "Battery", services: ["180F"])) {
-            LocalService("180F") {
-                LocalCharacteristic("2A19", properties: [.read, .notify], value: [97])
+        try await adapter.serve(AdvertisementContent(localName: "Battery", services: [.battery])) {
+            LocalService(.battery) {
+                LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
             }
         } while: { _, connections in
             for try await connection in connections {
@@ -664,7 +664,7 @@ enum AcceptingPage {
     static func aDevice(_ adapter: Adapter) async throws {
         for try await connection in try await adapter.incomingConnections() {
             let services = try await connection.discover()
-            if let name = services.characteristic("2A00", in: "1800") {
+            if let name = services.characteristic(.deviceName, in: .genericAccess) {
                 print(try await connection.read(name))
             }
             print(try await connection.rssi(), "dBm")
@@ -695,7 +695,7 @@ enum AcceptingPage {
 enum AdvertisingPage {
     /// For as long as a closure runs
     static func forAsLongAsAClosureRuns(_ adapter: Adapter) async throws {
-        let content = AdvertisementContent(localName: "Thermometer", services: ["1809"])
+        let content = AdvertisementContent(localName: "Thermometer", services: [.healthThermometer])
         try await adapter.withAdvertising(content) { set in
             print("instance", set.instance as Any)
         }
@@ -703,8 +703,8 @@ enum AdvertisingPage {
 
     /// Until it is stopped
     static func untilItIsStopped(_ adapter: Adapter) async throws {
-        let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer", services: ["1809"]))
-        try await set.update(AdvertisementContent(localName: "Thermometer", services: ["1809", "180F"]))
+        let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer", services: [.healthThermometer]))
+        try await set.update(AdvertisementContent(localName: "Thermometer", services: [.healthThermometer, .battery]))
         await set.stop()
     }
 
@@ -717,10 +717,10 @@ enum AdvertisingPage {
     /// Content
     static func content(_ adapter: Adapter) async throws {
         var content = AdvertisementContent(
-            localName: "Thermometer", services: ["1809"],
+            localName: "Thermometer", services: [.healthThermometer],
             manufacturerData: [ManufacturerData(company: .internalTest, data: [1, 2, 3])],
-            serviceData: [ServiceData(service: "180F", data: [97])], appearance: Appearance(rawValue: 0x0300),
-            solicitedServices: ["1805"], includesTransmitPower: true)
+            serviceData: [ServiceData(service: .battery, data: [97])], appearance: Appearance(rawValue: 0x0300),
+            solicitedServices: [.currentTimeService], includesTransmitPower: true)
         content.scanResponse = [.uri("https://swift.org")]
         content.overflow = .leaveOut
         let set = try await adapter.advertise(content)
@@ -785,18 +785,18 @@ enum AdvertisingPage {
 enum PublishingPage {
     /// In one call
     static func inOneCall(_ adapter: Adapter) async throws {
-        try await adapter.serve(AdvertisementContent(localName: "Battery", services: ["180F"])) {
-            LocalService("180F") {
-                LocalCharacteristic("2A19", properties: .read, value: [97])
+        try await adapter.serve(AdvertisementContent(localName: "Battery", services: [.battery])) {
+            LocalService(.battery) {
+                LocalCharacteristic(.batteryLevel, properties: .read, value: [97])
             }
         }
     }
 
     /// In one call
     static func inOneCall2(_ adapter: Adapter) async throws {
-        let rate = LocalCharacteristic("2A37", properties: .notify)
-        try await adapter.serve(AdvertisementContent(localName: "Heart", services: ["180D"])) {
-            LocalService("180D") { rate }
+        let rate = LocalCharacteristic(.heartRateMeasurement, properties: .notify)
+        try await adapter.serve(AdvertisementContent(localName: "Heart", services: [.heartRate])) {
+            LocalService(.heartRate) { rate }
         } while: { published, connections in
             for try await connection in connections {
                 print(connection.peer, "connected")
@@ -811,9 +811,9 @@ enum PublishingPage {
 
     /// Stored values
     static func storedValues(_ adapter: Adapter) async throws {
-        let level = LocalCharacteristic("2A19", properties: [.read, .notify], value: [97], valueLengths: 1...1)
+        let level = LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97], valueLengths: 1...1)
         let published = try await adapter.publish {
-            LocalService("180F") { level }
+            LocalService(.battery) { level }
         }
         try published[level].setValue([96])
         print(published[level].value as Any)
@@ -856,8 +856,8 @@ enum PublishingPage {
 
     /// Descriptors and included services
     static func descriptorsAndIncludedServices(_ adapter: Adapter) async throws {
-        let battery = LocalService("180F", isPrimary: false) {
-            LocalCharacteristic("2A19", properties: .read, value: [97])
+        let battery = LocalService(.battery, isPrimary: false) {
+            LocalCharacteristic(.batteryLevel, properties: .read, value: [97])
         }
         let speed = LocalService("FFF0") {
             LocalCharacteristic("FFF1", properties: .read, value: [5]) {
@@ -870,8 +870,8 @@ enum PublishingPage {
 
     /// Sending values
     static func sendingValues(_ adapter: Adapter) async throws {
-        let rate = LocalCharacteristic("2A37", properties: .notify)
-        let published = try await adapter.publish { LocalService("180D") { rate } }
+        let rate = LocalCharacteristic(.heartRateMeasurement, properties: .notify)
+        let published = try await adapter.publish { LocalService(.heartRate) { rate } }
         for try await connection in try await adapter.incomingConnections() {
             for try await subscription in await connection.peerSubscriptions()
             where subscription.characteristic == published[rate].handle {

@@ -6,7 +6,7 @@ import BluetoothPrimitives
 /// The result leaves that part out or corrects it, and has everything else.
 public struct DatabaseProblem: Hashable, Sendable {
     /// The kind of a problem.
-    package enum Reason: UInt8, CaseIterable, Hashable, Sendable {
+    public enum Reason: UInt8, CaseIterable, Hashable, Sendable {
         /// A declaration's value is too short, or has a UUID that is neither 2 nor 16 bytes long. It is left out.
         case malformedValue = 1
         /// A service, or an included one, begins at 0x0000 or ends before it begins. It is left out.
@@ -31,7 +31,7 @@ public struct DatabaseProblem: Hashable, Sendable {
     }
 
     /// The kind of problem.
-    package var reason: Reason
+    public var reason: Reason
     /// The type of the attribute: the UUID of a declaration, or of a descriptor.
     package var attributeType: BluetoothUUID
     /// The handle of the attribute, or the next one to request.

@@ -1,5 +1,8 @@
 import BluetoothATT
+import BluetoothGATT
+import BluetoothLoop
 import BluetoothPrimitives
+import BluetoothSockets
 
 // For Tests/Benchmarks, which is a package of its own and so does not see package declarations.
 
@@ -16,5 +19,25 @@ import BluetoothPrimitives
         _ value: [UInt8], at characteristic: AttributeHandle
     ) async throws(BluetoothError) {
         try await notify(value, of: characteristic)
+    }
+}
+
+@_spi(Benchmarks) extension Connection {
+    /// Creates a connection over a connected L2CAP channel.
+    public convenience init(
+        benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
+        to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517
+    ) async throws(KernelError) {
+        try await self.init(over: connect, to: peer, on: loop, database: database, receiveMTU: receiveMTU)
+    }
+}
+
+@_spi(Benchmarks) extension ConnectionOrientedChannel {
+    /// Creates a channel over a connected socket.
+    public convenience init(
+        benchmarking connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
+        to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop
+    ) async throws(KernelError) {
+        try await self.init(over: connect, to: peer, psm: psm, on: loop)
     }
 }

@@ -20,7 +20,7 @@ extension Connection {
     /// ``Adapter/setAttributeCache(_:)`` sets where databases are stored.
     ///
     /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log
-    /// has them as warnings. A discovery ends after ``DatabaseDiscovery/requestLimit`` requests with its results so far
+    /// has them as warnings. A discovery ends after 4096 requests with its results so far
     /// and the problem ``DatabaseProblem/Reason/tooManyRequests``.
     /// - Parameters:
     ///   - cached: false discovers in any case.

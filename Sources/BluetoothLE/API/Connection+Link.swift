@@ -143,7 +143,7 @@ extension Connection {
     ///   - level: the level to reach at least.
     ///   - timeout: the maximum time for the whole procedure.
     /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's
-    ///   daemon runs, `.notPermitted`, and `.invalidArgument` for ``BluetoothSockets/SecurityLevel/low``, which needs
+    ///   daemon runs, `.notPermitted`, and `.invalidArgument` for ``SecurityLevel/low``, which needs
     ///   no pairing.
     @discardableResult
     public nonisolated(nonsending) func pair(

@@ -170,7 +170,7 @@ extension Connection {
     /// - Parameters:
     ///   - value: at most ``maximumSignedLength`` bytes.
     ///   - attribute: the attribute; a characteristic needs the property `authenticatedSignedWrites`.
-    ///   - key: the signature key of the bond, ``Bond/signingKey``.
+    ///   - key: the signature key of the bond: one ``Bond/signingKey`` object for all writes.
     ///   - timeout: the maximum time to wait for room.
     /// - Throws: `.unsupported` for a characteristic without that property, `.invalidArgument` for a longer value,
     ///   besides what every call throws.

@@ -25,7 +25,7 @@ public struct Bond: Hashable, Sendable {
     }
 
     /// The device's identity address: public or static random, whatever address the device uses on the air.
-    public var identity: BluetoothAddress
+    public package(set) var identity: BluetoothAddress
     /// The keys that encrypt links with the device: one from LE Secure Connections, or one for each role from legacy
     /// pairing.
     package var longTermKeys: [LongTermKey]
@@ -67,7 +67,7 @@ public struct Bond: Hashable, Sendable {
     /// Whether the pairing was protected against an attacker in the middle.
     public var isAuthenticated: Bool { longTermKeys.contains { $0.kind.isAuthenticated } }
 
-    /// The security level of a link encrypted with these keys; ``BluetoothSockets/SecurityLevel/low`` without keys.
+    /// The security level of a link encrypted with these keys; ``SecurityLevel/low`` without keys.
     public var level: SecurityLevel {
         guard !longTermKeys.isEmpty else { return .low }
         guard isAuthenticated else { return .medium }
@@ -95,10 +95,12 @@ public struct Bond: Hashable, Sendable {
 }
 
 extension Bond {
-    /// The key with which this machine signs writes to the device; nil if pairing has distributed none.
+    /// The key with which this machine signs writes to the device; nil if pairing has distributed none, or all values of
+    /// its counter have been used.
     ///
-    /// Set it again after the last signature, and store the bond with ``Adapter/setBond(_:)``: the counter must never
-    /// decrease.
+    /// Each access creates an object with the stored counter: use one object for all writes, since devices drop a
+    /// counter value that they have received. After the last signature read the bond again, set its key to that object,
+    /// and store it with ``Adapter/setBond(_:)``.
     public var signingKey: SigningKey? {
         get {
             signatureKeys.first { $0.kind.isLocal }.flatMap { SigningKey($0.value.bytes, signCounter: $0.signCounter) }

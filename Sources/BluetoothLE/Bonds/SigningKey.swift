@@ -15,7 +15,7 @@ package protocol AttributeSigner: Sendable {
 
 /// A connection signature resolving key (CSRK) with its counter (Core Vol 3 Part H §2.4.5).
 ///
-/// Signs writes to a peer that received the key in pairing, or verifies a peer's signatures with the peer's key. The
+/// Signs writes to a peer that received the key in pairing. The
 /// counter must never decrease: a program that stores the key stores ``signCounter`` with it, at the latest before the
 /// link on which it was used ends.
 public final class SigningKey: AttributeSigner {
@@ -24,7 +24,7 @@ public final class SigningKey: AttributeSigner {
 
     /// Creates a key in the byte order of its distribution: sixteen bytes, least significant first. Nil for any other
     /// number of bytes.
-    /// - Parameter signCounter: the first counter value to sign with, or to accept.
+    /// - Parameter signCounter: the first counter value to sign with.
     public init?(_ bytes: [UInt8], signCounter: UInt32 = 0) {
         guard bytes.count == 16 else { return nil }
         key = bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) }
@@ -34,7 +34,7 @@ public final class SigningKey: AttributeSigner {
     /// The key in the byte order of its distribution.
     var bytes: [UInt8] { (0..<16).map { UInt8(truncatingIfNeeded: key >> (8 * UInt128($0))) } }
 
-    /// The next counter value to sign with, or the lowest to accept; nil when all have been used.
+    /// The next counter value to sign with; nil when all have been used.
     public var signCounter: UInt32? { counter.withLock { $0 } }
 
     /// Signs a PDU and increments the counter.
@@ -72,4 +72,9 @@ public final class SigningKey: AttributeSigner {
         let code = AESCMAC.code(of: ((message + number).reversed() as [UInt8]), key: key)
         return UInt64(truncatingIfNeeded: code >> 64)
     }
+}
+
+extension SigningKey: CustomReflectable {
+    /// A mirror without the key, so that `dump` does not show it.
+    public var customMirror: Mirror { Mirror(self, children: []) }
 }

@@ -18,7 +18,8 @@ extension Bond {
     }
 
     /// Restores a bond from the bytes of ``stored(for:)``.
-    /// - Throws: `.invalidArgument` for bytes that are damaged, of a later version, or of another adapter.
+    /// - Throws: `.invalidArgument` for bytes that are damaged or of another adapter, `.unsupported` for those of a later
+    ///   version of this library.
     public init(stored bytes: [UInt8], for adapter: BluetoothAddress) throws(BluetoothError) {
         do throws(RecordFormat.Failure) {
             try self.init(decoding: bytes, adapter: adapter, identity: nil)
@@ -35,7 +36,8 @@ extension LocalIdentity {
     public func stored(forAdapterAt place: String) -> [UInt8] { encoded(forAdapterAt: place) }
 
     /// Restores an identity from the bytes of ``stored(forAdapterAt:)``.
-    /// - Throws: `.invalidArgument` for bytes that are damaged, of a later version, or of another place.
+    /// - Throws: `.invalidArgument` for bytes that are damaged or of another place, `.unsupported` for those of a later
+    ///   version of this library.
     public init(stored bytes: [UInt8], forAdapterAt place: String) throws(BluetoothError) {
         do throws(RecordFormat.Failure) {
             try self.init(decoding: bytes, place: place)
@@ -47,12 +49,13 @@ extension LocalIdentity {
 
 extension BluetoothError {
     fileprivate static func unreadable(_ operation: String, _ failure: RecordFormat.Failure) -> BluetoothError {
-        let message =
-            switch failure {
-            case .damaged: "The bytes are damaged."
-            case .unknownVersion(let version): "The bytes have version \(version), of a later version of this library."
-            case .otherOwner: "The bytes belong to another adapter."
-            }
-        return BluetoothError(.invalidArgument, .init(operation), message)
+        switch failure {
+        case .damaged: BluetoothError(.invalidArgument, .init(operation), "The bytes are damaged.")
+        case .otherOwner: BluetoothError(.invalidArgument, .init(operation), "The bytes belong to another adapter.")
+        case .unknownVersion(let version):
+            BluetoothError(
+                .unsupported, .init(operation),
+                "The bytes have format \(version), of a later version of this library.")
+        }
     }
 }

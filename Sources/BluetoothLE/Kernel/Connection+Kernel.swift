@@ -20,7 +20,7 @@ extension Connection {
     ///   - receiveMTU: the size of the largest PDU to receive, 23 to 517 bytes.
     ///   - log: receives the link's events.
     ///   - trace: records the link's packets.
-    public convenience init(
+    package convenience init(
         over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, on loop: EventLoop, database: AttributeDatabase = .empty, receiveMTU: UInt16 = 517,
         log: Logger = Logger(label: "bluetooth.connection"), trace: PacketTrace? = nil
@@ -48,7 +48,7 @@ extension ConnectionOrientedChannel {
     ///   - psm: the service's Protocol/Service Multiplexer.
     ///   - loop: the loop that owns the socket.
     ///   - log: receives the channel's end.
-    public convenience init(
+    package convenience init(
         over connect: @Sendable (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket,
         to peer: BluetoothAddress, psm: UInt16, on loop: EventLoop, log: Logger = Logger(label: "bluetooth.channel")
     ) async throws(KernelError) {

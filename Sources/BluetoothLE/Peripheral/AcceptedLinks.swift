@@ -16,11 +16,12 @@ public struct IncomingConnectionOptions: Hashable, Sendable {
     /// The number of accepted connections that may wait for the consumer; beyond it the oldest is dropped.
     public var bufferCapacity: Int
     /// The security of each link. With a level the peer is asked to pair as soon as it has connected; the policy
-    /// applies to requests that the peer's server refuses; the time limit does not apply.
+    /// applies to requests that the peer's server refuses; the time limit does not apply. Connections that are up already keep the default
+    /// policy, and are not asked to pair.
     public var security: SecurityOptions
-    /// The send buffer of each socket in bytes (`SO_SNDBUF`); nil leaves the kernel's default, about 200 kB.
+    /// The send buffer of each link's socket, enhanced bearers excepted, in bytes (`SO_SNDBUF`); nil leaves the kernel's default, about 200 kB.
     public var sendBuffer: Int?
-    /// The receive buffer of each socket in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB.
+    /// The receive buffer of each link's socket, enhanced bearers excepted, in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB.
     public var receiveBuffer: Int?
 
     /// Creates options with the defaults: an ATT_MTU of 517, no enhanced bearers, 64 waiting connections, no security
@@ -37,7 +38,7 @@ public struct IncomingConnectionOptions: Hashable, Sendable {
         self.receiveBuffer = receiveBuffer
     }
 
-    /// The options of the listening socket, which each link's socket inherits.
+    /// The options of the listening socket and of each link's socket.
     var socketOptions: L2CAPOptions {
         L2CAPOptions(security: security.level, sendBuffer: sendBuffer, receiveBuffer: receiveBuffer)
     }

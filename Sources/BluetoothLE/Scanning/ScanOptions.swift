@@ -60,7 +60,7 @@ public struct ScanOptions: Sendable {
             deviceLimit: deviceLimit, whenAdapterLeaves: whenAdapterLeaves)
     }
 
-    /// Creates options with scan parameters for each PHY; the others are those of
+    /// Creates options with scan parameters for each PHY; the other parameters are those of the initialiser for all PHYs.
     ///
     /// - Parameters:
     ///   - le1M: the scan on LE 1M; nil for none.

@@ -45,7 +45,7 @@ public struct LocalCharacteristic: Identifiable, Sendable {
     ///   - descriptors: the descriptors, written as a list in which `if` and `for` may be used.
     public init(
         _ uuid: BluetoothUUID, properties: CharacteristicProperties, value: [UInt8]? = nil,
-        valueLengths: ClosedRange<Int> = 0...AttributeProtocol.maximumAttributeValueLength,
+        valueLengths: ClosedRange<Int> = 0...512,
         permissions: AttributePermissions? = nil, extendedProperties: CharacteristicExtendedProperties = [],
         handle: AttributeHandle? = nil,
         @GATTBuilder<LocalDescriptor> descriptors: () -> [LocalDescriptor] = { [] }
@@ -109,7 +109,7 @@ public struct LocalDescriptor: Identifiable, Sendable {
     ///   - handle: the handle; nil takes the next free one.
     public init(
         _ uuid: BluetoothUUID, permissions: AttributePermissions = .read, value: [UInt8]? = nil,
-        valueLengths: ClosedRange<Int> = 0...AttributeProtocol.maximumAttributeValueLength,
+        valueLengths: ClosedRange<Int> = 0...512,
         handle: AttributeHandle? = nil
     ) {
         self.uuid = uuid

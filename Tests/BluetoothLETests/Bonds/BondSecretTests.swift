@@ -17,6 +17,7 @@ import BluetoothLE
                 part.hexadecimal, part.map { [$0].hexadecimal }.joined(separator: " "),
                 part.map { [$0].hexadecimal }.joined(separator: ":"),
                 part.map(String.init).joined(separator: ", "),
+                "\(bytes.reduce(0 as UInt128) { $0 << 8 | UInt128($1) })",
             ]
         }
     }
@@ -47,6 +48,7 @@ import BluetoothLE
         dump([bond.identity: bond], to: &dumped)
         dump(bond.longTermKeys, to: &dumped)
         dump(bond.signatureKeys, to: &dumped)
+        dump(bond.signingKey, to: &dumped)
         dump(BondChange.stored(bond), to: &dumped)
         let own = LocalIdentity(
             staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(1))

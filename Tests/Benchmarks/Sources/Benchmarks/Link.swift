@@ -1,5 +1,5 @@
 import BluetoothGATT
-import BluetoothLE
+@_spi(Benchmarks) import BluetoothLE
 import BluetoothLinux
 import BluetoothLoop
 import BluetoothPrimitives
@@ -66,12 +66,12 @@ struct Link {
             try kernel.unixPair(here.forward, there.forward)
         }
         let peer = try await Connection(
-            over: {
+            benchmarking: {
                 there.set($0); return sockets.second
             }, to: sockets.second.peer, on: kernel.loop,
             database: database, receiveMTU: mtu)
         let client = try await Connection(
-            over: {
+            benchmarking: {
                 here.set($0); return sockets.first
             }, to: sockets.first.peer, on: kernel.loop)
         try await client.exchangeMTU(offering: mtu)
@@ -92,11 +92,11 @@ struct ChannelPair {
                 options: L2CAPOptions(receiveMTU: mtu, sendMTU: mtu), here.forward, there.forward)
         }
         let writer = try await ConnectionOrientedChannel(
-            over: {
+            benchmarking: {
                 here.set($0); return sockets.first
             }, to: sockets.first.peer, psm: 0x0085, on: kernel.loop)
         let reader = try await ConnectionOrientedChannel(
-            over: {
+            benchmarking: {
                 there.set($0); return sockets.second
             }, to: sockets.second.peer, psm: 0x0085, on: kernel.loop)
         return ChannelPair(writer: writer, reader: reader)
@@ -153,7 +153,7 @@ actor NotifyingServer: LoopActor {
         let server = try NotifyingServer(sockets.second, on: kernel.loop)
         await kernel.loop.run { there.set { [weak server] event in server?.assumeIsolated { $0.handle(event) } } }
         let client = try await Connection(
-            over: {
+            benchmarking: {
                 here.set($0); return sockets.first
             }, to: sockets.first.peer, on: kernel.loop)
         try await client.exchangeMTU(offering: 247)
