@@ -10,7 +10,7 @@ enum Benchmarks {
           --json        print JSON instead of tables
           --summary     print the table of Docs/Performance.md instead
           --runs N      measure everything N times (1); the medians count
-          --check       exit with 1 if a goal is missed (a time: three times in a row)
+          --check       exit with 1 if a goal is missed (a time: by half, three times in a row)
           --quick       measure for a third of the time
           --core N      the core to run on (0)
           --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection,

@@ -61,12 +61,19 @@ struct Measurement {
     var isMeasured: Bool { !cpu.isNaN }
 
     /// Whether it meets its goals.
-    var meetsGoals: Bool {
+    var meetsGoals: Bool { meetsGoals(tolerance: 1) }
+
+    /// Whether its allocations meet their goal, and its time exceeds its own at most by the factor.
+    func meetsGoals(tolerance: Double) -> Bool {
         guard isMeasured else { return true }
         // Excludes one-time allocations of growing queues and buffers.
         let isSparing = allocations <= (allocationGoal ?? .infinity) + 0.05
-        return floor?.limited ?? 0 <= goal ?? .infinity && isSparing
+        return floor?.limited ?? 0 <= goal.map { $0 * tolerance } ?? .infinity && isSparing
     }
+
+    /// The factor by which a time may exceed its goal in a check: machines of the same kind differ by half in what a
+    /// cache miss costs against an allocation.
+    static let tolerance = 1.5
 }
 
 /// The extent of the measurement.
@@ -164,7 +171,8 @@ private struct Series {
         if samples.count == options.repetitions {
             try addFloor()
             // A check tests the program, not the load of the machine during a quarter of a second.
-            guard options.checksGoals, attempts < 3, work ?? ratio > goal ?? .infinity else { return nil }
+            guard options.checksGoals, attempts < 3, work ?? ratio > goal.map({ $0 * Measurement.tolerance }) ?? .infinity
+            else { return nil }
             attempts += 1
             samples = []
             floorSamples = []

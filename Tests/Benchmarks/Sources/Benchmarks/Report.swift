@@ -37,10 +37,10 @@ struct Report {
 
     init() {}
 
-    /// The names of the measurements that miss their goals.
+    /// The names of the measurements that miss their goals, a time by more than the tolerance.
     var missed: [String] {
         sections.flatMap { section in
-            section.measurements.filter { !$0.meetsGoals }.map(\.name)
+            section.measurements.filter { !$0.meetsGoals(tolerance: Measurement.tolerance) }.map(\.name)
                 + section.facts.filter { !$0.meetsGoal }.map(\.name)
         }
     }

@@ -135,11 +135,11 @@ func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
     }
 
     var filtered = ScanOptions(filter: .service(service), deviceLimit: deviceCount)
-    let merged = try await measure("joined, merged, one in 100 passes", filtered, goal: 60)
+    let merged = try await measure("joined, merged, one in 100 passes", filtered, goal: 90)
     filtered.duplicates = .all
-    let all = try await measure("joined, every report, one in 100 passes", filtered, goal: 60)
+    let all = try await measure("joined, every report, one in 100 passes", filtered, goal: 90)
     filtered.filter = .all
-    let unfiltered = try await measure("joined, every report, all pass", filtered, goal: 60)
+    let unfiltered = try await measure("joined, every report, all pass", filtered, goal: 90)
     await adapter.close()
     radio.tearDown()
 
