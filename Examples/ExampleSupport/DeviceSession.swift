@@ -14,23 +14,31 @@ extension CommonOptions {
         _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         try await withAdapter(console) { adapter in
-            let address = try await findDevice(on: adapter, console)
-            console.detail("connecting to \(address) (\(address.kind))")
-            try await preparePairing(on: adapter, console, always: isPairing)
-            let connection = try await connect(to: address, on: adapter, isPairing: isPairing)
-            let mtu = await connection.maximumTransmissionUnit
-            console.detail("connected, ATT_MTU \(mtu)")
-            let result: Result<Value, any Error>
-            do {
-                result = .success(
-                    isOnLoop ? try await adapter.run { try await body(connection) } : try await body(connection))
-            } catch {
-                result = .failure(await namingPairing(error, on: connection))
-            }
-            // Without waiting: the kernel ends the link, also after the program.
-            await connection.disconnect(timeout: .zero)
-            return try result.get()
+            try await withConnection(on: adapter, console, isPairing: isPairing, isOnLoop: isOnLoop, body)
         }
+    }
+
+    /// As ``withConnection(_:isPairing:isOnLoop:_:)``, on an open adapter.
+    public func withConnection<Value: Sendable>(
+        on adapter: Adapter, _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
+        _ body: @Sendable (Connection) async throws -> Value
+    ) async throws -> Value {
+        let address = try await findDevice(on: adapter, console)
+        console.detail("connecting to \(address) (\(address.kind))")
+        try await preparePairing(on: adapter, console, always: isPairing)
+        let connection = try await connect(to: address, on: adapter, isPairing: isPairing)
+        let mtu = await connection.maximumTransmissionUnit
+        console.detail("connected, ATT_MTU \(mtu)")
+        let result: Result<Value, any Error>
+        do {
+            result = .success(
+                isOnLoop ? try await adapter.run { try await body(connection) } : try await body(connection))
+        } catch {
+            result = .failure(await namingPairing(error, on: connection))
+        }
+        // Without waiting: the kernel ends the link, also after the program.
+        await connection.disconnect(timeout: .zero)
+        return try result.get()
     }
 
     private func connect(

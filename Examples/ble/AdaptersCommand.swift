@@ -83,7 +83,7 @@ private func show(_ change: AdapterChange, _ console: Console) {
 
 private func fields(_ adapter: AdapterInformation, _ state: AdapterState) -> [(String, JSONValue)] {
     [
-        ("name", .string(adapter.name)), ("addr", .string("\(adapter.address)")), ("state", .string("\(state)")),
+        ("name", .string(adapter.name)), ("address", .string("\(adapter.address)")), ("state", .string("\(state)")),
         ("version", .string(adapter.versionName)), ("manufacturer", .string("\(adapter.manufacturer)")),
         ("dualMode", .bool(adapter.isDualMode)),
     ]

@@ -105,7 +105,7 @@ struct BondsCommand: AsyncParsableCommand {
                     try await remove(bond, of: adapter, common, console)
                     if console.isJSON {
                         console.result([
-                            ("event", .string("removed")), ("addr", .string("\(bond.identity)")),
+                            ("event", .string("removed")), ("address", .string("\(bond.identity)")),
                             ("adapter", .string("\(adapter)")),
                         ])
                     } else {
@@ -200,8 +200,8 @@ private func rows(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, String
 
 private func fields(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, JSONValue)] {
     [
-        ("event", .string("bond")), ("addr", .string("\(bond.identity)")),
-        ("addrType", .string("\(bond.identity.kind)")), ("name", JSONValue(bond.name)),
+        ("event", .string("bond")), ("address", .string("\(bond.identity)")),
+        ("addressType", .string("\(bond.identity.kind)")), ("name", JSONValue(bond.name)),
         ("adapter", .string("\(adapter)")), ("paired", .string(timestamp(of: bond.time))),
         ("secureConnections", .bool(bond.usesSecureConnections)), ("authenticated", .bool(bond.isAuthenticated)),
         ("keySize", JSONValue(bond.encryptionKeySize)), ("resolvesAddresses", .bool(bond.identityResolvingKey != nil)),

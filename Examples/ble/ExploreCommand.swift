@@ -135,8 +135,8 @@ private func list(
     _ database: RemoteDatabase, of connection: Connection, _ reading: Reading, _ console: Console
 ) async throws {
     console.result([
-        ("event", .string("device")), ("addr", .string("\(connection.peer)")),
-        ("addrType", .string("\(connection.peer.kind)")), ("mtu", .integer(await connection.maximumTransmissionUnit)),
+        ("event", .string("device")), ("address", .string("\(connection.peer)")),
+        ("addressType", .string("\(connection.peer.kind)")), ("mtu", .integer(await connection.maximumTransmissionUnit)),
     ])
     for service in database {
         console.result([

@@ -80,8 +80,8 @@ extension Console {
             return result("paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")")
         }
         result([
-            ("event", .string("paired")), ("addr", .string("\(peer)")),
-            ("addrType", .string("\(peer.kind)")),
+            ("event", .string("paired")), ("address", .string("\(peer)")),
+            ("addressType", .string("\(peer.kind)")),
             ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
             ("bonded", .bool(outcome.isBonded)),
         ])

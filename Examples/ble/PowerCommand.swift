@@ -65,7 +65,7 @@ extension Console {
     fileprivate func show(_ adapter: AdapterInformation) {
         guard isJSON else { return result("\(adapter.name) \(adapter.address) is \(adapter.state)") }
         result([
-            ("event", .string("power")), ("name", .string(adapter.name)), ("addr", .string("\(adapter.address)")),
+            ("event", .string("power")), ("name", .string(adapter.name)), ("address", .string("\(adapter.address)")),
             ("state", .string("\(adapter.state)")),
         ])
     }

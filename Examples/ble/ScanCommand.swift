@@ -212,8 +212,8 @@ private func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSO
     let data = advertisement.data
     var fields: [(String, JSONValue)] = [
         ("event", .string("adv")),
-        ("addr", JSONValue(advertisement.address.map { "\($0)" })),
-        ("addrType", JSONValue(advertisement.address.map { "\($0.kind)" })),
+        ("address", JSONValue(advertisement.address.map { "\($0)" })),
+        ("addressType", JSONValue(advertisement.address.map { "\($0.kind)" })),
         ("connectable", .bool(advertisement.isConnectable)), ("scannable", .bool(advertisement.isScannable)),
         ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),
         ("tx", JSONValue(advertisement.transmitPower ?? data.txPowerLevel.map { Int($0) })),

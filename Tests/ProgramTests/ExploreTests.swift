@@ -23,7 +23,7 @@ import Testing
         #expect(ended.lines.allSatisfy { $0.timeless.hasPrefix("{\"t\":\"TIME\",\"event\":\"") && $0.hasSuffix("}") })
         #expect(
             ended.lines.first?.timeless
-                == #"{"t":"TIME","event":"device","addr":"C0:98:E5:12:34:58","addrType":"random","mtu":517}"#)
+                == #"{"t":"TIME","event":"device","address":"C0:98:E5:12:34:58","addressType":"random","mtu":517}"#)
         #expect(
             ended.lines.map(\.timeless).contains(
                 #"{"t":"TIME","event":"characteristic","service":"180F","uuid":"2A19","name":"Battery Level","handle":27,"properties":["read","notify"],"hex":"61","text":"a","meaning":"97 %"}"#

@@ -6,7 +6,7 @@ import Testing
 @Suite(.serialized) struct JSONLineTests {
     @Test(
         arguments: [
-            ("ble", ["scan", "-t", "1"]), ("ble", ["explore"]), ("ble", ["read", "2A19"]),
+            ("ble", ["scan", "-t", "1"]), ("ble", ["scan", "-t", "1", "--raw"]), ("ble", ["explore"]), ("ble", ["read", "2A19"]),
             ("ble", ["write", "2A39", "01"]), ("ble", ["notify", "2A37", "--count", "1"]), ("ble", ["pair"]),
             ("ble", ["bonds"]), ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
             ("ble", ["bonds", "remove", "C0:98:E5:12:34:60"]), ("ble", ["rssi"]), ("ble", ["params"]),
@@ -17,14 +17,16 @@ import Testing
             ("linble", ["exchange", "0100"]), ("linble", ["terminal"]), ("linble", ["send", "/proc/version"]),
             ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
         ] as [(String, [String])])
-    func everyLineBeginsWithTheTime(_ program: String, _ arguments: [String]) async throws {
+    func everyLineBeginsWithTheTimeAndIsDocumented(_ program: String, _ arguments: [String]) async throws {
         // The input makes the terminal request the microcontroller's version.
         let ended = try await run(program, arguments + ["--simulate", "--json"], input: "\u{1}\u{3}")
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(!ended.lines.isEmpty)
+        let schema = try Schema(named: "lines")
         for line in ended.lines {
             #expect(line.timeless.hasPrefix(#"{"t":"TIME","event":""#), "\(line)")
-            #expect(throws: Never.self) { try JSONValue(reading: Array(line.utf8)) }
+            let value = try #require(try? JSONValue(reading: Array(line.utf8)), "\(line)")
+            #expect(schema.errors(in: value).isEmpty, "Docs/schemas/lines.json: \(schema.errors(in: value)) in \(line)")
             #expect(!line.dropFirst(2).contains(#""t":"#), "twice: \(line)")
         }
     }

@@ -15,7 +15,7 @@ import Testing
             "ble", ["pair", "--simulate", "--json", "--passkey", "123456", "--security", "secure-connections"])
         #expect(ended.status == 0)
         #expect(ended.output.contains(#""security":"secure-connections","keySize":16,"bonded":true"#))
-        #expect(ended.output.contains(#""addr":"C0:98:E5:12:34:58","addrType":"random""#))
+        #expect(ended.output.contains(#""address":"C0:98:E5:12:34:58","addressType":"random""#))
     }
 
     @Test func aWrongPasskeyIsReported() async throws {

@@ -9,7 +9,7 @@ from harness import Program, Radio, block, check, run, run_story, the_end
 
 def listed(radio):
     lines = [json.loads(line) for line in run('ble', 'adapters', '--json').out.splitlines()]
-    check([(each['name'], each['addr'], each['state']) for each in lines] == [('hci0', '00:AA:01:00:00:01', 'off')],
+    check([(each['name'], each['address'], each['state']) for each in lines] == [('hci0', '00:AA:01:00:00:01', 'off')],
           f'listed: {lines}')
     check('hci0' in run('ble', 'adapters', wrapper=('setpriv', '--reuid=65534', '--bounding-set=-all')).out,
           'not listed without privileges')

@@ -34,7 +34,7 @@ def the_next_process_uses_the_bond(radio):
     program.check(paired['event'] == 'paired' and paired['bonded'], 'bonded')
     until(lambda: radio.stat()['links'] == 0, 10, 'no link is left')
     stored = bonds(BONDS)
-    check([each['addr'] for each in stored] == [address] and stored[0]['authenticated'], f'the bond: {stored}')
+    check([each['address'] for each in stored] == [address] and stored[0]['authenticated'], f'the bond: {stored}')
     check(stored[0]['name'] == 'shown', f'its name: {stored}')
     files = [os.path.join(folder, name) for folder, _, names in os.walk(BONDS) for name in names]
     check(files and all(os.stat(file).st_mode & 0o777 == 0o600 for file in files), 'only the owner can read the files')

@@ -50,7 +50,7 @@ def powering_on_brings_le():
 
 def a_passive_scan_hears_no_names_from_scan_responses():
     program = run('ble', 'scan', '--passive', '-i', 'hci0', '-t', '2', '--json')
-    check('"addr"' in program.out, 'no device was reported')
+    check('"address"' in program.out, 'no device was reported')
     check('6C696E626C65' not in program.out, 'data of a scan response was reported')
 
 
