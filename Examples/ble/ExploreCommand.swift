@@ -136,7 +136,8 @@ private func list(
 ) async throws {
     console.result([
         ("event", .string("device")), ("address", .string("\(connection.peer)")),
-        ("addressType", .string("\(connection.peer.kind)")), ("mtu", .integer(await connection.maximumTransmissionUnit)),
+        ("addressType", .string("\(connection.peer.kind)")),
+        ("mtu", .integer(await connection.maximumTransmissionUnit)),
     ])
     for service in database {
         console.result([

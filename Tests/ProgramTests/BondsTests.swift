@@ -55,7 +55,8 @@ import Testing
         let json = try await run("ble", ["bonds", "remove", device, "--simulate", "--json"])
         #expect(
             json.output.timeless
-                == #"{"t":"TIME","event":"removed","address":"C0:98:E5:12:34:60","adapter":"00:AA:01:00:00:01"}"# + "\n")
+                == #"{"t":"TIME","event":"removed","address":"C0:98:E5:12:34:60","adapter":"00:AA:01:00:00:01"}"# + "\n"
+        )
     }
 
     @Test(

@@ -6,7 +6,8 @@ import Testing
 @Suite(.serialized) struct JSONLineTests {
     @Test(
         arguments: [
-            ("ble", ["scan", "-t", "1"]), ("ble", ["scan", "-t", "1", "--raw"]), ("ble", ["explore"]), ("ble", ["read", "2A19"]),
+            ("ble", ["scan", "-t", "1"]), ("ble", ["scan", "-t", "1", "--raw"]), ("ble", ["explore"]),
+            ("ble", ["read", "2A19"]),
             ("ble", ["write", "2A39", "01"]), ("ble", ["notify", "2A37", "--count", "1"]), ("ble", ["pair"]),
             ("ble", ["bonds"]), ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
             ("ble", ["bonds", "remove", "C0:98:E5:12:34:60"]), ("ble", ["rssi"]), ("ble", ["params"]),

@@ -32,7 +32,9 @@ struct Schema {
     private static let annotations: Set = ["$schema", "$id", "$defs", "title", "description", "examples"]
 
     private func check(_ value: JSONValue, _ schema: JSONValue, at place: String) -> Outcome {
-        guard case .object(let rules) = schema else { return Outcome(errors: ["\(place): the schema is not an object"]) }
+        guard case .object(let rules) = schema else {
+            return Outcome(errors: ["\(place): the schema is not an object"])
+        }
         var outcome = Outcome()
         // Last, since it depends on all others.
         for (keyword, rule) in rules where keyword != "unevaluatedProperties" && !Self.annotations.contains(keyword) {
