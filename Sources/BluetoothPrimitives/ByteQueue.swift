@@ -1,5 +1,5 @@
 /// A FIFO queue of bytes that copies each byte once.
-package struct ByteQueue: Sendable {
+package struct ByteQueue: Hashable, Sendable {
     @usableFromInline var bytes: [UInt8] = []
     @usableFromInline var start = 0
 
@@ -32,6 +32,11 @@ package struct ByteQueue: Sendable {
         let end = start + min(max(0, length), count)
         defer { drop(end - start) }
         return Array(bytes[start..<end])
+    }
+
+    /// Returns the first `length` bytes, or all when there are fewer.
+    package func prefix(_ length: Int) -> [UInt8] {
+        Array(bytes[start..<start + min(max(0, length), count)])
     }
 
     /// Removes the first `length` bytes, or all when there are fewer.

@@ -4,7 +4,8 @@ import BluetoothLE
 struct ReceivingEnd: Sendable {
     let buffer: ReceiveBuffer
     let loop: EventLoop
-    let peer: BluetoothAddress
+    /// The device; nil if it may be another one on each link.
+    let peer: BluetoothAddress?
     /// Retained by the reader.
     let owner: any AnyObject & Sendable
 

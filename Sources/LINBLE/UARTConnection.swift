@@ -21,7 +21,8 @@ public actor UARTConnection {
     public nonisolated let options: UARTOptions
 
     private let toDevice: RemoteCharacteristic
-    private let isWrittenByRequest: Bool
+    /// Whether it sends Write Requests in place of Write Commands.
+    nonisolated let isWrittenByRequest: Bool
     private let turns = TurnQueue()
     private var pace: Pace
     private nonisolated let buffer: ReceiveBuffer
@@ -94,19 +95,64 @@ public actor UARTConnection {
         var rest = bytes[...]
         while !rest.isEmpty {
             let chunk = Array(rest.prefix(chunkLength))
-            if let moment = pace.moment(for: chunk.count, now: connection.loop.now) {
-                try await connection.loop.wait(
-                    until: moment,
-                    ifCancelled: BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled."))
-            }
-            if isWrittenByRequest {
-                try await connection.write(chunk, to: toDevice, timeout: options.stepTimeout)
-            } else {
-                try await connection.writeCommand(chunk, to: toDevice)
-            }
-            sentByteCount &+= chunk.count
+            try await waitForPace(chunk.count)
+            try await write(chunk)
             rest = rest.dropFirst(chunk.count)
         }
+    }
+
+    private func waitForPace(_ count: Int) async throws(BluetoothError) {
+        guard let moment = pace.moment(for: count, now: connection.loop.now) else { return }
+        try await connection.loop.wait(
+            until: moment, ifCancelled: BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled.")
+        )
+    }
+
+    private func write(_ chunk: [UInt8]) async throws(BluetoothError) {
+        if isWrittenByRequest {
+            try await connection.write(chunk, to: toDevice, timeout: options.stepTimeout)
+        } else {
+            try await connection.writeCommand(chunk, to: toDevice)
+        }
+        sentByteCount &+= chunk.count
+    }
+
+    /// Sends one chunk, which must not be longer than ``maximumChunkLength``, and distinguishes whether the device may
+    /// have received it.
+    func handOver(_ chunk: [UInt8]) async -> Handover {
+        guard await turns.enter() else {
+            return .notSent(BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled."))
+        }
+        defer { turns.leave() }
+        do throws(BluetoothError) { try await waitForPace(chunk.count) } catch { return .notSent(error) }
+        // From here to the request there is no suspension, so that the link is up when it is sent.
+        guard connection.isConnectedNow else { return .notSent(await connection.disconnected()) }
+        do throws(BluetoothError) {
+            try await write(chunk)
+            return isWrittenByRequest ? .confirmed : .accepted
+        } catch {
+            // A command that fails was not accepted, and a request that is refused not executed.
+            let isUncertain = isWrittenByRequest && error.code != .attributeProtocol
+            return isUncertain ? .uncertain(error) : .notSent(error)
+        }
+    }
+
+    /// The outcome of sending one chunk.
+    enum Handover: Sendable {
+        /// The kernel has accepted the command.
+        case accepted
+        /// The device has answered the request.
+        case confirmed
+        /// The device has not received the chunk.
+        case notSent(BluetoothError)
+        /// The device may have received the chunk.
+        case uncertain(BluetoothError)
+    }
+
+    /// Waits until the device has received all that the kernel had accepted before the call. Unlike ``flush()``, it does
+    /// not keep others from sending meanwhile, and its only time limit is the Attribute Protocol's.
+    func confirm() async throws(BluetoothError) {
+        _ = try await connection.discoverServices(profile.service)
     }
 
     /// Waits until the device has received all bytes sent before.

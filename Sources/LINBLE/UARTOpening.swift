@@ -33,15 +33,23 @@ extension UARTConnection {
         }
     }
 
-    private static func open(
-        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions, attempt: Int,
+    /// Makes one attempt.
+    /// - Parameter isPatient: whether an absent device is waited for without a time limit.
+    static func open(
+        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions, attempt: Int, isPatient: Bool = false,
         progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> UARTConnection {
+        var options = options
+        if isPatient { options.scanTimeout = nil }
         let address = try await find(device, on: adapter, options: options, progress: progress)
         progress?(.connecting(address, attempt: attempt))
-        let connectionOptions = ConnectionOptions(
+        var connectionOptions = ConnectionOptions(
             timeout: options.connectTimeout, maximumTransmissionUnit: options.maximumTransmissionUnit, attempts: 1,
             security: options.security)
+        if isPatient, case .address = device {
+            connectionOptions.timeout = nil
+            connectionOptions.attributeTimeout = options.connectTimeout
+        }
         let connection = try await adapter.connect(to: address, options: connectionOptions)
         do throws(BluetoothError) {
             progress?(.connected(address, maximumTransmissionUnit: await connection.maximumTransmissionUnit))

@@ -22,7 +22,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The receive buffer of the socket in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB.
     public var receiveBuffer: Int?
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
-    var attributeTimeout: Duration?
+    package var attributeTimeout: Duration?
 
     /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, 1 MiB to receive into.
     public init(

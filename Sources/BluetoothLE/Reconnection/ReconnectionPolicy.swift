@@ -51,7 +51,7 @@ public struct ReconnectionPolicy: Hashable, Sendable {
     }
 
     /// Whether another attempt follows an attempt or a link that ended for this reason.
-    func isWorthRetrying(_ reason: BluetoothError, failures: Int) -> Bool {
+    package func isWorthRetrying(_ reason: BluetoothError, failures: Int) -> Bool {
         switch reason.code {
         case .invalidArgument, .unsupported, .notPermitted, .noBluetooth, .cancelled: return false
         default: break
@@ -65,7 +65,7 @@ public struct ReconnectionPolicy: Hashable, Sendable {
 
 extension BluetoothError {
     /// Whether the adapter's state is the reason.
-    var concernsAdapter: Bool {
+    package var concernsAdapter: Bool {
         [.adapterOff, .adapterBlocked, .noAdapter].contains(code)
             || disconnectReason == .adapterOff || disconnectReason == .adapterRemoved
     }

@@ -47,25 +47,22 @@ final class Reconnector {
 
     /// Connects repeatedly until the task is cancelled or the policy gives up.
     nonisolated(nonsending) func run(on adapter: AdapterSession) async {
-        var failures = 0
-        var attempt = 0
+        var progress = ReconnectionProgress(policy)
         while end == nil, !Task.isCancelled {
-            attempt += 1
-            report(.connecting(attempt: attempt))
+            report(.connecting(attempt: progress.beginAttempt()))
             let reason: BluetoothError
             do throws(BluetoothError) {
                 let start = try await connectOnce(on: adapter)
-                attempt = 0
                 reason = await endOfLink()
-                failures = start.duration(to: loop.now) < policy.minimumLinkDuration ? failures + 1 : 0
+                progress.linkEnded(after: start.duration(to: loop.now))
             } catch {
                 reason = error
-                failures += 1
+                progress.attemptFailed()
             }
             if Task.isCancelled || end != nil { break }
-            guard policy.isWorthRetrying(reason, failures: failures) else { return finish(reason) }
+            guard progress.isWorthRetrying(reason) else { return finish(reason) }
             do throws(BluetoothError) {
-                try await pause(reason, failures, on: adapter)
+                try await pause(reason, progress, on: adapter)
             } catch {
                 if !Task.isCancelled { return finish(error) }
             }
@@ -117,14 +114,13 @@ final class Reconnector {
 
     /// Waits for the adapter and for the policy's delay before the next attempt.
     private nonisolated(nonsending) func pause(
-        _ reason: BluetoothError, _ failures: Int, on adapter: AdapterSession
+        _ reason: BluetoothError, _ progress: ReconnectionProgress, on adapter: AdapterSession
     ) async throws(BluetoothError) {
         if reason.concernsAdapter {
             report(.waitingForAdapter(reason))
             try await adapter.ready(timeout: nil)
         }
-        let chance = UInt64(bitPattern: loop.now.nanoseconds) &* 0x9E37_79B9_7F4A_7C15 ^ peer.value
-        let delay = policy.delay(afterFailures: failures, chance: chance &* 0xBF58_476D_1CE4_E5B9)
+        let delay = progress.delay(at: loop.now, for: peer.value)
         guard delay > .zero else { return }
         if !reason.concernsAdapter { report(.failed(reason, retryAfter: delay)) }
         let call = Promise<Void, BluetoothError>()

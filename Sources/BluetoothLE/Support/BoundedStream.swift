@@ -29,7 +29,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     public var missedCount: Int { consumer.channel.missedCount }
 
     /// Ends the stream from its consumer's side after the buffered elements: with an error, or regularly.
-    func finish(_ error: BluetoothError? = nil) { consumer.channel.finish(error) }
+    package func finish(_ error: BluetoothError? = nil) { consumer.channel.finish(error) }
 
     /// Creates the stream's iterator. A stream has one consumer: a second iterator ends at once.
     public func makeAsyncIterator() -> Iterator {

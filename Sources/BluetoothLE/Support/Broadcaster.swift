@@ -5,8 +5,10 @@ import BluetoothSockets
 ///
 /// A stream that has ended, since its loop was left or its consumer was too slow, is removed with the next value or the
 /// next stream.
-struct Broadcaster<Value: Sendable> {
+package struct Broadcaster<Value: Sendable> {
     private var channels: [StreamChannel<Value>] = []
+
+    package init() {}
 
     /// The number of open streams.
     var count: Int { channels.count { $0.isOpen } }
@@ -16,7 +18,7 @@ struct Broadcaster<Value: Sendable> {
     /// - Parameters:
     ///   - first: the first values of the stream.
     ///   - owner: retained until the stream ends.
-    mutating func stream(
+    package mutating func stream(
         capacity: Int, policy: OverflowPolicy, _ operation: BluetoothError.Operation, from loop: EventLoop,
         beginningWith first: [Value] = [], keeping owner: (any AnyObject & Sendable)? = nil
     ) -> BoundedStream<Value> {
@@ -31,7 +33,7 @@ struct Broadcaster<Value: Sendable> {
     ///
     /// Returns the values dropped for it: a caller that holds a lock releases them outside.
     @discardableResult
-    mutating func send(_ value: Value, reserving reserve: Int? = nil) -> [Value] {
+    package mutating func send(_ value: Value, reserving reserve: Int? = nil) -> [Value] {
         var dropped: [Value] = []
         channels.removeAll { channel in
             if let reserve, channel.room <= reserve { return !channel.isOpen }
@@ -44,7 +46,7 @@ struct Broadcaster<Value: Sendable> {
     }
 
     /// Ends all streams after their buffered elements: with an error, or regularly.
-    mutating func finish(_ error: BluetoothError? = nil) {
+    package mutating func finish(_ error: BluetoothError? = nil) {
         for channel in channels { channel.finish(error) }
         channels = []
     }

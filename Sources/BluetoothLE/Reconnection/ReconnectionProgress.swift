@@ -1,0 +1,39 @@
+import BluetoothLoop
+import BluetoothPrimitives
+
+/// The attempts since the last link and the consecutive failures, by which a policy decides what follows.
+package struct ReconnectionProgress: Hashable, Sendable {
+    private let policy: ReconnectionPolicy
+    private var attempts = 0
+    private var failures = 0
+
+    package init(_ policy: ReconnectionPolicy) {
+        self.policy = policy
+    }
+
+    /// Begins an attempt; returns its number since the last link, from 1.
+    package mutating func beginAttempt() -> Int {
+        attempts += 1
+        return attempts
+    }
+
+    /// Records that the attempt has failed.
+    package mutating func attemptFailed() { failures += 1 }
+
+    /// Records that the link of the attempt has ended after this time; a short one counts as a failure.
+    package mutating func linkEnded(after duration: Duration) {
+        attempts = 0
+        failures = duration < policy.minimumLinkDuration ? failures + 1 : 0
+    }
+
+    /// Whether another attempt follows an attempt or a link that ended for this reason.
+    package func isWorthRetrying(_ reason: BluetoothError) -> Bool {
+        policy.isWorthRetrying(reason, failures: failures)
+    }
+
+    /// The delay before the next attempt. The time and a number of the device make it random.
+    package func delay(at now: KernelInstant, for number: UInt64) -> Duration {
+        let chance = UInt64(bitPattern: now.nanoseconds) &* 0x9E37_79B9_7F4A_7C15 ^ number
+        return policy.delay(afterFailures: failures, chance: chance &* 0xBF58_476D_1CE4_E5B9)
+    }
+}
