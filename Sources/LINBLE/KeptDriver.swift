@@ -25,6 +25,9 @@ actor KeptDriver: LoopActor {
     private var latest: KeptUART.Event?
     private var eventStreams = Broadcaster<KeptUART.Event>()
 
+    /// The number of bytes of ended links, beyond the capacity, that wait for a slow reader.
+    private static let drainCapacity = 1 << 21
+
     private static let operation = BluetoothError.Operation("keep the UART connected")
 
     init(
@@ -165,11 +168,14 @@ actor KeptDriver: LoopActor {
         phase = .online(uart)
         linkCount += 1
         report(.online(uart))
+        buffer.setDraining(false)
         let end = await withTaskGroup(of: (reason: BluetoothError, isFinal: Bool).self) { group in
             group.addTask(executorPreference: loop) { await self.receive(from: uart) }
             group.addTask(executorPreference: loop) { (await self.send(to: uart), false) }
             var end = await group.next() ?? (.cancelled(Self.operation), false)
-            // Ends the other direction: receiving after what the link has received, so nothing is cancelled here.
+            // Ends the other direction: receiving after what the link has received, so nothing is cancelled here. A
+            // program that does not read does not delay the next link.
+            buffer.setDraining(true)
             await uart.connection.disconnect(timeout: Task.isCancelled ? .zero : .seconds(5))
             if let other = await group.next(), other.isFinal { end = other }
             return end
@@ -195,6 +201,8 @@ actor KeptDriver: LoopActor {
         do throws(BluetoothError) {
             while let bytes = try await uart.read() {
                 guard await buffer.append(bytes) else { return (.cancelled(Self.operation), false) }
+                let limit = options.uart.receiveCapacity + Self.drainCapacity
+                guard buffer.count <= limit else { return (.overflow(.init("receive"), capacity: limit), true) }
             }
             return (await uart.connection.disconnected(), false)
         } catch {

@@ -18,6 +18,8 @@ final class ReceiveBuffer: Sendable {
         var ending: Ending?
         var reader: Promise<Void, BluetoothError>?
         var filler: Promise<Bool, Never>?
+        /// Whether the writer does not wait although the buffer is full.
+        var isDraining = false
     }
 
     private let state = Mutex(State())
@@ -31,18 +33,32 @@ final class ReceiveBuffer: Sendable {
 
     /// The number of bytes received.
     var total: Int { state.withLock { $0.total } }
+    /// The number of bytes that were not read.
+    var count: Int { state.withLock { $0.bytes.count } }
 
-    /// Adds bytes, then waits until there is room for more; false when the task was cancelled.
+    /// Adds bytes, then waits until there is room for more, unless it is draining the source; false when the task was
+    /// cancelled.
     func append(_ bytes: [UInt8]) async -> Bool {
         let (reader, filler) = state.withLock { state -> (Promise<Void, BluetoothError>?, Promise<Bool, Never>?) in
             state.bytes += bytes
             state.total &+= bytes.count
-            if state.bytes.count >= capacity { state.filler = Promise() }
+            if state.bytes.count >= capacity, !state.isDraining { state.filler = Promise() }
             defer { state.reader = nil }
             return (state.reader, state.filler)
         }
         reader?.succeed()
         return await filler?.value(ifCancelled: false) ?? true
+    }
+
+    /// Takes all that the source still has, which adds no more, beyond the capacity; or waits for room again.
+    func setDraining(_ isDraining: Bool) {
+        let filler = state.withLock { state -> Promise<Bool, Never>? in
+            state.isDraining = isDraining
+            guard isDraining else { return nil }
+            defer { state.filler = nil }
+            return state.filler
+        }
+        filler?.succeed(true)
     }
 
     /// Adds bytes if there is room for them; returns whether there was. After the end there is none.

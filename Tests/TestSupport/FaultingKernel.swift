@@ -15,6 +15,7 @@ package final class FaultingKernel: BluetoothKernel {
         var controllerRefusal: ErrorNumber?
         var raiseRefusals = 0
         var raiseRefusal = ErrorNumber.invalidArgument
+        var notifiedByteCount = 0
     }
 
     private let base: SimulatedKernel
@@ -28,11 +29,18 @@ package final class FaultingKernel: BluetoothKernel {
     /// The number of packets since ``arm(at:_:)``.
     package var count: Int { state.withLock { $0.count } }
 
+    /// The number of bytes in the values of all received notifications.
+    package var notifiedByteCount: Int { state.withLock { $0.notifiedByteCount } }
+
     /// Resets the count, and calls `fault` just before the packet with this index, from zero, is delivered.
     ///
     /// `withController` counts the packets of raw HCI sockets too.
     package func arm(at index: Int?, withController: Bool = false, _ fault: @escaping @Sendable () -> Void) {
-        state.withLock { $0 = State(index: index, fault: fault, countsController: withController) }
+        state.withLock {
+            let notified = $0.notifiedByteCount
+            $0 = State(index: index, fault: fault, countsController: withController)
+            $0.notifiedByteCount = notified
+        }
     }
 
     /// Makes listening fail from now on, or with nil succeed.
@@ -57,6 +65,13 @@ package final class FaultingKernel: BluetoothKernel {
             return state.raiseRefusal
         }
         if let refusal { throw KernelError("setsockopt(BT_SECURITY)", refusal) }
+    }
+
+    /// Counts a notification (opcode 0x1B): three bytes precede its value.
+    fileprivate func count(_ packet: RawSpan) {
+        let packet = [UInt8](packet)
+        guard packet.first == 0x1B, packet.count > 3 else { return }
+        state.withLock { $0.notifiedByteCount += packet.count - 3 }
     }
 
     fileprivate func willPassToController() {
@@ -129,6 +144,7 @@ private final class CountedSocket: L2CAPSocket {
     func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome {
         base.receive { packet in
             kernel.willPass()
+            kernel.count(packet)
             body(packet)
         }
     }
