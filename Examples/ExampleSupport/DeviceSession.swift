@@ -1,5 +1,4 @@
 import BluetoothLE
-import Synchronization
 
 extension CommonOptions {
     /// The name of the device that --simulate selects if none is given.
@@ -23,12 +22,7 @@ extension CommonOptions {
         on adapter: Adapter, _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
         _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
-        let address = try await findDevice(on: adapter, console)
-        console.detail("connecting to \(address) (\(address.kind))")
-        try await preparePairing(on: adapter, console, always: isPairing)
-        let connection = try await connect(to: address, on: adapter, isPairing: isPairing)
-        let mtu = await connection.maximumTransmissionUnit
-        console.detail("connected, ATT_MTU \(mtu)")
+        let connection = try await openConnection(on: adapter, console, isPairing: isPairing).connection
         let result: Result<Value, any Error>
         do {
             result = .success(
@@ -39,6 +33,20 @@ extension CommonOptions {
         // Without waiting: the kernel ends the link, also after the program.
         await connection.disconnect(timeout: .zero)
         return try result.get()
+    }
+
+    /// Finds the device that -n or -a selects, and connects to it. The caller disconnects.
+    /// - Returns: the link, and the device's name if it was found by it.
+    public func openConnection(
+        on adapter: Adapter, _ console: Console, isPairing: Bool = false
+    ) async throws -> (connection: Connection, name: String?) {
+        let (address, name) = try await findDevice(on: adapter, console)
+        console.detail("connecting to \(address) (\(address.kind))")
+        try await preparePairing(on: adapter, console, always: isPairing)
+        let connection = try await connect(to: address, on: adapter, isPairing: isPairing)
+        let mtu = await connection.maximumTransmissionUnit
+        console.detail("connected, ATT_MTU \(mtu)")
+        return (connection, name)
     }
 
     private func connect(
@@ -63,34 +71,26 @@ extension CommonOptions {
             + "advertisements."
     }
 
-    /// The address of the device; a scan finds it unless address and address type are both given.
-    private func findDevice(on adapter: Adapter, _ console: Console) async throws -> BluetoothAddress {
+    /// The address of the device, and its name if that was received; a scan finds it unless address and address type
+    /// are both given.
+    private func findDevice(
+        on adapter: Adapter, _ console: Console
+    ) async throws -> (address: BluetoothAddress, name: String?) {
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
-        if let wanted, addressType != .auto { return wanted }
-        let name = self.name ?? (wanted == nil ? Self.simulatedDevice : nil)
-        let device = wanted.map { "with the address \($0)" } ?? name.map { "named '\(printable($0))'" } ?? ""
-        console.detail("looking for a device \(device)")
-        let (limit, seen) = (timeout(or: .seconds(10)), SeenDevices())
-        let found: Advertisement
-        do throws(BluetoothError) {
-            found = try await adapter.firstAdvertisement(timeout: limit) { advertisement in
-                guard let address = advertisement.address else { return false }
-                let isMatch = wanted.map { $0.value == address.value } ?? (advertisement.localName == name)
-                seen.record(advertisement, isMatch: isMatch)
-                return isMatch && advertisement.isConnectable
-            }
-        } catch {
-            guard error.code != .notFound else { throw seen.notFound(device, within: limit) }
+        if let wanted, addressType != .auto { return (wanted, nil) }
+        do {
+            let query = wanted.map { DeviceQuery.address($0) } ?? .name(name ?? Self.simulatedDevice)
+            console.detail("looking for a device \(query.description)")
+            let found = try await find(query, on: adapter, console)
+            console.detail("found \(found.summary)")
+            return (found.address, found.name)
+        } catch var error as BluetoothError {
             guard error.code == .notPermitted, wanted != nil else { throw error }
-            var error = error
             error.remedy =
                 "To connect without scanning, give --address-type random or public. "
                 + (error.remedy.map { "To scan: \($0)" } ?? "")
             throw error
         }
-        console.detail("found \(found.summary)")
-        guard let address = found.address else { throw seen.notFound(device, within: limit) }
-        return address
     }
 
     /// Rejects a command line with no device, or with both a name and an address.
@@ -102,54 +102,5 @@ extension CommonOptions {
         case (_?, _?): throw ProgramError(.usage, "Give either a name (-n) or an address (-a), not both.")
         default: break
         }
-    }
-}
-
-/// The devices that a search has seen, for the error if it fails.
-private final class SeenDevices: Sendable {
-    private struct State {
-        var names: Set<String> = []
-        /// The addresses of those without a name.
-        var addresses: Set<BluetoothAddress> = []
-        var hasMatch = false
-    }
-
-    private static let limit = 8
-
-    private let state = Mutex(State())
-
-    /// Records the advertiser by its name, and by its address until a name is received.
-    func record(_ advertisement: Advertisement, isMatch: Bool) {
-        guard let address = advertisement.address else { return }
-        state.withLock { state in
-            if let name = advertisement.localName {
-                state.addresses.remove(address)
-                state.names.insert(name)
-            } else if state.addresses.count <= Self.limit {
-                state.addresses.insert(address)
-            }
-            if isMatch { state.hasMatch = true }
-        }
-    }
-
-    /// The error of a search without result.
-    func notFound(_ device: String, within limit: Duration) -> ProgramError {
-        let (names, hasMatch) = state.withLock { state in
-            (state.names.sorted() + state.addresses.map { "\($0)" }.sorted(), state.hasMatch)
-        }
-        if hasMatch {
-            return ProgramError(
-                .notFound, "The device \(device) advertises, but does not accept connections.",
-                remedy: "Beacons never do, and other devices may not while they are connected. See: ble scan")
-        }
-        let seen = names.prefix(Self.limit).map { printable($0) } + (names.count > Self.limit ? ["…"] : [])
-        let seconds = limit / .seconds(1)
-        let time = formatDecimal(seconds, digits: seconds == seconds.rounded() ? 0 : 1)
-        return ProgramError(
-            .notFound, "No device \(device) advertised within \(time) s.",
-            remedy: seen.isEmpty
-                ? "No device was seen. Is it on, in range, and not connected to another central?"
-                : "Seen: \(seen.joined(separator: ", ")) (ble scan shows all)\n"
-                    + "Is it on, in range, and not connected to another central? Many devices stop advertising then.")
     }
 }

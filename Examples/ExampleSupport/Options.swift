@@ -27,20 +27,25 @@ public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Send
     }
 }
 
-/// The options common to all programs, accepted before and after the subcommand.
-public struct CommonOptions: ParsableArguments, Sendable {
-    /// Whether to run on the simulated radio.
-    @Flag(help: "Run on a simulated radio with a LINBLE, a sensor and some beacons; no Bluetooth hardware needed.")
-    public var simulate = false
-
-    /// The adapter's name, index or address.
-    @Option(name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address (default: the first one).")
-    public var adapter: String?
-
-    /// The device's name.
-    @Option(name: [.short, .long], help: "The device's advertised name.")
+/// A name.
+public struct NameOptions: ParsableArguments, Sendable {
+    /// The device's name or a part of it; of a peripheral, the name to advertise.
+    @Option(
+        name: [.short, .long],
+        help: "The device's advertised name, or a part of it in any case; for a peripheral, the name to advertise.")
     public var name: String?
 
+    /// The defaults.
+    public init() {}
+
+    /// Rejects a name that would match every device.
+    public mutating func validate() throws {
+        if name?.isEmpty == true { throw ValidationError("--name takes a name or a part of it, not an empty text.") }
+    }
+}
+
+/// A device's address.
+public struct AddressOptions: ParsableArguments, Sendable {
     /// The device's address.
     @Option(name: [.short, .long], help: "The device's address, such as C0:98:E5:12:34:56.")
     public var address: String?
@@ -49,14 +54,64 @@ public struct CommonOptions: ParsableArguments, Sendable {
     @Option(help: "The address type: auto (taken from the advertisement), public or random.")
     public var addressType = AddressTypeOption.auto
 
+    /// The defaults.
+    public init() {}
+
+    /// Rejects an invalid address.
+    public mutating func validate() throws {
+        if let address, BluetoothAddress(address) == nil {
+            throw ValidationError("--address takes an address such as C0:98:E5:12:34:56, not '\(address)'.")
+        }
+    }
+}
+
+/// How a device is found.
+public struct FindingOptions: ParsableArguments, Sendable {
+    /// The device to choose if several match.
+    @Option(
+        help: ArgumentHelp(
+            "If several devices match: the one with the strongest RSSI, the first seen, or fail unless there is only one (default: only, but a device with exactly that name is used at once).",
+            valueName: "strongest|first|only"))
+    public var pick: PickOption?
+
+    /// The time limit in seconds.
+    @Option(help: ArgumentHelp("How long to look for the device.", valueName: "seconds"))
+    public var findTime = 10.0
+
+    /// The defaults.
+    public init() {}
+
+    /// Rejects an invalid time.
+    public mutating func validate() throws {
+        guard findTime > 0, findTime <= 1_000_000 else {
+            throw ValidationError("--find-time takes a number of seconds above 0, not \(findTime).")
+        }
+    }
+}
+
+/// The time limit of each response.
+public struct TimeoutOptions: ParsableArguments, Sendable {
     /// The time limit in seconds.
     @Option(
         name: [.short, .long],
         help: ArgumentHelp(
-            "How long to search for the device and wait for each response, or to scan, advertise or serve.",
+            "How long to wait for the connection and for each response (default: 30; for the response of a UART or of a microcontroller: 5).",
             valueName: "seconds"))
     public var timeout: Double?
 
+    /// The defaults.
+    public init() {}
+
+    /// Rejects an invalid time.
+    public mutating func validate() throws {
+        if let timeout, !(timeout > 0 && timeout <= 1_000_000) {
+            throw ValidationError("--timeout takes a number of seconds above 0, not \(timeout).")
+        }
+    }
+}
+
+/// The protection of a link.
+public struct ProtectionOptions: ParsableArguments, Sendable {
     /// The security level required of the link.
     @Option(
         help: ArgumentHelp(
@@ -70,20 +125,83 @@ public struct CommonOptions: ParsableArguments, Sendable {
     )
     public var passkey: String?
 
-    /// Whether results are JSON Lines.
-    @Flag(help: "Print results as JSON Lines.")
-    public var json = false
+    /// The defaults.
+    public init() {}
 
+    /// Rejects an invalid passkey.
+    public mutating func validate() throws {
+        if let passkey, Passkey(digits: passkey) == nil {
+            throw ValidationError("--passkey takes one to six digits.")
+        }
+    }
+}
+
+/// The adapter that a program uses.
+public struct AdapterOptions: ParsableArguments, Sendable {
+    /// Whether to run on the simulated radio.
+    @Flag(help: "Run on a simulated radio with a LINBLE, a sensor and some beacons; no Bluetooth hardware needed.")
+    public var simulate = false
+
+    /// The adapter's name, index or address.
+    @Option(name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address (default: the first one).")
+    public var adapter: String?
+
+    /// The defaults.
+    public init() {}
+
+    /// Rejects an invalid adapter.
+    public mutating func validate() throws {
+        if let adapter, AdapterSelector(adapter) == nil {
+            throw ValidationError("--adapter takes hci0, 0 or an address, not '\(adapter)'.")
+        }
+    }
+}
+
+/// How an adapter is opened.
+public struct OpeningOptions: ParsableArguments, Sendable {
     /// Whether to power on an adapter that is off.
     @Flag(
         inversion: .prefixedNo, exclusivity: .chooseLast,
         help: "Power the adapter on if it is off; it stays on afterwards.")
     public var powerOn = true
 
+    /// The defaults.
+    public init() {}
+}
+
+/// The store of bonds.
+public struct BondOptions: ParsableArguments, Sendable {
+    /// The directory of the bond store.
+    @Option(
+        help: ArgumentHelp(
+            "Store bonds in this directory (default: /var/lib/swift-bluetooth-le/bonds for root, ~/.local/state/swift-bluetooth-le/bonds for other users).",
+            valueName: "directory"))
+    public var bonds: String?
+
+    /// The defaults.
+    public init() {}
+}
+
+/// A program's output.
+public struct OutputOptions: ParsableArguments, Sendable {
+    /// Whether results are JSON Lines.
+    @Flag(help: "Print results as JSON Lines.")
+    public var json = false
+
     /// Whether colours are switched off.
     @Flag(help: "No colours. Also off with NO_COLOR or TERM=dumb, and if the output is not a terminal.")
     public var noColor = false
 
+    /// The number of times -v was given.
+    @Flag(name: [.short, .long], help: "Verbose; -vv logs every packet.")
+    public var verbose: Int
+
+    /// The defaults.
+    public init() {}
+}
+
+/// The capture of packets.
+public struct TraceOptions: ParsableArguments, Sendable {
     /// The file to record packets in.
     @Option(
         help: ArgumentHelp(
@@ -95,34 +213,11 @@ public struct CommonOptions: ParsableArguments, Sendable {
     @Flag(help: "Replace the --trace file if it exists.")
     public var force = false
 
-    /// The directory of the bond store.
-    @Option(
-        help: ArgumentHelp(
-            "Store bonds in this directory (default: /var/lib/swift-bluetooth-le/bonds for root, ~/.local/state/swift-bluetooth-le/bonds for other users).",
-            valueName: "directory"))
-    public var bonds: String?
-
-    /// The number of times -v was given.
-    @Flag(name: [.short, .long], help: "Verbose; -vv logs every packet.")
-    public var verbose: Int
-
     /// The defaults.
     public init() {}
 
-    /// Rejects invalid values.
+    /// Rejects binary data for a terminal.
     public mutating func validate() throws {
-        if let timeout, !(timeout > 0 && timeout <= 1_000_000) {
-            throw ValidationError("--timeout takes a number of seconds above 0, not \(timeout).")
-        }
-        if let adapter, AdapterSelector(adapter) == nil {
-            throw ValidationError("--adapter takes hci0, 0 or an address, not '\(adapter)'.")
-        }
-        if let passkey, Passkey(digits: passkey) == nil {
-            throw ValidationError("--passkey takes one to six digits.")
-        }
-        if let address, BluetoothAddress(address) == nil {
-            throw ValidationError("--address takes an address such as C0:98:E5:12:34:56, not '\(address)'.")
-        }
         if tracesToStandardOutput, isatty(STDOUT_FILENO) == 1 {
             throw ValidationError("--trace - writes binary data: redirect standard output to a pipe or a file.")
         }
@@ -132,9 +227,24 @@ public struct CommonOptions: ParsableArguments, Sendable {
     var tracesToStandardOutput: Bool {
         trace.map { ["-", "/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"].contains($0) } ?? false
     }
+}
 
-    /// The --timeout value, or `standard` without one.
-    public func timeout(or standard: Duration) -> Duration {
-        timeout.map { .seconds($0) } ?? standard
+/// How long a command runs that would otherwise run until it is stopped.
+public struct RunTimeOptions: ParsableArguments, Sendable {
+    /// The time in seconds.
+    @Option(name: .customLong("for"), help: ArgumentHelp("Exit after this time.", valueName: "seconds"))
+    public var seconds: Double?
+
+    /// The defaults.
+    public init() {}
+
+    /// Rejects an invalid time.
+    public mutating func validate() throws {
+        if let seconds, !(seconds > 0 && seconds <= 1_000_000) {
+            throw ValidationError("--for takes a number of seconds above 0, not \(seconds).")
+        }
     }
+
+    /// The time; nil without one.
+    public var duration: Duration? { seconds.map { .seconds($0) } }
 }

@@ -60,9 +60,9 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         options.maximumChunkLength = chunk
         options.security.level = common.security?.level ?? (common.passkey == nil ? nil : .high)
         options.security.policy = .ask
+        options.scanTimeout = common.findTime
         if let pacing { options.pacing = pacing }
         if let timeout = common.timeout {
-            options.scanTimeout = .seconds(timeout)
             options.connectTimeout = .seconds(timeout)
             options.stepTimeout = .seconds(timeout)
         }
@@ -71,8 +71,11 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
 }
 
 extension CommonOptions {
+    /// The name of a LINBLE as delivered, and of the simulated one.
+    public static let simulatedUART = "LINBLE-Z1"
+
     /// The device that -n or -a selects; without them, the one named `name` or any that advertises the service.
-    public func uartDevice(orNamed name: String = "LINBLE-Z1") throws -> UARTDevice {
+    public func uartDevice(orNamed name: String = Self.simulatedUART) throws -> UARTDevice {
         switch (self.name, address) {
         case (let name?, nil): return .name(name)
         case (nil, let text?):
@@ -96,7 +99,7 @@ extension CommonOptions {
             try await preparePairing(on: adapter, console)
             let uart: UARTConnection
             do {
-                uart = try await openUART(device, on: adapter, uartOptions) { console.tell($0) }
+                uart = try await openUART(device, on: adapter, uartOptions, console) { console.tell($0) }
             } catch {
                 throw await namingPairing(error)
             }
@@ -113,19 +116,37 @@ extension CommonOptions {
         }
     }
 
-    /// Connects to the device's UART; a timeout with a given address type suggests that the type may be wrong.
+    /// Finds the device and connects to its UART; a timeout with a given address type suggests that the type may be
+    /// wrong.
     public func openUART(
-        _ device: UARTDevice, on adapter: Adapter, _ uartOptions: UARTProgramOptions,
+        _ device: UARTDevice, on adapter: Adapter, _ uartOptions: UARTProgramOptions, _ console: Console,
         progress: @escaping @Sendable (UARTProgress) -> Void
     ) async throws -> UARTConnection {
+        let options = uartOptions.options(self)
+        var found = device
+        if let query = query(for: device, options.profiles.map(\.service)) {
+            progress(.scanning(device))
+            let sighting = try await find(query, on: adapter, console)
+            if let advertisement = sighting.advertisement { progress(.found(advertisement)) }
+            found = .address(sighting.address)
+        }
         do throws(BluetoothError) {
-            return try await UARTConnection.open(
-                device, on: adapter, options: uartOptions.options(self), progress: progress)
+            return try await UARTConnection.open(found, on: adapter, options: options, progress: progress)
         } catch {
             guard error.code == .timedOut, case .address(let address) = device else { throw error }
             var error = error
             error.remedy = Self.addressTypeHint(address)
             throw error
+        }
+    }
+
+    /// The query that finds the device; nil if it is connected to without scanning.
+    private func query(for device: UARTDevice, _ services: [BluetoothUUID]) -> DeviceQuery? {
+        switch device {
+        case .name(let name): .name(name)
+        case .address: nil
+        case .addressOfAnyKind(let address): .address(address)
+        case .advertisedService, .any: .uart(named: Self.simulatedUART, services: services)
         }
     }
 }

@@ -8,25 +8,28 @@ struct AdaptersCommand: AsyncParsableCommand {
         commandName: "adapters", abstract: "List the Bluetooth adapters, or watch them change.",
         discussion: """
             Needs no privilege, changes nothing, and ignores --trace. With --watch, prints a line for each adapter that is \
-            added, removed or changed, until Ctrl-C or --timeout. Exits with 69 if there is none.
+            added, removed or changed, until Ctrl-C or for the time of --for. Exits with 69 if there is none.
 
             EXAMPLES:
               ble adapters
               ble adapters --watch --json
             """)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<AdaptersScope>
 
-    @Flag(help: "Print each change until Ctrl-C.")
+    @Flag(help: "Print each change until Ctrl-C, or for the time of --for.")
     var watch = false
 
+    @OptionGroup var runTime: RunTimeOptions
+
     func run() async throws {
-        let (common, watch) = (common, watch)
+        let (common, limit) = (scoped.common, runTime.duration)
+        let watch = watch || limit != nil
         try await common.run("ble adapters") { console in
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             let kernel = try common.makeKernel()
             if watch {
-                try await follow(selector, on: kernel, limit: common.timeout.map { .seconds($0) }, console)
+                try await follow(selector, on: kernel, limit: limit, console)
             } else {
                 try await list(selector, on: kernel, console)
             }

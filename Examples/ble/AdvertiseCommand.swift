@@ -7,7 +7,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "advertise", abstract: "Advertise this machine.",
         discussion: """
-            Runs until Ctrl-C, or for --timeout seconds. -n is the name to advertise. Data that does not fit into the \
+            Runs until Ctrl-C, or for the time of --for. -n is the name to advertise. Data that does not fit into the \
             advertising data goes into the scan response; if it does not fit there either, the command fails. To publish \
             services as well, see ble serve. With --simulate a second machine scans and prints what it receives.
 
@@ -19,7 +19,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
               ble advertise --clear
             """)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<PeripheralScope>
+
+    @OptionGroup var runTime: RunTimeOptions
 
     @Option(help: ArgumentHelp("A service UUID to advertise, such as 180D.", valueName: "uuid"))
     var service: [String] = []
@@ -82,12 +84,12 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     func run() async throws {
         guard !clear else { return try await removeOthers() }
-        let (common, content, options) = (common, try content(), try options())
+        let (common, content, options) = (scoped.common, try content(), try options())
+        let limit = runTime.duration
         try await common.run("ble advertise", isServer: true) { console in
             try await common.withAdapter(console, visitedBy: { try await listen($0, console) }) { adapter in
                 try await adapter.withAdvertising(content, options: options) { set in
                     console.show(set, of: adapter.information)
-                    let limit = common.timeout.map { Duration.seconds($0) }
                     guard let end = try await upTo(limit, { await set.stopped() }) else { return }
                     throw end
                 }
@@ -96,7 +98,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
     }
 
     private func removeOthers() async throws {
-        let common = common
+        let common = scoped.common
         try await common.run("ble advertise") { console in
             try await common.withAdapter(console) { adapter in
                 let (name, count) = (adapter.information.name, try await adapter.removeForeignAdvertising())
@@ -124,7 +126,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
             }
         } else {
             content = AdvertisementContent(
-                localName: common.name, services: try service.map(Self.uuid),
+                localName: scoped.common.name, services: try service.map(Self.uuid),
                 manufacturerData: try manufacturer.map { text in
                     let (company, data) = try Self.data(text, "--manufacturer takes COMPANY:BYTES, such as 004C:0215")
                     guard let number = UInt16(company, radix: 16) else {

@@ -16,7 +16,7 @@ struct BondsCommand: AsyncParsableCommand {
             """,
         subcommands: [List.self, Show.self, Remove.self], defaultSubcommand: List.self)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<BondsScope>
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
@@ -27,10 +27,10 @@ struct BondsCommand: AsyncParsableCommand {
                   ble bonds list -i 00:AA:01:00:00:01 --json
                 """)
 
-        @OptionGroup var common: CommonOptions
+        @OptionGroup var scoped: ScopedOptions<BondsScope>
 
         func run() async throws {
-            let common = common
+            let common = scoped.common
             try await common.run("ble bonds list") { console in
                 let bonds = try await keptBonds(common)
                 if console.isJSON {
@@ -62,13 +62,13 @@ struct BondsCommand: AsyncParsableCommand {
                   ble bonds show C0:98:E5:12:34:60
                 """)
 
-        @OptionGroup var common: CommonOptions
+        @OptionGroup var scoped: ScopedOptions<BondsScope>
 
         @Argument(help: "The device's identity address, as shown by ble bonds list.")
         var device: String
 
         func run() async throws {
-            let (common, device) = (common, device)
+            let (common, device) = (scoped.common, device)
             try await common.run("ble bonds show") { console in
                 for (adapter, bond) in try await keptBonds(common, with: device) {
                     guard !console.isJSON else {
@@ -93,13 +93,13 @@ struct BondsCommand: AsyncParsableCommand {
                   ble bonds remove C0:98:E5:12:34:60
                 """)
 
-        @OptionGroup var common: CommonOptions
+        @OptionGroup var scoped: ScopedOptions<BondsScope>
 
         @Argument(help: "The device's identity address, as shown by ble bonds list.")
         var device: String
 
         func run() async throws {
-            let (common, device) = (common, device)
+            let (common, device) = (scoped.common, device)
             try await common.run("ble bonds remove") { console in
                 for (adapter, bond) in try await keptBonds(common, with: device) {
                     try await remove(bond, of: adapter, common, console)

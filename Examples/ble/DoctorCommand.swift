@@ -14,10 +14,10 @@ struct DoctorCommand: AsyncParsableCommand {
               ble doctor --json
             """)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<LocalScope>
 
     func run() async throws {
-        let common = common
+        let common = scoped.common
         try await common.run("ble doctor") { console in
             let diagnosis = await Diagnosis.run(on: try common.makeKernel())
             for finding in diagnosis.findings {

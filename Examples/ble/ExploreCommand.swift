@@ -2,7 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-struct ExploreCommand: AsyncParsableCommand {
+struct ExploreCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "explore", abstract: "Show a device's services, characteristics, descriptors and values.",
         discussion: """
@@ -24,19 +24,16 @@ struct ExploreCommand: AsyncParsableCommand {
     @Flag(help: "Show long values in full.")
     var full = false
 
-    func run() async throws {
-        let (common, values, limit) = (common, values, full ? nil : 24)
-        try await common.run("ble explore") { console in
-            try common.validateDevice()
-            try await common.withConnection(console, isOnLoop: true) { connection in
-                let services = try await connection.discover(timeout: common.timeout(or: .seconds(30)))
-                let reading = Reading(connection, isOn: values, timeout: common.timeout(or: .seconds(30)))
-                if console.isJSON {
-                    try await list(services, of: connection, reading, console)
-                } else {
-                    try await draw(services, of: connection, reading, limit, console)
-                }
-            }
+    static let isOnLoop = true
+
+    func perform(on connection: Connection, _ console: Console) async throws {
+        let timeout = common.timeout(or: .seconds(30))
+        let services = try await connection.discover(timeout: timeout)
+        let reading = Reading(connection, isOn: values, timeout: timeout)
+        if console.isJSON {
+            try await list(services, of: connection, reading, console)
+        } else {
+            try await draw(services, of: connection, reading, full ? nil : 24, console)
         }
     }
 }

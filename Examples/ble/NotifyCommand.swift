@@ -3,14 +3,14 @@ import BluetoothLE
 import ExampleSupport
 import Synchronization
 
-struct NotifyCommand: AsyncParsableCommand {
+struct NotifyCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "notify", abstract: "Subscribe to characteristics, and print the values that the device sends.",
         discussion: """
             \(AttributeSelector.help)
 
-            Prints a line for each notification or indication as it arrives, until Ctrl-C, for --timeout seconds, or \
-            until --count values have arrived. Fewer than --count values within --timeout are a failure.
+            Prints a line for each notification or indication as it arrives, until Ctrl-C, for the time of --for, or \
+            until --count values have arrived. Fewer than --count values within the time of --for are a failure.
 
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37
@@ -28,32 +28,36 @@ struct NotifyCommand: AsyncParsableCommand {
     @Option(help: "Exit after this number of values.")
     var count: Int?
 
+    @OptionGroup var runTime: RunTimeOptions
+
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count takes a number above 0, not \(count).") }
     }
 
-    func run() async throws {
-        let (common, attributes, count) = (common, attributes, count)
+    func perform(on connection: Connection, _ console: Console) async throws {
         let kind = indicate ? SubscriptionKind.indication : .automatic
-        try await common.run("ble notify") { console in
-            try common.validateDevice()
-            let limit = common.timeout.map { Duration.seconds($0) }
-            try await common.withConnection(console) { connection in
-                let chosen = try await connection.choose(attributes, needsDeclarations: true, timeout: .seconds(30))
-                var streams: [(ChosenAttribute, BoundedStream<[UInt8]>)] = []
-                for attribute in chosen {
-                    guard let characteristic = attribute.characteristic else {
-                        throw ProgramError(
-                            .protocolError,
-                            "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
-                            remedy: "List the device's characteristics with: ble explore")
-                    }
-                    streams.append((attribute, try await connection.subscribe(to: characteristic, kind: kind)))
-                    console.detail("subscribed to \(attribute.title)")
-                }
-                try await show(streams, count: count, limit: limit, console)
+        let streams = try await connection.subscriptions(
+            to: attributes, kind: kind, timeout: common.timeout(or: .seconds(30)), console)
+        try await show(streams, count: count, limit: runTime.duration, console)
+    }
+}
+
+extension Connection {
+    /// Subscribes to the characteristics that match the selectors.
+    func subscriptions(
+        to selectors: [AttributeSelector], kind: SubscriptionKind, timeout: Duration, _ console: Console
+    ) async throws -> [(ChosenAttribute, BoundedStream<[UInt8]>)] {
+        var streams: [(ChosenAttribute, BoundedStream<[UInt8]>)] = []
+        for attribute in try await choose(selectors, needsDeclarations: true, timeout: timeout) {
+            guard let characteristic = attribute.characteristic else {
+                throw ProgramError(
+                    .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
+                    remedy: "List the device's characteristics with: ble explore")
             }
+            streams.append((attribute, try await subscribe(to: characteristic, kind: kind, timeout: timeout)))
+            console.detail("subscribed to \(attribute.title)")
         }
+        return streams
     }
 }
 
@@ -100,7 +104,7 @@ private func show(
 }
 
 extension Console {
-    fileprivate func show(_ value: [UInt8], sentBy attribute: ChosenAttribute) {
+    func show(_ value: [UInt8], sentBy attribute: ChosenAttribute) {
         guard isJSON else {
             return result(
                 "\(messages.dim(timestamp()))  \(attribute.title)  "

@@ -2,7 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-struct PairCommand: AsyncParsableCommand {
+struct PairCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "pair", abstract: "Pair with a device.",
         discussion: """
@@ -13,33 +13,30 @@ struct PairCommand: AsyncParsableCommand {
             bluetooth
 
             EXAMPLES:
-              ble pair -n Pulse-Z1
+              ble pair Pulse-Z1
               ble pair C0:98:E5:12:34:58 --security authenticated --passkey 123456
             """)
 
     @OptionGroup var common: CommonOptions
 
-    @Argument(help: "The device's address, as with -a.")
+    @Argument(help: "The device's name or address, as with -n or -a.")
     var device: String?
 
-    func run() async throws {
-        let (common, device) = (common, device)
-        try await common.run("ble pair") { console in
-            let chosen = try common.naming(device)
-            try chosen.validateDevice()
-            if chosen.security == .low {
-                throw ProgramError(
-                    .usage,
-                    "Pairing protects the link: --security takes encrypted, authenticated or secure-connections.")
-            }
-            try await chosen.withConnection(console, isPairing: true) { connection in
-                let level = (chosen.security ?? .encrypted).level
-                let outcome = try await pair(connection, to: level, chosen, console)
-                // The name is stored with the bond.
-                if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
-                console.show(outcome, with: connection.peer)
-            }
+    static let isPairing = true
+
+    mutating func prepare() throws {
+        common = try common.naming(device)
+        if common.security == .low {
+            throw ProgramError(
+                .usage, "Pairing protects the link: --security takes encrypted, authenticated or secure-connections.")
         }
+    }
+
+    func perform(on connection: Connection, _ console: Console) async throws {
+        let outcome = try await pair(connection, to: (common.security ?? .encrypted).level, common, console)
+        // The name is stored with the bond.
+        if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
+        console.show(outcome, with: connection.peer)
     }
 }
 
@@ -58,17 +55,16 @@ private func pair(
 }
 
 extension CommonOptions {
-    /// The options with the address given as an argument.
-    fileprivate func naming(_ device: String?) throws -> CommonOptions {
+    /// The options with the name or the address given as an argument.
+    func naming(_ device: String?) throws -> CommonOptions {
         guard let device else { return self }
         guard address == nil, name == nil else { throw ProgramError(.usage, "Name the device only once.") }
-        guard BluetoothAddress(device) != nil else {
-            throw ProgramError(
-                .usage, "'\(printable(device))' is not an address such as C0:98:E5:12:34:58.",
-                remedy: "Select a device by its name with: ble pair -n \(printable(device))")
-        }
         var common = self
-        common.address = device
+        if BluetoothAddress(device) == nil {
+            common.name = device
+        } else {
+            common.address = device
+        }
         return common
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-struct ParametersCommand: AsyncParsableCommand {
+struct ParametersCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "params", abstract: "Show or change a link's connection interval, latency, PHYs and packet sizes.",
         discussion: """
@@ -36,18 +36,12 @@ struct ParametersCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The data length: the maximum Link Layer payload, 27 to 251.", valueName: "bytes"))
     var dataLength: Int?
 
-    func run() async throws {
-        let common = common
+    func perform(on connection: Connection, _ console: Console) async throws {
         let wishes = Wishes(
             interval: interval?.range, latency: latency,
             supervisionTimeout: supervisionTimeout.map { .milliseconds($0) }, phy: phy?.set, dataLength: dataLength)
-        try await common.run("ble params") { console in
-            try common.validateDevice()
-            try await common.withConnection(console) { connection in
-                try await wishes.fulfil(on: connection)
-                console.show(try await LinkState(of: connection))
-            }
-        }
+        try await wishes.fulfil(on: connection)
+        console.show(try await LinkState(of: connection))
     }
 }
 

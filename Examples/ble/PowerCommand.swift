@@ -20,17 +20,19 @@ struct PowerCommand: AsyncParsableCommand {
               ble power off -i hci0
             """)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<PowerScope>
 
     @Argument(help: "on or off.")
     var state: PowerOption
 
     func validate() throws {
-        guard state == .off || common.powerOn else { throw ValidationError("--no-power-on contradicts power on.") }
+        guard state == .off || scoped.common.powerOn else {
+            throw ValidationError("--no-power-on contradicts power on.")
+        }
     }
 
     func run() async throws {
-        let (common, state) = (common, state)
+        let (common, state) = (scoped.common, state)
         try await common.run("ble power") { console in
             switch state {
             case .on: try await common.withAdapter(console) { console.show($0.information) }

@@ -2,7 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-struct RSSICommand: AsyncParsableCommand {
+struct RSSICommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "rssi", abstract: "Show the RSSI of a link.",
         discussion: """
@@ -15,23 +15,17 @@ struct RSSICommand: AsyncParsableCommand {
 
     @OptionGroup var common: CommonOptions
 
-    @Flag(help: "Print it every second, until Ctrl-C or for --timeout seconds.")
+    @Flag(help: "Print it every second, until Ctrl-C or for the time of --for.")
     var watch = false
 
-    func run() async throws {
-        let (common, watch) = (common, watch)
-        try await common.run("ble rssi") { console in
-            try common.validateDevice()
-            try await common.withConnection(console) { connection in
-                guard watch else {
-                    let strength = try await connection.rssi()
-                    return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
-                }
-                _ = try await upTo(common.timeout.map { .seconds($0) }) {
-                    try await follow(connection, console)
-                }
-            }
+    @OptionGroup var runTime: RunTimeOptions
+
+    func perform(on connection: Connection, _ console: Console) async throws {
+        guard watch || runTime.duration != nil else {
+            let strength = try await connection.rssi()
+            return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
         }
+        _ = try await upTo(runTime.duration) { try await follow(connection, console) }
     }
 }
 

@@ -2,7 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-struct ReadCommand: AsyncParsableCommand {
+struct ReadCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "read", abstract: "Read attribute values.",
         discussion: """
@@ -26,17 +26,11 @@ struct ReadCommand: AsyncParsableCommand {
         help: "The output format.")
     var form = ValueForm.full
 
-    func run() async throws {
-        let (common, attributes, form) = (common, attributes, form)
-        try await common.run("ble read") { console in
-            try common.validateDevice()
-            let timeout = common.timeout(or: .seconds(30))
-            try await common.withConnection(console) { connection in
-                for attribute in try await connection.choose(attributes, timeout: timeout) {
-                    let value = try await connection.read(attribute, timeout: timeout)
-                    try console.show(value, of: attribute, as: form)
-                }
-            }
+    func perform(on connection: Connection, _ console: Console) async throws {
+        let timeout = common.timeout(or: .seconds(30))
+        for attribute in try await connection.choose(attributes, timeout: timeout) {
+            let value = try await connection.read(attribute, timeout: timeout)
+            try console.show(value, of: attribute, as: form)
         }
     }
 }

@@ -8,7 +8,7 @@ struct ScanCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
-            Scans for --timeout seconds (10) and prints a table, updated live on a terminal. The scale of the RSSI graphs \
+            Scans for 10 s, or for the time of --for, and prints a table, updated live on a terminal. The scale of the RSSI graphs \
             is -100 to -30 dBm. A narrow terminal omits columns; a pipe gets all. With --json, prints each report with new \
             content as it arrives. Shows the devices that match all filters; of several --service, --solicited or \
             --manufacturer options, one match is enough.
@@ -16,15 +16,17 @@ struct ScanCommand: AsyncParsableCommand {
             EXAMPLES:
               ble scan
               ble scan --watch --rssi -80
-              ble scan --service 180D --json -t 5
+              ble scan --service 180D --json --for 5
               ble scan --manufacturer 004C:0215
-              ble scan --name-contains pulse --once
+              ble scan -n pulse --once
             """)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<ScanScope>
 
-    @Flag(help: "Scan until Ctrl-C, or for --timeout seconds.")
+    @Flag(help: "Scan until Ctrl-C, or for the time of --for.")
     var watch = false
+
+    @OptionGroup var runTime: RunTimeOptions
 
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
@@ -43,10 +45,6 @@ struct ScanCommand: AsyncParsableCommand {
 
     @Option(help: ArgumentHelp("Only devices that solicit this service.", valueName: "uuid"))
     var solicited: [String] = []
-
-    @Option(
-        help: ArgumentHelp("Only devices whose name contains this text (case-insensitive).", valueName: "text"))
-    var nameContains: String?
 
     @Option(
         help: ArgumentHelp(
@@ -82,8 +80,8 @@ struct ScanCommand: AsyncParsableCommand {
     /// The conjunction of all filter options.
     private var filter: ScanFilter {
         var filters: [ScanFilter] = []
-        if let name = common.name { filters.append(.name(name)) }
-        if let nameContains { filters.append(.nameContaining(nameContains, ignoringCase: true)) }
+        let common = scoped.common
+        if let name = common.name { filters.append(.nameContaining(name, ignoringCase: true)) }
         if let address = common.address.flatMap({ BluetoothAddress($0) }) {
             filters.append(.address(address, anyKind: true))
         }
@@ -98,12 +96,13 @@ struct ScanCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let limit = common.timeout.map { Duration.seconds($0) } ?? (watch ? nil : .seconds(10))
+        let common = scoped.common
+        let limit = runTime.duration ?? (watch ? nil : .seconds(10))
         // The table counts all reports; JSON lines are printed only for new content.
         let options = ScanOptions(
             filter: filter, duration: limit, isActive: !passive,
             duplicates: once ? .once : common.json && !duplicates ? .merge : .all, coded: coded)
-        let (common, raw) = (common, raw)
+        let raw = raw
         try await common.run("ble scan") { console in
             try await common.withAdapter(console) { adapter in
                 let scan = try await adapter.scan(options)

@@ -12,7 +12,7 @@ struct ServeCommand: AsyncParsableCommand {
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
 
             with values as "text" or, in hexadecimal, as "value". A written value is sent to all subscribers. -n \
-            overrides the profile's name. Runs until Ctrl-C, for --timeout seconds, or with --once until the first device \
+            overrides the profile's name. Runs until Ctrl-C, for the time of --for, or with --once until the first device \
             has disconnected. With --simulate a second machine connects, reads, subscribes and disconnects.
 
             EXAMPLES:
@@ -21,7 +21,7 @@ struct ServeCommand: AsyncParsableCommand {
               ble serve device.json
             """)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<PeripheralScope>
 
     @Argument(help: "battery, heart-rate, or a file that describes the device.")
     var profile: String
@@ -29,15 +29,17 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Exit when the first device has disconnected.")
     var once = false
 
+    @OptionGroup var runTime: RunTimeOptions
+
     func run() async throws {
-        let (common, profile, once) = (common, profile, once)
+        let (common, profile, once, limit) = (scoped.common, profile, once, runTime.duration)
         try await common.run("ble serve", isServer: true) { console in
             var device = try ServedDevice(profile)
             if let name = common.name { device.name = name }
             let served = device
             try await common.withAdapter(console, visitedBy: { try await visit($0, served, console) }) { adapter in
                 let server = DeviceServer(served, on: adapter, console)
-                _ = try await upTo(common.timeout.map { .seconds($0) }) { try await server.run(once: once) }
+                _ = try await upTo(limit) { try await server.run(once: once) }
             }
         }
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-struct WriteCommand: AsyncParsableCommand {
+struct WriteCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "write", abstract: "Write an attribute value.",
         discussion: """
@@ -31,23 +31,19 @@ struct WriteCommand: AsyncParsableCommand {
     @Flag(exclusivity: .exclusive)
     var way: WriteWay?
 
-    func run() async throws {
-        let (common, attribute, value, way) = (common, attribute, value, way)
-        try await common.run("ble write") { console in
-            try common.validateDevice()
-            let bytes = try value.bytes()
-            let timeout = common.timeout(or: .seconds(30))
-            try await common.withConnection(console) { connection in
-                let chosen = try await connection.choose([attribute], timeout: timeout)
-                for attribute in chosen {
-                    let way = way ?? WriteWay(for: attribute)
-                    switch way {
-                    case .request: try await connection.write(bytes, to: attribute, timeout: timeout)
-                    case .command: try await connection.writeCommand(bytes, to: attribute, timeout: timeout)
-                    }
-                    console.wrote(bytes, to: attribute, way)
-                }
+    mutating func prepare() throws {
+        value = .bytes(try value.bytes())
+    }
+
+    func perform(on connection: Connection, _ console: Console) async throws {
+        let (bytes, timeout) = (try value.bytes(), common.timeout(or: .seconds(30)))
+        for attribute in try await connection.choose([attribute], timeout: timeout) {
+            let way = way ?? WriteWay(for: attribute)
+            switch way {
+            case .request: try await connection.write(bytes, to: attribute, timeout: timeout)
+            case .command: try await connection.writeCommand(bytes, to: attribute, timeout: timeout)
             }
+            console.wrote(bytes, to: attribute, way)
         }
     }
 }

@@ -17,7 +17,7 @@ struct DemoCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var common: CommonOptions
-    @OptionGroup var uart: UARTProgramOptions
+    @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60.", valueName: "seconds"))
     var sample: UInt8 = 2
@@ -38,7 +38,7 @@ struct DemoCommand: AsyncParsableCommand {
                     "\(information.name)  \(information.address)"
                         + (common.simulate ? "  on a simulated radio" : ""))
                 try await common.preparePairing(on: adapter, console)
-                let uart = try await common.openUART(device, on: adapter, uartOptions) { story.tell($0) }
+                let uart = try await common.openUART(device, on: adapter, uartOptions, console) { story.tell($0) }
                 do {
                     try await talk(uart, story, console, common.timeout(or: .seconds(5)), sample)
                 } catch {

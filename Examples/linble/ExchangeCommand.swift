@@ -20,7 +20,7 @@ struct ExchangeCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var common: CommonOptions
-    @OptionGroup var uart: UARTProgramOptions
+    @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     @Option(
         help: ArgumentHelp(

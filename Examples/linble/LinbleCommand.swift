@@ -2,7 +2,7 @@ import ArgumentParser
 import ExampleSupport
 
 /// Exchanges bytes with a LINBLE or another device with a UART over Bluetooth LE, or acts as one.
-@main struct LinbleCommand: AsyncParsableCommand {
+@main struct LinbleCommand: ProgramCommand {
     static let configuration = CommandConfiguration(
         commandName: "linble",
         abstract: "Exchange bytes with a LINBLE or another device with a UART over Bluetooth LE, or act as one.",
@@ -26,10 +26,10 @@ import ExampleSupport
 
     // Declared here and in the subcommands, so that options may precede or follow the subcommand.
     @OptionGroup var common: CommonOptions
-    @OptionGroup var uart: UARTProgramOptions
+    @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     static func main() async {
         prepareStandardStreams()
-        await main(nil)
+        await runProgram()
     }
 }

@@ -16,7 +16,7 @@ struct SendCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var common: CommonOptions
-    @OptionGroup var uart: UARTProgramOptions
+    @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     @Option(
         help: ArgumentHelp(

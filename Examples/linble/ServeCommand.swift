@@ -18,11 +18,16 @@ enum Wiring: String, EnumerableFlag {
     }
 }
 
+/// The scope of `serve`, whose name is the one to advertise.
+enum ServeScope: OptionScope {
+    static let groups: OptionGroups = [.name, .security, .opening, .bonds, .trace]
+}
+
 struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a LINBLE: offer a UART to devices that connect.",
         discussion: """
-            -n is the name to advertise (LINBLE-Z1). Runs until Ctrl-C, for --timeout seconds, or with --once until the \
+            -n is the name to advertise (LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
             first device has disconnected.
 
             --pty connects the UART to a pseudo terminal, which programs open like a serial port: linble serve --pty \
@@ -40,8 +45,8 @@ struct ServeCommand: AsyncParsableCommand {
               linble serve --pty linble.tty
             """)
 
-    @OptionGroup var common: CommonOptions
-    @OptionGroup var uart: UARTProgramOptions
+    @OptionGroup var scoped: ScopedOptions<ServeScope>
+    @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     @Flag(exclusivity: .exclusive)
     var wiring = Wiring.loopback
@@ -52,6 +57,8 @@ struct ServeCommand: AsyncParsableCommand {
     @Flag(help: "Exit when the first device has disconnected.")
     var once = false
 
+    @OptionGroup var runTime: RunTimeOptions
+
     @Argument(help: "With --pty: a symbolic link to create to the pseudo terminal.", completion: .file())
     var link: String?
 
@@ -60,17 +67,19 @@ struct ServeCommand: AsyncParsableCommand {
             throw ValidationError("'\(link ?? "")' would be a link to a pseudo terminal, which needs --pty.")
         }
         guard uart.profile != "auto" else { throw ValidationError("serve takes a single --profile, not auto.") }
-        guard protection < .high || common.passkey != nil || CommonOptions.hasTerminal else {
+        guard protection < .high || scoped.common.passkey != nil || CommonOptions.hasTerminal else {
             throw ValidationError(
-                "--security \((common.security ?? .low).rawValue) needs --passkey, or a terminal to compare numbers.")
+                "--security \((scoped.common.security ?? .low).rawValue) needs --passkey, or a terminal to compare numbers."
+            )
         }
     }
 
     /// The security level that a link must have to be served.
-    private var protection: SecurityLevel { max(encrypted ? .medium : .low, (common.security ?? .low).level) }
+    private var protection: SecurityLevel { max(encrypted ? .medium : .low, (scoped.common.security ?? .low).level) }
 
     func run() async throws {
-        let (common, once, wiring, link, protection) = (common, once, wiring, link, protection)
+        let (common, once, wiring, link, protection) = (scoped.common, once, wiring, link, protection)
+        let limit = runTime.duration
         var options = uart.serverOptions
         options.security = protection
         options.isExclusive = wiring == .pty
@@ -87,7 +96,6 @@ struct ServeCommand: AsyncParsableCommand {
                     let agent = common.passkey == nil ? nil : common.pairingAgent(console)
                     try await adapter.setPairingAgent(agent ?? JustWorksPairingAgent())
                 }
-                let limit = common.timeout.map { Duration.seconds($0) }
                 _ = try await upTo(limit) { try await server.run(on: adapter, once: once) }
             }
         }

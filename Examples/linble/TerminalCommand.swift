@@ -31,7 +31,7 @@ struct TerminalCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var common: CommonOptions
-    @OptionGroup var uart: UARTProgramOptions
+    @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     @Option(help: "What the Enter key sends: cr, lf, crlf or none.")
     var eol = LineEnding.cr

@@ -28,7 +28,7 @@ import Testing
         defer { unlink(path) }
         _ = write(descriptor, #"{"devices":[{"rssi":"loud"}]}"#, 29)
         close(descriptor)
-        let ended = try await run("ble", ["scan", "-t", "1"], environment: [("BLUETOOTH_SIMULATION", path)])
+        let ended = try await run("ble", ["scan", "--for", "1"], environment: [("BLUETOOTH_SIMULATION", path)])
         #expect(ended.status == 64)
         #expect(
             ended.messages.contains(

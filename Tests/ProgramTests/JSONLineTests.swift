@@ -6,15 +6,15 @@ import Testing
 @Suite(.serialized) struct JSONLineTests {
     @Test(
         arguments: [
-            ("ble", ["scan", "-t", "1"]), ("ble", ["scan", "-t", "1", "--raw"]), ("ble", ["explore"]),
+            ("ble", ["scan", "--for", "1"]), ("ble", ["scan", "--for", "1", "--raw"]), ("ble", ["explore"]),
             ("ble", ["read", "2A19"]),
             ("ble", ["write", "2A39", "01"]), ("ble", ["notify", "2A37", "--count", "1"]), ("ble", ["pair"]),
             ("ble", ["bonds"]), ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
             ("ble", ["bonds", "remove", "C0:98:E5:12:34:60"]), ("ble", ["rssi"]), ("ble", ["params"]),
-            ("ble", ["advertise", "-n", "hello", "-t", "1"]), ("ble", ["serve", "battery", "--once"]),
+            ("ble", ["advertise", "-n", "hello", "--for", "1"]), ("ble", ["serve", "battery", "--once"]),
             ("ble", ["advertise", "--clear"]), ("ble", ["adapters"]), ("ble", ["power", "on"]),
             ("ble", ["power", "off"]),
-            ("ble", ["adapters", "--watch", "-t", "1"]), ("ble", ["doctor"]),
+            ("ble", ["adapters", "--watch", "--for", "1"]), ("ble", ["doctor"]),
             ("linble", ["exchange", "0100"]), ("linble", ["terminal"]), ("linble", ["send", "/proc/version"]),
             ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
         ] as [(String, [String])])

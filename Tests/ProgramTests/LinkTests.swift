@@ -3,7 +3,7 @@ import Testing
 /// `ble rssi` and `params` on the simulated radio.
 @Suite(.serialized) struct LinkTests {
     @Test func aNonConnectableDeviceIsReportedAsSuch() async throws {
-        let ended = try await run("ble", ["read", "--simulate", "-n", "Thermometer", "-t", "1", "2A19"])
+        let ended = try await run("ble", ["read", "--simulate", "-n", "Thermometer", "--find-time", "1", "2A19"])
         #expect(ended.status == 68)
         #expect(
             ended.messages.contains("The device named 'Thermometer' advertises, but does not accept connections."),
@@ -17,7 +17,7 @@ import Testing
     }
 
     @Test func theRSSIIsPrintedUntilTheTimeout() async throws {
-        let ended = try await run("ble", ["rssi", "--simulate", "--watch", "-t", "1.5"])
+        let ended = try await run("ble", ["rssi", "--simulate", "--watch", "--for", "1.5"])
         #expect(ended.status == 0)
         #expect(ended.output.timeless == "TIME  -55 dBm\nTIME  -55 dBm\n")
     }

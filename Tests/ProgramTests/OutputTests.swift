@@ -5,7 +5,7 @@ import Testing
 @Suite(.serialized) struct OutputTests {
     @Test(
         arguments: [
-            "ble scan -t 1", "ble scan --json", "ble explore", "ble read 2A19", "ble notify 2A37",
+            "ble scan --for 1", "ble scan --json", "ble explore", "ble read 2A19", "ble notify 2A37",
             "ble notify 2A37 --json", "ble rssi --watch", "ble params", "ble adapters", "ble doctor --json",
             "ble bonds list", "ble serve battery", "ble advertise -n hello", "linble exchange 0100",
             "linble exchange 0100 --json", "linble demo", "linble serve", "linble send /proc/version --json",
@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test func oneDeviceIsCountedAsOne() async throws {
-        let ended = try await run("ble", ["scan", "--simulate", "-t", "1", "--once", "--manufacturer", "004C:0215"])
+        let ended = try await run("ble", ["scan", "--simulate", "--for", "1", "--once", "--manufacturer", "004C:0215"])
         #expect(ended.messages.hasPrefix("1 device, 1 report in "), "\(ended.messages)")
     }
 

@@ -65,7 +65,7 @@ import Testing
     @Test(
         arguments: [
             (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits"),
-            (["pair", "--simulate", "nonsense"], 64, "not an address"),
+            (["pair", "--simulate", "nonsense", "--find-time", "0.5"], 68, "No device named 'nonsense'"),
             (["pair", "--simulate", "--security", "high"], 64, "secure-connections"),
             (["pair", "--simulate", "--security", "low"], 64, "protects the link"),
             (["pair", "--simulate", "--security", "authenticated"], 76, "--passkey"),

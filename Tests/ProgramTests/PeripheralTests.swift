@@ -6,7 +6,10 @@ import Testing
     @Test func anAdvertisementIsPrintedAndReceived() async throws {
         let ended = try await run(
             "ble",
-            ["advertise", "--simulate", "-n", "hello", "--service", "180D", "--manufacturer", "004C:0102", "-t", "2"])
+            [
+                "advertise", "--simulate", "-n", "hello", "--service", "180D", "--manufacturer", "004C:0102", "--for",
+                "2",
+            ])
         #expect(ended.status == 0)
         #expect(ended.lines.count == 2)
         #expect(ended.lines.first?.hasSuffix("advertises") == true)
@@ -36,14 +39,14 @@ import Testing
     }
 
     @Test func aNegativePowerIsAccepted() async throws {
-        let ended = try await run("ble", ["advertise", "--simulate", "-n", "hello", "--power", "-10", "-t", "1"])
+        let ended = try await run("ble", ["advertise", "--simulate", "-n", "hello", "--power", "-10", "--for", "1"])
         #expect(ended.status == 0, "\(ended.messages)")
     }
 
     @Test func beaconsAreNotConnectable() async throws {
         let iBeacon = "00112233-4455-6677-8899-AABBCCDDEEFF,1,2,-59"
         for arguments in [["--ibeacon", iBeacon], ["--eddystone-url", "https://swift.org/"]] {
-            let ended = try await run("ble", ["advertise", "--simulate", "-t", "1"] + arguments)
+            let ended = try await run("ble", ["advertise", "--simulate", "--for", "1"] + arguments)
             #expect(ended.status == 0, "\(ended.messages)")
             #expect(ended.lines.count == 2)
         }
@@ -58,14 +61,14 @@ import Testing
             (["--manufacturer", "004C:" + String(repeating: "00", count: 40)], 64, "Manufacturer"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(arguments: [String], status: Int32, words: String) async throws {
-        let ended = try await run("ble", ["advertise", "--simulate", "-t", "1"] + arguments)
+        let ended = try await run("ble", ["advertise", "--simulate", "--for", "1"] + arguments)
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")
     }
 
     @Test(arguments: [("battery", "2A19", "read"), ("heart-rate", "2A37", "subscribed")])
     func aProfileIsServed(_ profile: String, _ uuid: String, _ event: String) async throws {
-        let ended = try await run("ble", ["serve", profile, "--simulate", "--once", "-t", "60"])
+        let ended = try await run("ble", ["serve", profile, "--simulate", "--once", "--for", "60"])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.lines.first?.contains("serves") == true)
         let events = ended.lines.dropFirst().map(\.timeless)
@@ -84,7 +87,7 @@ import Testing
                 + #"{"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}"#,
             file)
         fclose(file)
-        let ended = try await run("ble", ["serve", path, "--simulate", "--once", "--json", "-t", "60"])
+        let ended = try await run("ble", ["serve", path, "--simulate", "--once", "--json", "--for", "60"])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.output.contains(#""name":"Nøte","services":["FFF0"]"#))
         #expect(ended.output.contains(#""event":"read""#))
@@ -104,7 +107,7 @@ import Testing
         let file = try #require(fopen(path, "w"))
         fputs(text, file)
         fclose(file)
-        let ended = try await run("ble", ["serve", path, "--simulate", "-t", "1"])
+        let ended = try await run("ble", ["serve", path, "--simulate", "--for", "1"])
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")
     }

@@ -12,7 +12,7 @@ import Testing
             (["--profile", "nordic", "-n", "other"], "\"hello\"", "5 bytes received"),
         ] as [([String], String, String)])
     func aUARTIsServed(_ arguments: [String], _ answer: String, _ count: String) async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--once", "-t", "60"] + arguments)
+        let ended = try await run("linble", ["serve", "--simulate", "--once", "--for", "60"] + arguments)
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.lines.first?.contains("serves a") == true)
         let events = ended.lines.dropFirst().map(\.timeless)
@@ -23,19 +23,19 @@ import Testing
     }
 
     @Test func theSecondMachineOfAPseudoTerminalPrintsWhatItSends() async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--pty", "-t", "3"])
+        let ended = try await run("linble", ["serve", "--simulate", "--pty", "--for", "3"])
         #expect(ended.messages.contains("another machine sends 68 65 6C 6C 6F 0D 0A"), "\(ended.messages)")
     }
 
     @Test(arguments: [["--encrypted"], ["--security", "encrypted"]])
     func anEncryptedLinkIsServed(_ options: [String]) async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--once", "-t", "60"] + options)
+        let ended = try await run("linble", ["serve", "--simulate", "--once", "--for", "60"] + options)
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.messages.contains("\"hello\""), "\(ended.messages)")
     }
 
     @Test func eventsArePrintedInJSON() async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--once", "--json", "-n", "own", "-t", "60"])
+        let ended = try await run("linble", ["serve", "--simulate", "--once", "--json", "-n", "own", "--for", "60"])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(
             ended.output.contains(
@@ -66,7 +66,7 @@ import Testing
             (["--pty", "/nowhere/link"], 74, "/nowhere/link"), (["--pty", "/tmp"], 74, "/tmp"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "-t", "1"] + arguments)
+        let ended = try await run("linble", ["serve", "--simulate", "--for", "1"] + arguments)
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")
     }
@@ -106,7 +106,7 @@ import Testing
         async let using = withCheckedContinuation { continuation in
             DispatchQueue(label: "terminal").async { continuation.resume(returning: Self.useTerminal(link)) }
         }
-        let ended = try await run("linble", ["serve", "--simulate", "--pty", link, "-t", "8"])
+        let ended = try await run("linble", ["serve", "--simulate", "--pty", link, "--for", "8"])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(await using == ["hello\r\n", "a line\r\n"])
         #expect(ended.lines.first?.hasSuffix(": \(link)") == true)

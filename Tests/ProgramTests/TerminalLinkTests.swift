@@ -40,7 +40,7 @@ import Testing
             let list = "cd \(folder)/own && ls -lA --time-style=full-iso && find . -type f -exec cat {} +"
             #expect(await shell("(\(list)) >\(folder)/before") == 0)
             let link = "\(folder)/own/link"
-            let ended = try await run("linble", ["serve", "--simulate", "--pty", link, "-t", "1"])
+            let ended = try await run("linble", ["serve", "--simulate", "--pty", link, "--for", "1"])
             #expect(ended.status == 74)
             #expect(ended.messages.contains(words), "\(ended.messages)")
             #expect(ended.messages.contains(link), "\(ended.messages)")
@@ -57,7 +57,7 @@ import Testing
                 Self.serve(folder)
                     + """
                     echo $! >\(folder)/pid; readlink \(link) >\(folder)/first
-                    '\(builtFolder)/linble' serve --simulate --pty \(link) -t 1 >\(folder)/out2 2>\(folder)/err2
+                    '\(builtFolder)/linble' serve --simulate --pty \(link) --for 1 >\(folder)/out2 2>\(folder)/err2
                     echo $? >\(folder)/status2; readlink \(link) >\(folder)/then
                     kill -TERM $(cat \(link).lock); wait $!
                     """)

@@ -44,7 +44,7 @@ import Testing
     }
 
     @Test(arguments: [40, 64, 80] as [UInt16]) func theNameIsVisible(_ columns: UInt16) async throws {
-        let (text, status) = try await Self.onTerminal(columns, "ble scan --simulate -t 2")
+        let (text, status) = try await Self.onTerminal(columns, "ble scan --simulate --for 2")
         #expect(status == "0")
         // The cursor is hidden before the first table and shown after the last.
         let parts = text.split(separator: "\u{1B}[?25l")

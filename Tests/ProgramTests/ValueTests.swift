@@ -31,11 +31,11 @@ import Testing
             (["read", "2A19"], 64, "-n NAME"),
             (["read", "--simulate", "-n", "a", "-a", "C0:98:E5:12:34:58", "2A19"], 64, "either"),
             (
-                ["read", "--simulate", "-n", "nobody", "-t", "1", "2A19"], 68,
+                ["read", "--simulate", "-n", "nobody", "--find-time", "1", "2A19"], 68,
                 "No device named 'nobody' advertised within 1 s."
             ),
             (
-                ["read", "--simulate", "-n", "nobody", "-t", "1", "2A19"], 68,
+                ["read", "--simulate", "-n", "nobody", "--find-time", "1", "2A19"], 68,
                 "Seen: LINBLE-ECHO, LINBLE-Z1, Pulse-Z1, Thermometer, "
             ),
             (["read", "--simulate", "--text", "CA010004-1234-5678-9ABC-DEF012345678"], 65, "not text"),
@@ -45,9 +45,9 @@ import Testing
             (["read", "--simulate", "battery"], 64, "give a UUID (2A19)"),
             (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere"),
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
-            (["notify", "--simulate", "2A38", "-t", "1"], 76, "does not support that"),
-            (["notify", "--simulate", "180F/2A19/2904", "-t", "1"], 76, "not a characteristic"),
-            (["notify", "--simulate", "2A19", "-t", "1", "--count", "1"], 75, "0 of 1 values"),
+            (["notify", "--simulate", "2A38", "--for", "1"], 76, "does not support that"),
+            (["notify", "--simulate", "180F/2A19/2904", "--for", "1"], 76, "not a characteristic"),
+            (["notify", "--simulate", "2A19", "--for", "1", "--count", "1"], 75, "0 of 1 values"),
         ] as [([String], Int32, String)])
     func everyFailureHasItsStatusAndMessage(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", arguments)

@@ -6,7 +6,7 @@ from harness import NOBODY, Radio, executable, open_to_all, run, run_story, the_
 
 
 def exchange(name, code, seconds=3):
-    return run('linble', '-i', 'hci0', '-n', name, '-t', seconds, 'exchange', '0100', exits=code, within=60)
+    return run('linble', '-i', 'hci0', '-n', name, '--find-time', seconds, '-t', seconds, 'exchange', '0100', exits=code, within=60)
 
 
 def no_adapter(*arguments):
@@ -16,7 +16,7 @@ def no_adapter(*arguments):
 def without_permission():
     path = os.path.realpath(executable('ble'))
     open_to_all(path)
-    program = run('ble', 'scan', '-i', 'hci0', '-t', '3', '--json', exits=77, wrapper=NOBODY)
+    program = run('ble', 'scan', '-i', 'hci0', '--for', '3', '--json', exits=77, wrapper=NOBODY)
     fix = [line for line in program.err.splitlines() if 'setcap' in line]
     program.check(any(path in line or executable('ble') in line for line in fix), f'no setcap line naming {path}')
 
@@ -28,8 +28,8 @@ def the_first_program_without_permission():
     program.check('setcap' in program.out, 'no command that grants the permission')
 
 
-run_story('no adapter, scan', no_adapter, 'ble', 'scan', '-t', '3', '--json')
-run_story('no adapter, exchange', no_adapter, 'linble', '-n', 'LINBLE-Z1', '-t', '3', 'exchange', '0100')
+run_story('no adapter, scan', no_adapter, 'ble', 'scan', '--for', '3', '--json')
+run_story('no adapter, exchange', no_adapter, 'linble', '-n', 'LINBLE-Z1', '--find-time', '3', 'exchange', '0100')
 with Radio('linble', 'mute:name=MUTE', 'big:name=BIG,services=3'):
     run_story('a device that is not in range', exchange, 'NOBODY', 68)
     run_story('a device that never responds', exchange, 'MUTE', 75)

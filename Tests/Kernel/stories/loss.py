@@ -17,7 +17,7 @@ def loses(radio, line, codes, cause):
 
 
 def unplugged_during_scan(radio):
-    with Program('ble', 'scan', '-i', 'hci0', '-t', '60', '--json') as program:
+    with Program('ble', 'scan', '-i', 'hci0', '--for', '60', '--json') as program:
         program.until(lambda: radio.stat()['scan'] == 1, 20, 'the controller scans')
         radio.ask('unplug 0')
         program.finish(69, 74, within=10)

@@ -125,7 +125,7 @@ def it_is_received(radio):
     power(1)
     with Program('ble', 'advertise', '-i', ADDRESS, '-n', 'hello', '--service', '180D') as program:
         program.until(lambda: 'advertises' in program.out, 30, 'it advertises')
-        found = run('ble', 'scan', '-i', 'hci1', '-n', 'hello', '-t', '5', '--json').out
+        found = run('ble', 'scan', '-i', 'hci1', '-n', 'hello', '--for', '5', '--json').out
         check('180D' in found, f'received: {found}')
         program.interrupt()
         program.finish(130, within=10)
@@ -161,7 +161,7 @@ def it_survives_rfkill(radio):
         program.until(lambda: 'blocked by rfkill' in program.err, 10, 'blocked')
         block(False)
         program.until(lambda: kernel.adapters()[0], 30, 'on again')
-        found = run('ble', 'scan', '-i', 'hci1', '-n', 'resumed', '-t', '5', '--json').out
+        found = run('ble', 'scan', '-i', 'hci1', '-n', 'resumed', '--for', '5', '--json').out
         check('180D' in found, f'received: {found}')
         program.interrupt()
         program.finish(130, within=10)

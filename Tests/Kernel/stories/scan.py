@@ -25,7 +25,7 @@ def quiet(radio):
 
 
 def sees_everything(radio):
-    program = run('ble', 'scan', '-i', 'hci0', '-t', '3', '--json')
+    program = run('ble', 'scan', '-i', 'hci0', '--for', '3', '--json')
     seen = set()
     for line in program.out.splitlines():
         try:
@@ -41,7 +41,7 @@ def sees_everything(radio):
 
 
 def interrupted(radio):
-    with Program('ble', 'scan', '-i', 'hci0', '-t', '60', '--json') as program:
+    with Program('ble', 'scan', '-i', 'hci0', '--for', '60', '--json') as program:
         program.until(lambda: radio.stat()['scan'] == 1 and 'LINBLE-Z1' in program.out, 20, 'the scan has seen LINBLE-Z1')
         program.interrupt()
         program.finish(0, 130, within=5)

@@ -8,7 +8,7 @@ from harness import Radio, block, check, run, run_story, the_end, until
 
 
 def exchange(*options, exits=0):
-    return run('linble', *options, '-i', 'hci0', '-n', 'LINBLE-Z1', '-t', 8, 'exchange', '0100', exits=exits)
+    return run('linble', *options, '-i', 'hci0', '-n', 'LINBLE-Z1', '--find-time', 8, '-t', 8, 'exchange', '0100', exits=exits)
 
 
 def power_is_left_alone():
@@ -49,7 +49,7 @@ def powering_on_brings_le():
 
 
 def a_passive_scan_hears_no_names_from_scan_responses():
-    program = run('ble', 'scan', '--passive', '-i', 'hci0', '-t', '2', '--json')
+    program = run('ble', 'scan', '--passive', '-i', 'hci0', '--for', '2', '--json')
     check('"address"' in program.out, 'no device was reported')
     check('6C696E626C65' not in program.out, 'data of a scan response was reported')
 

@@ -1,0 +1,196 @@
+import ArgumentParser
+import BluetoothLE
+
+/// The options common to the commands that connect to a device, accepted before and after the subcommand.
+///
+/// Each group is a type of its own, whose values a subcommand takes over from the program: ``ScopedOptions`` has the same
+/// groups without those that have no meaning for a command.
+public struct CommonOptions: ParsableArguments, Sendable {
+    @OptionGroup(title: "Device") var named: NameOptions
+    @OptionGroup(title: "Device") var addressed: AddressOptions
+    @OptionGroup(title: "Device") var finding: FindingOptions
+    @OptionGroup(title: "Link") var response: TimeoutOptions
+    @OptionGroup(title: "Link") var protection: ProtectionOptions
+    @OptionGroup(title: "Adapter") var adapterOptions: AdapterOptions
+    @OptionGroup(title: "Adapter") var opening: OpeningOptions
+    @OptionGroup(title: "Adapter") var bondOptions: BondOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+    @OptionGroup(title: "Output") var capture: TraceOptions
+
+    /// The defaults.
+    public init() {}
+}
+
+extension CommonOptions {
+    /// Whether to run on the simulated radio.
+    public var simulate: Bool { adapterOptions.simulate }
+
+    /// The adapter's name, index or address.
+    public var adapter: String? { adapterOptions.adapter }
+
+    /// The device's name, or a part of it.
+    public var name: String? {
+        get { named.name }
+        set { named.name = newValue }
+    }
+
+    /// The device's address.
+    public var address: String? {
+        get { addressed.address }
+        set { addressed.address = newValue }
+    }
+
+    /// The type of the address.
+    public var addressType: AddressTypeOption { addressed.addressType }
+
+    /// The device to choose if several match.
+    public var pick: PickOption? { finding.pick }
+
+    /// How long to look for the device.
+    public var findTime: Duration { .seconds(finding.findTime) }
+
+    /// The time limit of the connection and each response, in seconds.
+    public var timeout: Double? {
+        get { response.timeout }
+        set { response.timeout = newValue }
+    }
+
+    /// The security level required of the link.
+    public var security: SecurityOption? { protection.security }
+
+    /// The passkey for pairing.
+    public var passkey: String? { protection.passkey }
+
+    /// Whether results are JSON Lines.
+    public var json: Bool { output.json }
+
+    /// Whether to power on an adapter that is off.
+    public var powerOn: Bool { opening.powerOn }
+
+    /// Whether colours are switched off.
+    public var noColor: Bool { output.noColor }
+
+    /// The file to record packets in.
+    public var trace: String? { capture.trace }
+
+    /// Whether the trace may replace an existing file.
+    public var force: Bool { capture.force }
+
+    /// The directory of the bond store.
+    public var bonds: String? { bondOptions.bonds }
+
+    /// The number of times -v was given.
+    public var verbose: Int { output.verbose }
+
+    /// Whether the trace goes to standard output, so that results go to standard error.
+    var tracesToStandardOutput: Bool { capture.tracesToStandardOutput }
+
+    /// The --timeout value, or `standard` without one.
+    public func timeout(or standard: Duration) -> Duration {
+        timeout.map { .seconds($0) } ?? standard
+    }
+}
+
+/// Groups of common options.
+public struct OptionGroups: OptionSet, Sendable {
+    /// The bits.
+    public let rawValue: Int
+
+    /// A set of these bits.
+    public init(rawValue: Int) { self.rawValue = rawValue }
+
+    /// The device's name.
+    public static let name = OptionGroups(rawValue: 1)
+    /// The device's address and its type.
+    public static let address = OptionGroups(rawValue: 128)
+    /// The choice among devices, and the time to look for one.
+    public static let finding = OptionGroups(rawValue: 2)
+    /// The time limit of responses.
+    public static let timeout = OptionGroups(rawValue: 4)
+    /// The protection of links.
+    public static let security = OptionGroups(rawValue: 8)
+    /// Powering on.
+    public static let opening = OptionGroups(rawValue: 16)
+    /// The store of bonds.
+    public static let bonds = OptionGroups(rawValue: 32)
+    /// The capture of packets.
+    public static let trace = OptionGroups(rawValue: 64)
+}
+
+/// The common options that have a meaning for some commands.
+public protocol OptionScope: Sendable {
+    /// The groups besides the adapter and the output, which all commands have.
+    static var groups: OptionGroups { get }
+    /// What replaces --timeout, as an option with its value or a sentence; nil if nothing does.
+    static var insteadOfTimeout: String? { get }
+}
+
+extension OptionScope {
+    /// `--for`, which the commands without responses have.
+    public static var insteadOfTimeout: String? { "--for" }
+}
+
+/// The common options of a command for which some have no meaning: those are absent from its help, and rejected where
+/// they would promise something. ``common`` contains all.
+public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
+    @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: NameOptions
+    @OptionGroup(title: "Device", visibility: Self.visibility(.address)) var addressed: AddressOptions
+    @OptionGroup(title: "Device", visibility: Self.visibility(.finding)) var finding: FindingOptions
+    @OptionGroup(title: "Link", visibility: Self.visibility(.timeout)) var response: TimeoutOptions
+    @OptionGroup(title: "Link", visibility: Self.visibility(.security)) var protection: ProtectionOptions
+    @OptionGroup(title: "Adapter") var adapterOptions: AdapterOptions
+    @OptionGroup(title: "Adapter", visibility: Self.visibility(.opening)) var opening: OpeningOptions
+    @OptionGroup(title: "Adapter", visibility: Self.visibility(.bonds)) var bondOptions: BondOptions
+    @OptionGroup(title: "Output") var output: OutputOptions
+    @OptionGroup(title: "Output", visibility: Self.visibility(.trace)) var capture: TraceOptions
+
+    /// The defaults.
+    public init() {}
+
+    private static func visibility(_ groups: OptionGroups) -> ArgumentVisibility {
+        Scope.groups.isSuperset(of: groups) ? .default : .private
+    }
+
+    /// All common options.
+    public var common: CommonOptions {
+        var common = CommonOptions()
+        (common.named, common.addressed, common.finding) = (named, addressed, finding)
+        (common.response, common.protection) = (response, protection)
+        (common.adapterOptions, common.opening, common.bondOptions) = (adapterOptions, opening, bondOptions)
+        (common.output, common.capture) = (output, capture)
+        return common
+    }
+
+    /// Rejects an option that has no meaning for the command.
+    public mutating func validate() throws {
+        func reject(_ option: String, of group: OptionGroups, if isGiven: Bool, hint: String = "") throws {
+            guard isGiven, !Scope.groups.isSuperset(of: group) else { return }
+            throw ValidationError("\(option) has no meaning for this command.\(hint)")
+        }
+        try reject("--name", of: .name, if: named.name != nil)
+        try reject("--address", of: .address, if: addressed.address != nil)
+        try reject("--pick", of: .finding, if: finding.pick != nil)
+        if let seconds = response.timeout {
+            var hint = ""
+            if let option = Scope.insteadOfTimeout {
+                hint = " --timeout limits the responses of a device. Use \(option) \(formatShortly(seconds))."
+            }
+            try reject("--timeout", of: .timeout, if: true, hint: hint)
+        }
+        try reject("--security", of: .security, if: protection.security != nil)
+        try reject("--passkey", of: .security, if: protection.passkey != nil)
+    }
+}
+
+/// A number of seconds without superfluous digits.
+func formatShortly(_ seconds: Double) -> String {
+    formatDecimal(seconds, digits: seconds == seconds.rounded() ? 0 : 1)
+}
+
+/// The scope of commands without a device: they use the machine's adapters only.
+public enum LocalScope: OptionScope {
+    /// None.
+    public static let groups: OptionGroups = []
+    /// Nothing takes time.
+    public static let insteadOfTimeout: String? = nil
+}

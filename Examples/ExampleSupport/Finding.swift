@@ -1,0 +1,117 @@
+import BluetoothLE
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+extension CommonOptions {
+    /// Scans for the device that a query describes, as --pick and --find-time demand. Shows its progress on a terminal.
+    /// - Throws: ``ProgramError``: ``ExitStatus/notFound``, with what was seen instead; ``ExitStatus/usage``, with the
+    ///   devices, if several match.
+    func find(
+        _ query: DeviceQuery, on adapter: Adapter, _ console: Console
+    ) async throws -> DeviceSearch.Sighting {
+        let search = SharedSearch(pick: pick)
+        let limit = findTime
+        return try await withProgress(of: search, query, console) {
+            let start = ContinuousClock.now
+            let first = try await search.next(query, on: adapter, within: limit)
+            if let choice = first.choice { return choice }
+            guard first.isCollecting else { throw search.state.withLock { $0.notFound(query, within: limit) } }
+            let rest = max(.zero, limit - (ContinuousClock.now - start))
+            let second = try await search.next(
+                query, on: adapter, within: min(DeviceSearch.collectingTime, rest), isCollecting: true)
+            if let choice = second.choice { return choice }
+            guard let choice = try search.state.withLock({ try $0.choose() }) else {
+                throw search.state.withLock { $0.notFound(query, within: limit) }
+            }
+            return choice
+        }
+    }
+
+    /// Runs a search; while it takes longer, a line on the terminal for messages says how long already.
+    private func withProgress<Value: Sendable>(
+        of search: SharedSearch, _ query: DeviceQuery, _ console: Console,
+        _ body: @escaping @Sendable () async throws -> Value
+    ) async throws -> Value {
+        guard console.messages.isTerminal, console.verbosity == 0 else { return try await body() }
+        return try await withThrowingTaskGroup(of: Value?.self) { group in
+            group.addTask { try await body() }
+            group.addTask {
+                let line = TransientLine()
+                var seconds = 0
+                while (try? await Task.sleep(for: .seconds(1))) != nil {
+                    seconds += 1
+                    let count = search.state.withLock { $0.seenCount }
+                    line.show(
+                        "looking for a device \(query.description): \(seconds) s, "
+                            + "\(count) other \(count == 1 ? "device" : "devices") seen")
+                }
+                line.clear()
+                return nil
+            }
+            var result: Value?
+            while result == nil, let next = try await group.next() { result = next }
+            group.cancelAll()
+            // Waits for the line to be cleared.
+            while try await group.next() != nil {}
+            guard let result else { throw CancellationError() }
+            return result
+        }
+    }
+}
+
+/// A search, shared between the scan and the display of its progress.
+private final class SharedSearch: Sendable {
+    struct Outcome: Sendable {
+        var choice: DeviceSearch.Sighting?
+        var isCollecting = false
+    }
+
+    let state: Mutex<DeviceSearch>
+
+    init(pick: PickOption?) {
+        state = Mutex(DeviceSearch(pick: pick))
+    }
+
+    /// Scans until the search has found a device, or also, unless it is collecting already, a first one that matches.
+    func next(
+        _ query: DeviceQuery, on adapter: Adapter, within limit: Duration, isCollecting: Bool = false
+    ) async throws -> Outcome {
+        let step = Mutex(DeviceSearch.Step.search)
+        do throws(BluetoothError) {
+            _ = try await adapter.firstAdvertisement(timeout: limit) { advertisement in
+                guard let address = advertisement.address else { return false }
+                let sighting = DeviceSearch.Sighting(
+                    address: address, name: advertisement.localName, rssi: advertisement.rssi,
+                    isConnectable: advertisement.isConnectable, match: query.match(advertisement),
+                    advertisement: advertisement)
+                let next = self.state.withLock { $0.record(sighting) }
+                step.withLock { $0 = next }
+                switch next {
+                case .search: return false
+                case .collect: return !isCollecting
+                case .found: return true
+                }
+            }
+            guard case .found(let sighting) = step.withLock({ $0 }) else { return Outcome(isCollecting: true) }
+            return Outcome(choice: sighting)
+        } catch {
+            guard error.code == .notFound else { throw error }
+            return Outcome()
+        }
+    }
+}
+
+/// A line on the terminal for messages that disappears again.
+private struct TransientLine {
+    func show(_ text: String) {
+        let width = max(1, terminalSize(of: STDERR_FILENO).width - 1)
+        writeAll("\r\u{1B}[K" + shortened(text, toCells: width), to: STDERR_FILENO)
+    }
+
+    func clear() { writeAll("\r\u{1B}[K", to: STDERR_FILENO) }
+}

@@ -1,0 +1,41 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+/// A command that works on a link with a device: on its own it connects, runs, and disconnects; as a step of `ble exec`
+/// and `ble shell` it runs on the link that these have.
+protocol DeviceCommand: AsyncParsableCommand, Sendable {
+    var common: CommonOptions { get set }
+
+    /// Whether the operation pairs itself, so that the link is not protected before.
+    static var isPairing: Bool { get }
+    /// Whether the operation moves much and does not block, so that it runs on the adapter's event loop.
+    static var isOnLoop: Bool { get }
+
+    /// Completes and checks the options before anything is connected, such as by reading a file.
+    mutating func prepare() throws
+
+    /// Runs the command on an open connection.
+    func perform(on connection: Connection, _ console: Console) async throws
+}
+
+extension DeviceCommand {
+    static var isPairing: Bool { false }
+    static var isOnLoop: Bool { false }
+
+    mutating func prepare() throws {}
+
+    func run() async throws {
+        let parsed = self
+        try await common.run("ble \(Self._commandName)") { console in
+            var command = parsed
+            try command.prepare()
+            let common = command.common
+            try common.validateDevice()
+            let ready = command
+            try await common.withConnection(console, isPairing: Self.isPairing, isOnLoop: Self.isOnLoop) {
+                try await ready.perform(on: $0, console)
+            }
+        }
+    }
+}

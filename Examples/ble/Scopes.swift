@@ -1,0 +1,28 @@
+import ExampleSupport
+
+/// The scope of `scan`: the device's name and address are filters.
+enum ScanScope: OptionScope {
+    static let groups: OptionGroups = [.name, .address, .opening, .bonds, .trace]
+}
+
+/// The scope of `advertise` and `serve`, whose name is the one to advertise.
+enum PeripheralScope: OptionScope {
+    static let groups: OptionGroups = [.name, .opening, .bonds, .trace]
+}
+
+/// The scope of `adapters`.
+enum AdaptersScope: OptionScope {
+    static let groups: OptionGroups = []
+}
+
+/// The scope of `power`.
+enum PowerScope: OptionScope {
+    static let groups: OptionGroups = [.opening, .trace]
+    static let insteadOfTimeout: String? = nil
+}
+
+/// The scope of `bonds`.
+enum BondsScope: OptionScope {
+    static let groups: OptionGroups = [.address, .bonds]
+    static let insteadOfTimeout: String? = nil
+}
