@@ -17,10 +17,10 @@ struct OutgoingBytes: Hashable, Sendable {
     /// The limits of the chunks in flight.
     struct Limits: Hashable, Sendable {
         /// The number of chunks after which a confirmation is requested although more bytes wait.
-        var chunksPerConfirmation = 64
+        var chunksPerConfirmation = 128
         /// The maximum number of chunks in flight, so that the answer arrives long before the time limit of the
         /// Attribute Protocol, also over the slowest link.
-        var chunksInFlight = 256
+        var chunksInFlight = 512
     }
 
     private struct Link: Hashable {
