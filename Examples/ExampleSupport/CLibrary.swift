@@ -17,3 +17,28 @@ func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _
 }
 
 func systemSignal(_ number: CInt, _ handler: @escaping @convention(c) (CInt) -> Void) { signal(number, handler) }
+
+func systemSocket(_ family: CInt, _ kind: __socket_type) -> CInt {
+    socket(family, CInt(kind.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)
+}
+
+func systemAccept(
+    _ number: CInt, _ address: UnsafeMutablePointer<sockaddr>, _ length: UnsafeMutablePointer<socklen_t>
+) -> CInt {
+    accept(number, address, length)
+}
+
+func systemConnect(_ number: CInt, _ address: UnsafePointer<sockaddr>, _ length: socklen_t) -> CInt {
+    connect(number, address, length)
+}
+
+func systemSend(_ number: CInt, _ text: String, _ flags: CInt) -> Int { send(number, text, text.utf8.count, flags) }
+
+/// The number of the group with this name.
+func systemGroup(named name: String) -> gid_t? {
+    var entry = group()
+    var found: UnsafeMutablePointer<group>?
+    var buffer = [CChar](repeating: 0, count: 65_536)
+    guard getgrnam_r(name, &entry, &buffer, buffer.count, &found) == 0 else { return nil }
+    return found?.pointee.gr_gid
+}

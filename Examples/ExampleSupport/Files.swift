@@ -54,6 +54,49 @@ public final class OutputFile: Sendable {
     }
 }
 
+/// A text file that is appended to. Its first line names its kind, so that no other file is changed.
+public final class AppendedFile: Sendable {
+    private let path: String
+    private let descriptor: Int32
+
+    /// Creates the file with its first line, or opens one with that first line.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/cannotCreate`` if the file has another first line or cannot be opened.
+    public init(_ path: String, firstLine: String) throws {
+        self.path = path
+        descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o666)
+        guard descriptor >= 0 else {
+            throw ProgramError(.cannotCreate, "Cannot write \(printable(path)): \(systemMessage())")
+        }
+        let start = Array("\(firstLine)\n".utf8)
+        var status = stat()
+        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else {
+            try write(start)
+            return
+        }
+        var found = [UInt8](repeating: 0, count: start.count)
+        guard pread(descriptor, &found, found.count, 0) == found.count, found == start else {
+            throw ProgramError(
+                .cannotCreate, "\(printable(path)) exists and is another kind of file.",
+                remedy: "Choose another name.")
+        }
+        // A program that was killed may have left an unfinished line.
+        var last: UInt8 = 0
+        if pread(descriptor, &last, 1, status.st_size - 1) == 1, last != 0x0A { try write([0x0A]) }
+    }
+
+    deinit {
+        close(descriptor)
+    }
+
+    /// Appends a line.
+    public func write(_ line: String) throws { try write(Array("\(line)\n".utf8)) }
+
+    private func write(_ bytes: [UInt8]) throws {
+        guard let number = writeAll(bytes, to: descriptor) else { return }
+        throw ProgramError(.linkLost, "Cannot write \(printable(path)): \(systemMessage(number))")
+    }
+}
+
 /// Standard input, read on demand.
 public final class StandardInput: Sendable {
     private typealias Waiter = CheckedContinuation<[UInt8]?, Never>

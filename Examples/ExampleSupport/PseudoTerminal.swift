@@ -1,6 +1,3 @@
-import Dispatch
-import Synchronization
-
 #if canImport(Glibc)
     import Glibc
 #elseif canImport(Musl)
@@ -18,24 +15,35 @@ public final class PseudoTerminal: Sendable {
 
     private let ownedLink: TerminalLink?
     private let ends: Ends
-    private var master: Int32 { ends.master }
-    private let queue = DispatchQueue(label: "pseudo terminal")
+    private let onDiscard: (@Sendable () -> Void)?
 
     /// Opens a new pseudo terminal (`openpty`).
-    /// - Parameter link: the path of a symbolic link to create to it. A stale link of a killed program is replaced;
-    ///   `LINK.lock` beside it, which contains the PID, is locked while the link is in use.
+    /// - Parameters:
+    ///   - link: the path of a symbolic link to create to it. A stale link of a killed program is replaced; `LINK.lock`
+    ///     beside it, which contains the PID, is locked while the link is in use.
+    ///   - access: who may open it.
+    ///   - onDiscard: called when a program discards what it has not read yet (`tcflush`), which the kernel does for its
+    ///     own buffer only; during a call of the terminal, on its thread.
     /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the link is in use or the path is taken by anything
-    ///   else.
-    public init(link: String? = nil) throws {
+    ///   else, with ``ExitStatus/notPermitted`` if the access cannot be granted.
+    public init(
+        link: String? = nil, access: TerminalAccess = TerminalAccess(), onDiscard: (@Sendable () -> Void)? = nil
+    ) throws {
         ends = try Ends()
+        self.onDiscard = onDiscard
         var name = [CChar](repeating: 0, count: 128)
         _ = ttyname_r(ends.slave, &name, name.count)
         path = String(decoding: name.prefix { $0 != 0 }.map(UInt8.init(bitPattern:)), as: UTF8.self)
-        _ = fcntl(ends.master, F_SETFL, O_NONBLOCK)
         var settings = termios()
         tcgetattr(ends.slave, &settings)
         cfmakeraw(&settings)
         tcsetattr(ends.slave, TCSANOW, &settings)
+        // Each read begins with a status byte, which reports discarding.
+        var isPacketMode: CInt = 1
+        guard ioctl(ends.master.number, UInt(TIOCPKT), &isPacketMode) == 0 else {
+            throw ProgramError(.linkLost, "Cannot set up \(path): \(systemMessage())")
+        }
+        try access.apply(to: ends.slave, named: path)
         ownedLink = try link.map { [path] in try TerminalLink($0, to: path) }
     }
 
@@ -43,12 +51,13 @@ public final class PseudoTerminal: Sendable {
     ///
     /// Between calls, a writing program blocks once the kernel's buffer is full.
     public func read() async throws -> [UInt8]? {
-        var block = [UInt8](repeating: 0, count: 4096)
         while !Task.isCancelled {
-            let count = systemRead(master, &block, block.count)
-            if count > 0 { return Array(block[..<count]) }
-            guard count < 0, errno == EAGAIN || errno == EINTR else { throw Self.failure("Cannot read \(path)") }
-            if errno == EAGAIN { await wait(for: DispatchSource.makeReadSource(fileDescriptor: master, queue: queue)) }
+            guard let packet = try ends.master.read(4097, from: path) else {
+                await ends.master.waitUntilReadable()
+                continue
+            }
+            if noticeDiscarding(packet) { continue }
+            if packet.count > 1 { return Array(packet.dropFirst()) }
         }
         return nil
     }
@@ -59,59 +68,57 @@ public final class PseudoTerminal: Sendable {
         var rest = bytes[...]
         while !rest.isEmpty {
             guard !Task.isCancelled else { return false }
-            let count = rest.withUnsafeBytes { systemWrite(master, $0.baseAddress, $0.count) }
-            if count > 0 {
-                rest = rest.dropFirst(count)
-            } else if errno == EAGAIN {
-                await wait(for: DispatchSource.makeWriteSource(fileDescriptor: master, queue: queue))
-            } else if errno != EINTR {
-                throw Self.failure("Cannot write \(path)")
-            }
+            let count = try tryWrite(rest)
+            rest = rest.dropFirst(count)
+            if count == 0 { await waitUntilWritable() }
         }
         return true
     }
 
-    /// Waits for a source's first event, or the task's cancellation.
-    private func wait(for source: any DispatchSourceProtocol) async {
-        let canceller = Canceller(source: source)
-        await withTaskCancellationHandler {
-            await withCheckedContinuation { continuation in
-                source.setEventHandler { canceller.source.cancel() }
-                source.setCancelHandler { continuation.resume() }
-                source.activate()
-            }
-        } onCancel: {
-            canceller.source.cancel()
-        }
+    /// Writes as many of the bytes as there is room for now, and returns their number.
+    public func tryWrite(_ bytes: ArraySlice<UInt8>) throws -> Int {
+        try ends.master.write(bytes, to: path)
     }
 
-    private static func failure(_ text: String) -> ProgramError {
-        ProgramError(.linkLost, "\(text): \(String(cString: strerror(errno)))")
+    /// Waits until there is room to write, or the task is cancelled.
+    public func waitUntilWritable() async {
+        await ends.master.waitUntilWritable()
     }
-}
 
-// Unchecked: the source is only cancelled, which is safe from any thread.
-private struct Canceller: @unchecked Sendable {
-    let source: any DispatchSourceProtocol
+    /// Calls `onDiscard` if a program has discarded what it has not read yet, and ``read()`` has not noticed it.
+    public func noticeDiscarding() throws {
+        guard onDiscard != nil else { return }
+        var poll = pollfd(fd: ends.master.number, events: Int16(POLLPRI), revents: 0)
+        guard systemPoll(&poll, 1, 0) == 1, poll.revents & Int16(POLLPRI) != 0 else { return }
+        // Reading no more than the status byte leaves data where it is, even if another call has read the status.
+        if let packet = try ends.master.read(1, from: path) { _ = noticeDiscarding(packet) }
+    }
+
+    /// Whether a packet is the report of a status, and no data.
+    private func noticeDiscarding(_ packet: [UInt8]) -> Bool {
+        guard let status = packet.first, status != 0 else { return false }
+        if CInt(status) & TIOCPKT_FLUSHREAD != 0 { onDiscard?() }
+        return true
+    }
 }
 
 /// The two ends of a pseudo terminal, open while the object lives.
 private final class Ends: Sendable {
-    let master: Int32
+    let master: OpenDescriptor
     // Kept open, so that the master never sees a hang-up.
     let slave: Int32
 
     init() throws {
         var ends: (master: Int32, slave: Int32) = (-1, -1)
         guard openpty(&ends.master, &ends.slave, nil, nil, nil) == 0 else {
-            throw ProgramError(.linkLost, "Cannot open a pseudo terminal: \(String(cString: strerror(errno)))")
+            throw ProgramError(.linkLost, "Cannot open a pseudo terminal: \(systemMessage())")
         }
-        (master, slave) = ends
-        for end in [master, slave] { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        slave = ends.slave
+        master = OpenDescriptor(ends.master, label: "pseudo terminal")
+        _ = fcntl(slave, F_SETFD, FD_CLOEXEC)
     }
 
     deinit {
         close(slave)
-        close(master)
     }
 }

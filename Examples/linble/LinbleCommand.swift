@@ -17,11 +17,13 @@ import ExampleSupport
               linble demo --simulate
               linble -n LINBLE-Z1 exchange 0100
               linble terminal
+              linble bridge --pty /tmp/ttyBLE
               linble serve
             """,
         version: "linble \(packageVersion)",
         subcommands: [
-            ExchangeCommand.self, TerminalCommand.self, SendCommand.self, DemoCommand.self, ServeCommand.self,
+            ExchangeCommand.self, TerminalCommand.self, SendCommand.self, DemoCommand.self, BridgeCommand.self,
+            ServeCommand.self,
         ])
 
     // Declared here and in the subcommands, so that options may precede or follow the subcommand.

@@ -117,7 +117,7 @@ import Testing
     }
 
     /// The commands that run until they are stopped.
-    private static let endless = ["scan", "notify", "advertise", "serve"]
+    private static let endless = ["scan", "notify", "advertise", "serve", "bridge"]
 
     @Test(arguments: HelpTests.examples) func everyExampleRuns(_ example: Example) async throws {
         try await withFolder { folder in
@@ -126,6 +126,8 @@ import Testing
             let files = "printf '%s' '\(device ?? "")' >device.json; printf abc >value.bin; printf abc >data.bin"
             var line = example.line
             if !line.contains("--simulate") { line += " --simulate" }
+            // Neither a link nor a port that another program may have.
+            line = line.replacing("/tmp/", with: "").replacing("--tcp 4000", with: "--tcp 0")
             let isEndless = Self.endless.contains { example.arguments.contains($0) } || line.contains("--watch")
             if isEndless, !line.contains("--count"), !line.contains("--once"), !line.contains("--clear") {
                 line += " --for 2"

@@ -17,6 +17,7 @@ import Testing
             ("ble", ["adapters", "--watch", "--for", "1"]), ("ble", ["doctor"]),
             ("linble", ["exchange", "0100"]), ("linble", ["terminal"]), ("linble", ["send", "/proc/version"]),
             ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
+            ("linble", ["bridge", "--tcp", "0", "--for", "1"]),
         ] as [(String, [String])])
     func everyLineBeginsWithTheTimeAndIsDocumented(_ program: String, _ arguments: [String]) async throws {
         // The input makes the terminal request the microcontroller's version.

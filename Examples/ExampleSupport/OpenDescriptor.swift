@@ -1,0 +1,84 @@
+import Dispatch
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A non-blocking descriptor of a terminal or a socket, closed with the object.
+final class OpenDescriptor: Sendable {
+    /// The number, valid while the object lives.
+    let number: Int32
+
+    private let queue: DispatchQueue
+
+    /// Takes over an open descriptor, and makes it non-blocking.
+    init(_ number: Int32, label: String) {
+        self.number = number
+        queue = DispatchQueue(label: label)
+        _ = fcntl(number, F_SETFD, FD_CLOEXEC)
+        _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
+    }
+
+    deinit {
+        close(number)
+    }
+
+    /// Reads once: the bytes, empty at the end of the input; nil if there are none now.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost``; `subject` names the descriptor in it.
+    func read(_ limit: Int, from subject: @autoclosure () -> String) throws -> [UInt8]? {
+        var block = [UInt8](repeating: 0, count: limit)
+        while true {
+            let count = systemRead(number, &block, block.count)
+            if count >= 0 { return Array(block[..<count]) }
+            if errno == EAGAIN { return nil }
+            guard errno == EINTR else {
+                throw ProgramError(.linkLost, "Cannot read \(subject()): \(systemMessage())")
+            }
+        }
+    }
+
+    /// Writes as many of the bytes as there is room for now, and returns their number.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost``; `subject` names the descriptor in it.
+    func write(_ bytes: ArraySlice<UInt8>, to subject: @autoclosure () -> String) throws -> Int {
+        while !bytes.isEmpty {
+            let count = bytes.withUnsafeBytes { systemWrite(number, $0.baseAddress, $0.count) }
+            if count > 0 { return count }
+            if count == 0 || errno == EAGAIN { return 0 }
+            guard errno == EINTR else {
+                throw ProgramError(.linkLost, "Cannot write \(subject()): \(systemMessage())")
+            }
+        }
+        return 0
+    }
+
+    /// Waits until there is something to read, the peer has ended, or the task is cancelled.
+    func waitUntilReadable() async {
+        await wait(for: DispatchSource.makeReadSource(fileDescriptor: number, queue: queue))
+    }
+
+    /// Waits until there is room to write, the peer has ended, or the task is cancelled.
+    func waitUntilWritable() async {
+        await wait(for: DispatchSource.makeWriteSource(fileDescriptor: number, queue: queue))
+    }
+
+    /// Waits for a source's first event, or the task's cancellation.
+    private func wait(for source: any DispatchSourceProtocol) async {
+        let canceller = Canceller(source: source)
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                source.setEventHandler { canceller.source.cancel() }
+                source.setCancelHandler { continuation.resume() }
+                source.activate()
+            }
+        } onCancel: {
+            canceller.source.cancel()
+        }
+    }
+}
+
+// Unchecked: the source is only cancelled, which is safe from any thread.
+private struct Canceller: @unchecked Sendable {
+    let source: any DispatchSourceProtocol
+}

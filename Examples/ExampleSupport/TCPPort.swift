@@ -1,0 +1,117 @@
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A TCP port that accepts connections of other programs.
+public final class TCPPort: Sendable {
+    /// The address it listens at, with the port that the kernel has chosen for 0.
+    public let address: NetworkAddress
+
+    private let socket: OpenDescriptor
+
+    /// Listens at an address.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost``, for a reserved port with ``ExitStatus/notPermitted``.
+    public init(at address: NetworkAddress) throws {
+        let number = systemSocket(address.family, SOCK_STREAM)
+        guard number >= 0 else { throw Self.failure(address) }
+        socket = OpenDescriptor(number, label: "TCP port")
+        // A port is free again immediately, and [::] is no IPv4 address.
+        setOption(SOL_SOCKET, SO_REUSEADDR, of: number)
+        if address.family == AF_INET6 { setOption(CInt(IPPROTO_IPV6), IPV6_V6ONLY, of: number) }
+        guard address.withSocketAddress({ bind(number, $0, $1) }) == 0, listen(number, 4) == 0 else {
+            throw Self.failure(address)
+        }
+        var storage = sockaddr_storage()
+        self.address = endpoint(&storage) { getsockname(number, $0, $1) } ?? address
+    }
+
+    /// The next connection; nil if the task is cancelled.
+    public func accept() async throws -> TCPClient? {
+        while !Task.isCancelled {
+            var storage = sockaddr_storage()
+            var number: Int32 = -1
+            let peer = endpoint(&storage) {
+                number = systemAccept(socket.number, $0, $1)
+                return number
+            }
+            if number >= 0 { return TCPClient(number, peer) }
+            switch errno {
+            case EAGAIN: await socket.waitUntilReadable()
+            // The client has given up, or its network is down (accept(2)).
+            case EINTR, ECONNABORTED, ENETDOWN, EPROTO, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH: continue
+            default: throw ProgramError(.linkLost, "Cannot accept connections at \(address): \(systemMessage())")
+            }
+        }
+        return nil
+    }
+
+    private static func failure(_ address: NetworkAddress) -> ProgramError {
+        let number = errno
+        let text = "Cannot listen at \(address): \(systemMessage(number))"
+        switch number {
+        case EADDRINUSE:
+            return ProgramError(
+                .linkLost, text, remedy: "Choose another port, or see which program has it: ss -ltnp")
+        case EACCES:
+            return ProgramError(
+                .notPermitted, text,
+                remedy: "Choose a port above 1023: those below need the capability CAP_NET_BIND_SERVICE.")
+        case EADDRNOTAVAIL:
+            return ProgramError(.linkLost, text, remedy: "The address must be one of this machine: ip address")
+        default: return ProgramError(.linkLost, text)
+        }
+    }
+}
+
+/// A connection that a ``TCPPort`` has accepted; closed with the object.
+public final class TCPClient: Sendable {
+    /// The address of the program at the other end, for people.
+    public let peer: String
+
+    private let socket: OpenDescriptor
+
+    init(_ number: Int32, _ peer: NetworkAddress?) {
+        self.peer = peer.map { "\($0)" } ?? "an unknown address"
+        socket = OpenDescriptor(number, label: "TCP client")
+        setOption(CInt(IPPROTO_TCP), TCP_NODELAY, of: number)
+        // A client whose machine has vanished does not keep others out for more than a minute.
+        setOption(SOL_SOCKET, SO_KEEPALIVE, of: number)
+        for (option, value) in [(TCP_KEEPIDLE, 30), (TCP_KEEPINTVL, 10), (TCP_KEEPCNT, 3), (TCP_USER_TIMEOUT, 60_000)] {
+            setOption(CInt(IPPROTO_TCP), option, CInt(value), of: number)
+        }
+    }
+
+    /// The next bytes; empty at their end; nil if the task is cancelled.
+    public func read() async throws -> [UInt8]? {
+        while !Task.isCancelled {
+            if let bytes = try socket.read(4096, from: peer) { return bytes }
+            await socket.waitUntilReadable()
+        }
+        return nil
+    }
+
+    /// Writes as many of the bytes as there is room for now, and returns their number.
+    public func tryWrite(_ bytes: ArraySlice<UInt8>) throws -> Int { try socket.write(bytes, to: peer) }
+
+    /// Waits until there is room to write, or the task is cancelled.
+    public func waitUntilWritable() async { await socket.waitUntilWritable() }
+}
+
+private func setOption(_ level: CInt, _ option: CInt, _ value: CInt = 1, of number: Int32) {
+    var value = value
+    _ = setsockopt(number, level, option, &value, socklen_t(MemoryLayout<CInt>.size))
+}
+
+/// The address that a system call writes into `storage`.
+private func endpoint(
+    _ storage: inout sockaddr_storage,
+    _ call: (UnsafeMutablePointer<sockaddr>, UnsafeMutablePointer<socklen_t>) -> CInt
+) -> NetworkAddress? {
+    var length = socklen_t(MemoryLayout<sockaddr_storage>.size)
+    let status = withUnsafeMutablePointer(to: &storage) {
+        $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { call($0, &length) }
+    }
+    return status >= 0 ? NetworkAddress(storage) : nil
+}

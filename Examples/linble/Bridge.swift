@@ -1,0 +1,63 @@
+import BluetoothLE
+import ExampleSupport
+import LINBLE
+
+/// A UART that outlives links, connected to a serial port for programs.
+struct Bridge: Sendable {
+    private let uart: KeptUART
+    private let ports: BridgePorts
+    private let log: TransferLog?
+    private let report: BridgeReport
+
+    init(_ uart: KeptUART, _ ports: BridgePorts, _ log: TransferLog?, _ report: BridgeReport) {
+        (self.uart, self.ports, self.log, self.report) = (uart, ports, log, report)
+    }
+
+    /// Moves bytes in both directions, and reports the events, until the task is cancelled or the UART ends.
+    func run(on adapter: Adapter, _ manager: ServiceManager) async throws {
+        let result: Result<Void, any Error>
+        do {
+            result = .success(try await move(on: adapter, manager))
+        } catch {
+            result = .failure(error)
+        }
+        report.ended(await counts)
+        try result.get()
+    }
+
+    private func move(on adapter: Adapter, _ manager: ServiceManager) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask {
+                try await ports.run { bytes in
+                    try log?.write(.sent, bytes)
+                    try await uart.send(bytes)
+                }
+            }
+            group.addTask {
+                for try await bytes in uart.received {
+                    try log?.write(.received, bytes)
+                    ports.deliver(bytes)
+                }
+            }
+            group.addTask {
+                for try await event in await uart.events() { report.tell(event, await counts) }
+            }
+            if let interval = manager.watchdogInterval {
+                group.addTask {
+                    while true {
+                        try await Task.sleep(for: interval)
+                        // On the loop, which has to be alive for it.
+                        await adapter.run { manager.isAlive() }
+                    }
+                }
+            }
+            manager.isReady()
+            defer { group.cancelAll() }
+            try await group.next()
+        }
+    }
+
+    private var counts: BridgeCounts {
+        get async { BridgeCounts(await uart.statistics, unread: ports.unreadByteCount) }
+    }
+}

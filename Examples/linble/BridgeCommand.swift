@@ -1,0 +1,123 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+import LINBLE
+
+/// What happens to a program's bytes while there is no link.
+enum OfflineOption: String, ExpressibleByArgument, CaseIterable {
+    case buffer, drop
+
+    var behavior: KeptUARTOptions.OfflineBehavior { self == .buffer ? .buffer : .drop }
+}
+
+/// The scope of `bridge`, which waits for the device, however long that takes.
+enum BridgeScope: OptionScope {
+    static let groups: OptionGroups = [.name, .address, .timeout, .security, .opening, .bonds, .trace]
+}
+
+struct BridgeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "bridge", abstract: "Use the device's UART as a serial port that outlives links.",
+        discussion: """
+            --pty creates a link to a pseudo terminal, which programs open like a serial port; --tcp accepts one client at \
+            a time. With both, the device's bytes go to both, and the bytes of both go to the device in the order in \
+            which they arrive. Runs until Ctrl-C, or for the time of --for. \
+            -n is the device's whole name.
+
+            The port stays while links come and go, and the device is waited for. A program that writes blocks while the \
+            buffer of --buffer bytes is full, so that nothing is lost on an intact link. Bytes that were on the way when \
+            a link ended may be lost, and are counted as unconfirmed; none arrives twice. Of the device's bytes, as many \
+            as --buffer says wait for a program that reads slowly; then the oldest are dropped, and counted as unread.
+
+            As a service of systemd it reports its state (Type=notify) and answers the watchdog.
+
+            EXAMPLES:
+              linble bridge -n LINBLE-Z1 --pty /tmp/ttyBLE
+              linble bridge --pty /tmp/ttyBLE --mode 0660 --group dialout
+              linble bridge --profile auto --tcp 4000 --log bridge.log
+            """)
+
+    @OptionGroup var scoped: ScopedOptions<BridgeScope>
+    @OptionGroup(title: "UART") var uart: UARTProgramOptions
+
+    @Option(
+        help: ArgumentHelp("The link to create to a pseudo terminal, such as /tmp/ttyBLE.", valueName: "link"),
+        completion: .file())
+    var pty: String?
+
+    @Option(
+        help: ArgumentHelp(
+            "The TCP port to listen at, such as 4000 or [::1]:4000; on 127.0.0.1 if no address is given, which other machines do not reach.",
+            valueName: "address:port"))
+    var tcp: String?
+
+    @Option(help: ArgumentHelp("The permissions of the pseudo terminal, such as 0660.", valueName: "octal"))
+    var mode: String?
+
+    @Option(help: ArgumentHelp("The group of the pseudo terminal; it may read and write.", valueName: "group"))
+    var group: String?
+
+    @Option(
+        help: ArgumentHelp("Append the bytes of both directions to this file, with their time.", valueName: "file"),
+        completion: .file())
+    var log: String?
+
+    @Option(help: ArgumentHelp("The number of bytes that wait in each direction.", valueName: "bytes"))
+    var buffer = 65_536
+
+    @Option(help: "Without a link, bytes of programs wait in the buffer, or are dropped: buffer or drop.")
+    var offline = OfflineOption.buffer
+
+    @OptionGroup var runTime: RunTimeOptions
+
+    func validate() throws {
+        guard pty != nil || tcp != nil else {
+            throw ValidationError("Name the port: --pty LINK, such as --pty /tmp/ttyBLE, or --tcp PORT.")
+        }
+        if let tcp, NetworkAddress(tcp) == nil {
+            throw ValidationError(
+                "--tcp takes a port or a numeric address with one, such as 4000, 127.0.0.1:4000 or [::1]:4000, not '\(tcp)'."
+            )
+        }
+        for (name, value) in [("--mode", mode), ("--group", group)] where value != nil && pty == nil {
+            throw ValidationError("\(name) is that of the pseudo terminal, which needs --pty.")
+        }
+        if let mode, TerminalAccess.mode(mode) == nil {
+            throw ValidationError("--mode takes octal permissions, 0 to 0777, not '\(mode)'.")
+        }
+        if let group, TerminalAccess.group(group) == nil {
+            throw ValidationError("There is no group '\(group)'. List the groups with: getent group")
+        }
+        guard (1...Self.largestBuffer).contains(buffer) else {
+            throw ValidationError("--buffer takes 1 to \(Self.largestBuffer) bytes, not \(buffer).")
+        }
+    }
+
+    private static let largestBuffer = 1 << 28
+
+    private var access: TerminalAccess {
+        TerminalAccess(
+            mode: mode.flatMap { TerminalAccess.mode($0) }, group: group.flatMap { TerminalAccess.group($0) })
+    }
+
+    func run() async throws {
+        let (common, uartOptions, pty, tcp, log) = (scoped.common, uart, pty, tcp.flatMap { NetworkAddress($0) }, log)
+        let (access, buffer, offline, limit) = (access, buffer, offline.behavior, runTime.duration)
+        try await common.run("linble bridge", isServer: true) { console in
+            let device = try common.uartDevice()
+            let manager = ServiceManager()
+            defer { manager.isStopping() }
+            let report = BridgeReport(device, console, manager)
+            let log = try log.map { try TransferLog($0) }
+            let ports = try BridgePorts(pty: pty, access: access, tcp: tcp, capacity: buffer, report)
+            let options = KeptUARTOptions(
+                uart: uartOptions.options(common), sendCapacity: buffer, whileOffline: offline)
+            _ = try await upTo(limit) {
+                try await common.withKeptUART(device, options, console) { uart, adapter in
+                    report.opened(ports, on: adapter.information)
+                    try await Bridge(uart, ports, log, report).run(on: adapter, manager)
+                }
+            }
+        }
+    }
+}

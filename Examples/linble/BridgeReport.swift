@@ -1,0 +1,140 @@
+import BluetoothLE
+import ExampleSupport
+import LINBLE
+import Synchronization
+
+/// The byte counts of a bridge, over all links.
+struct BridgeCounts {
+    private let uart: KeptUART.Statistics
+    private let unread: Int
+
+    init(_ uart: KeptUART.Statistics, unread: Int) {
+        (self.uart, self.unread) = (uart, unread)
+    }
+
+    private var all: [(name: String, count: Int)] {
+        [
+            ("sent", uart.sentByteCount), ("confirmed", uart.confirmedByteCount),
+            ("unconfirmed", uart.unconfirmedByteCount), ("buffered", uart.bufferedByteCount),
+            ("dropped", uart.droppedByteCount), ("received", uart.receivedByteCount), ("unread", unread),
+        ]
+    }
+
+    /// The fields of a JSON object.
+    var fields: [(String, JSONValue)] { all.map { ($0.name, .integer($0.count)) } }
+
+    /// `5 bytes sent, 7 received`: those that are not zero, in words; the confirmed ones are those that miss nothing.
+    var text: String {
+        let shown = all.filter { $0.count > 0 && $0.name != "confirmed" || $0.name == "sent" || $0.name == "received" }
+        return "bytes: " + shown.map { "\($0.count) \($0.name)" }.joined(separator: ", ")
+    }
+}
+
+/// The lines that `linble bridge` prints, and the status for the service manager.
+final class BridgeReport: Sendable {
+    /// What a TCP client does.
+    enum ClientEvent: String {
+        case connected, closed, refused
+    }
+
+    private let device: UARTDevice
+    private let console: Console
+    private let manager: ServiceManager
+    /// The number of unread bytes at which the next line is printed, by the reader.
+    private let unread = Mutex<[String: (total: Int, next: Int)]>([:])
+
+    init(_ device: UARTDevice, _ console: Console, _ manager: ServiceManager) {
+        (self.device, self.console, self.manager) = (device, console, manager)
+    }
+
+    /// The ports are open.
+    func opened(_ ports: BridgePorts, on adapter: AdapterInformation) {
+        let link = ports.terminal.map { $0.link ?? $0.path }
+        if let address = ports.tcp?.address, !address.isLoopback {
+            console.message(
+                console.messages.yellow(
+                    "Everyone who reaches \(address) can use the device: the connection is neither authenticated nor "
+                        + "encrypted."))
+        }
+        guard console.isJSON else {
+            let terminal = ports.terminal.map { "\(printable(link ?? "")) (\($0.path))" }
+            let places = [terminal, ports.tcp.map { "TCP \($0.address)" }].compactMap { $0 }.joined(separator: " and ")
+            return console.result("\(adapter.name) \(adapter.address) bridges \(printable("\(device)")) to \(places)")
+        }
+        console.result([
+            ("event", .string("bridging")), ("adapter", .string(adapter.name)),
+            ("address", .string("\(adapter.address)")), ("device", .string("\(device)")), ("pty", JSONValue(link)),
+            ("tcp", JSONValue(ports.tcp.map { "\($0.address)" })),
+        ])
+    }
+
+    /// An event of the UART.
+    func tell(_ event: KeptUART.Event, _ counts: BridgeCounts) {
+        switch event {
+        case .connecting(let attempt):
+            manager.setStatus("waiting for \(device)")
+            // A later attempt follows a line that announces it.
+            guard console.isJSON || attempt == 1 else { return }
+            line("waiting", "\(device)", [("for", .string("device")), ("attempt", .integer(attempt))])
+        case .waitingForAdapter(let error):
+            manager.setStatus("waiting for the adapter: \(error.message)")
+            line("waiting", error.message, [("for", .string("adapter")), ("reason", .string(error.message))])
+        case .online(let uart):
+            manager.setStatus("online with \(uart.peer)")
+            line(
+                "online", "\(uart.peer)  \(uart.profile.name)",
+                [("address", .string("\(uart.peer)")), ("profile", .string(uart.profile.name))])
+        case .offline(let error, let count):
+            let reason = error.disconnectReason.map { "\($0)" } ?? error.message
+            manager.setStatus("offline: \(reason)")
+            line(
+                "offline", "\(reason)  \(counts.text)",
+                [("reason", .string(reason)), ("lost", .integer(count))] + counts.fields)
+        case .failed(let error, let delay):
+            manager.setStatus("failed: \(error.message)")
+            let seconds = delay / .seconds(1)
+            line(
+                "failed", "\(error.message)  next attempt in \(formatDecimal(seconds, digits: 1)) s",
+                [("reason", .string(error.message)), ("retryAfter", .number(seconds))])
+        }
+    }
+
+    /// A program has not read bytes, which were dropped. Printed for the first, and each time that their number has
+    /// doubled.
+    func unread(_ count: Int, by reader: String) {
+        guard count > 0 else { return }
+        let total = unread.withLock { unread -> Int? in
+            var own = unread[reader] ?? (0, 1)
+            own.total += count
+            let isDue = own.total >= own.next
+            if isDue { own.next = 2 * own.total }
+            unread[reader] = own
+            return isDue ? own.total : nil
+        }
+        guard let total else { return }
+        line(
+            "unread", "\(total) bytes dropped, which \(reader) has not read",
+            [("reader", .string(reader)), ("count", .integer(total))])
+    }
+
+    /// A TCP client has connected, closed its side, or was refused since there is one.
+    func client(_ peer: String, _ event: ClientEvent) {
+        if event != .refused { unread.withLock { $0[peer] = nil } }
+        let note = event == .refused ? ": another client is connected" : ""
+        line(
+            "client", "\(peer)  \(event.rawValue)\(note)",
+            [("client", .string(peer)), ("state", .string(event.rawValue))])
+    }
+
+    /// The bridge has ended.
+    func ended(_ counts: BridgeCounts) {
+        line("ended", counts.text, counts.fields)
+    }
+
+    private func line(_ event: String, _ text: String, _ fields: [(String, JSONValue)]) {
+        guard console.isJSON else {
+            return console.result("\(console.messages.dim(timestamp()))  \(event)  \(printable(text))")
+        }
+        console.result([("event", .string(event))] + fields)
+    }
+}

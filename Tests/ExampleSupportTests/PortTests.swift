@@ -1,0 +1,113 @@
+import Glibc
+import Synchronization
+import Testing
+
+@testable import ExampleSupport
+
+/// The parts of a serial port for other programs.
+@Suite struct PortTests {
+    @Test(
+        arguments: [
+            ("4000", "127.0.0.1:4000"), (":4000", "127.0.0.1:4000"), ("localhost:1", "127.0.0.1:1"),
+            ("0.0.0.0:0", "0.0.0.0:0"), ("192.168.1.2:65535", "192.168.1.2:65535"), ("[::1]:4000", "[::1]:4000"),
+            ("[::]:4000", "[::]:4000"), ("[2001:db8:0:0::1]:80", "[2001:db8::1]:80"),
+        ])
+    func anAddressIsParsed(_ text: String, _ printed: String) throws {
+        #expect(NetworkAddress(text)?.description == printed)
+    }
+
+    @Test(
+        arguments: [
+            "", ":", "x", "65536", "-1", "+1", "1.2.3:4", "1.2.3.4", "1.2.3.4:", "::1", "::1:4000", "[::1]", "[::1]:",
+            "[127.0.0.1]:1", "[::1:4000", "example.org:80", "127.0.0.1:4000x", " 4000", "127.1:80",
+        ])
+    func whatIsNoAddressIsRejected(_ text: String) {
+        #expect(NetworkAddress(text) == nil)
+    }
+
+    @Test(arguments: [("127.1.2.3:1", true), ("[::1]:1", true), ("[::]:1", false), ("0.0.0.0:1", false)])
+    func otherMachinesDoNotReachTheLoopback(_ text: String, _ isLoopback: Bool) {
+        #expect(NetworkAddress(text)?.isLoopback == isLoopback)
+    }
+
+    @Test(
+        arguments: [
+            ("0660", 0o660), ("660", 0o660), ("0", 0), ("0777", 0o777), ("", nil), ("0800", nil), ("1777", nil),
+            ("00660", nil), ("-1", nil), ("rw", nil),
+        ] as [(String, UInt32?)])
+    func permissionsAreParsed(_ text: String, _ mode: UInt32?) {
+        #expect(TerminalAccess.mode(text) == mode)
+    }
+
+    @Test func aGroupIsNamedOrNumbered() {
+        #expect(TerminalAccess.group("root") == 0)
+        #expect(TerminalAccess.group("7") == 7)
+        for text in ["no such group", "-1", "", "4294967295"] { #expect(TerminalAccess.group(text) == nil) }
+    }
+
+    @Test func unreadBytesAreBoundedAndKeepTheirOrder() throws {
+        let unread = UnreadBytes(capacity: 5)
+        var read: [UInt8] = []
+        /// Reads up to `count` bytes in pieces of two.
+        func drain(_ count: Int) throws -> Bool {
+            var rest = count
+            return try unread.drain { bytes in
+                let piece = bytes.prefix(min(2, rest))
+                rest -= piece.count
+                read += piece
+                return piece.count
+            }
+        }
+        #expect(unread.append([1, 2, 3]) == 0)
+        #expect(try !drain(1))
+        #expect(unread.append([4, 5, 6, 7]) == 1)
+        #expect(unread.append(Array(8...14)) == 7)
+        #expect(unread.count == 5)
+        #expect(try drain(9))
+        #expect(read == [1] + Array(10...14))
+        #expect(unread.append([15]) == 0)
+        unread.removeAll()
+        #expect(try drain(9))
+        #expect(read.count == 6)
+        #expect(unread.droppedCount == 1 + 7)
+    }
+
+    @Test(arguments: [false, true]) func discardingWhatIsUnreadIsNoticed(_ isReading: Bool) async throws {
+        let discarded = Atomic(0)
+        let terminal = try PseudoTerminal { discarded.add(1, ordering: .relaxed) }
+        let program = open(terminal.path, O_RDWR | O_NOCTTY)
+        try #require(program >= 0)
+        defer { close(program) }
+        #expect(try terminal.tryWrite([1, 2, 3]) == 3)
+        #expect(tcflush(program, TCIFLUSH) == 0)
+        #expect(write(program, "abc", 3) == 3)
+        if !isReading {
+            try terminal.noticeDiscarding()
+            try terminal.noticeDiscarding()
+            #expect(discarded.load(ordering: .relaxed) == 1)
+        }
+        // No byte of data is taken for a status, or the other way round.
+        #expect(try await terminal.read() == Array("abc".utf8))
+        #expect(discarded.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func aFileOfAnotherKindIsNotAppendedTo() throws {
+        var template = Array("/tmp/appendedXXXXXX".utf8CString)
+        let descriptor = mkstemp(&template)
+        try #require(descriptor >= 0)
+        close(descriptor)
+        let path = String(decoding: template.dropLast().map(UInt8.init(bitPattern:)), as: UTF8.self)
+        defer { unlink(path) }
+        try AppendedFile(path, firstLine: "# own").write("1")
+        // An unfinished line ends before the next begins.
+        let file = try #require(fopen(path, "a"))
+        fputs("2", file)
+        fclose(file)
+        try AppendedFile(path, firstLine: "# own").write("3")
+        #expect(try readFile(path) == Array("# own\n1\n2\n3\n".utf8))
+        for line in ["# other", "# own\n1\n2\n3\n4", "# o"] {
+            let error = #expect(throws: ProgramError.self) { try AppendedFile(path, firstLine: line) }
+            #expect(error?.status == .cannotCreate)
+        }
+    }
+}

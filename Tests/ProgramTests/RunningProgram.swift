@@ -1,0 +1,108 @@
+import Dispatch
+import Glibc
+import Testing
+
+@testable import ExampleSupport
+
+/// A program of this package that runs until it is stopped; its output is read as it appears.
+///
+/// Its methods block: use it within ``onItsOwnThread(_:)``.
+final class RunningProgram {
+    private let process: pid_t
+    private let output: Int32
+    private var text = ""
+    private var status: Int32?
+
+    /// Starts the program, with its messages in the file `messages`.
+    init(
+        _ program: String, _ arguments: [String], messages: String, environment: [(String, String)] = []
+    ) throws {
+        var ends: [Int32] = [-1, -1]
+        try #require(pipe(&ends) == 0)
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        var actions = posix_spawn_file_actions_t()
+        posix_spawn_file_actions_init(&actions)
+        defer { posix_spawn_file_actions_destroy(&actions) }
+        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
+        posix_spawn_file_actions_addopen(&actions, 2, messages, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
+        let variables = environment.map { "\($0)=\($1)" }
+        let words = (["/usr/bin/env"] + variables + ["\(builtFolder)/\(program)"] + arguments).map { strdup($0) }
+        defer { for word in words { free(word) } }
+        var process: pid_t = 0
+        let failure = posix_spawn(&process, "/usr/bin/env", &actions, nil, words + [nil], environ)
+        close(ends[1])
+        (self.process, output) = (process, ends[0])
+        try #require(failure == 0)
+    }
+
+    deinit {
+        if status == nil {
+            kill(process, SIGKILL)
+            waitpid(process, nil, 0)
+        }
+        close(output)
+    }
+
+    /// The complete lines so far.
+    var lines: [String] { text.split(separator: "\n", omittingEmptySubsequences: false).dropLast().map(String.init) }
+
+    /// The first line that contains `word`; waits for it.
+    func line(containing word: String) throws -> String {
+        while true {
+            if let line = lines.first(where: { $0.contains(word) }) { return line }
+            guard readMore() else {
+                Issue.record("no line with \(word) in \(text)")
+                throw CancellationError()
+            }
+        }
+    }
+
+    /// Sends a signal, and returns the exit status; the lines are complete then.
+    func stop(_ signal: Int32 = SIGTERM) -> Int32 {
+        kill(process, signal)
+        return join()
+    }
+
+    /// Waits for the end, and returns the exit status; the lines are complete then.
+    func join() -> Int32 {
+        while readMore() {}
+        var status: Int32 = 0
+        waitpid(process, &status, 0)
+        self.status = status
+        return status & 0x7F == 0 ? (status >> 8) & 0xFF : 128 + (status & 0x7F)
+    }
+
+    /// Waits up to a minute for more output; false at its end.
+    private func readMore() -> Bool {
+        let bytes = readDescriptor(output, milliseconds: 60_000)
+        text += String(decoding: bytes, as: UTF8.self)
+        return !bytes.isEmpty
+    }
+}
+
+/// The next bytes of a descriptor; empty at their end, or if there are none in time.
+func readDescriptor(_ descriptor: Int32, milliseconds: Int32 = 20_000) -> [UInt8] {
+    var block = [UInt8](repeating: 0, count: 65_536)
+    var poll = pollfd(fd: descriptor, events: Int16(POLLIN), revents: 0)
+    guard Glibc.poll(&poll, 1, milliseconds) == 1 else { return [] }
+    return Array(block[..<max(0, read(descriptor, &block, block.count))])
+}
+
+/// Up to `count` bytes of a descriptor; fewer at their end, or if they do not arrive in time.
+func readDescriptor(_ descriptor: Int32, count: Int) -> [UInt8] {
+    var bytes: [UInt8] = []
+    while bytes.count < count {
+        let more = readDescriptor(descriptor)
+        guard !more.isEmpty else { break }
+        bytes += more
+    }
+    return bytes
+}
+
+/// Runs code that blocks its thread.
+func onItsOwnThread<Value: Sendable>(_ body: @escaping @Sendable () throws -> Value) async throws -> Value {
+    try await withCheckedThrowingContinuation { continuation in
+        DispatchQueue(label: "blocking").async { continuation.resume(with: Result { try body() }) }
+    }
+}
