@@ -167,6 +167,10 @@ let package = Package(
         .executableTarget(
             name: "linble", dependencies: ["ExampleSupport", "LINBLESample"], path: "Examples/linble",
             swiftSettings: settings),
+        // Writes the manual pages of the two from their help.
+        .executableTarget(
+            name: "ManualPages", dependencies: ["ExampleSupport", "BluetoothJSON", arguments],
+            path: "Examples/ManualPages", swiftSettings: settings),
 
         // The README's.
         .executableTarget(
@@ -210,7 +214,8 @@ let package = Package(
             ],
             swiftSettings: testSettings),
         .testTarget(
-            name: "ProgramTests", dependencies: ["ble", "linble", "ExampleSupport", arguments],
+            name: "ProgramTests",
+            dependencies: ["ble", "linble", "ManualPages", "ExampleSupport", "BluetoothJSON", arguments],
             path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: testSettings),
         tests(
