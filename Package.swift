@@ -155,7 +155,7 @@ let package = Package(
             name: "ExampleSupport",
             dependencies: [
                 "BluetoothLE", "BluetoothAdvertising", "BluetoothJSON", "BluetoothPrimitives", "BluetoothSimulation",
-                "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal", arguments, log,
+                "BluetoothSystem", "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal", arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(

@@ -143,7 +143,9 @@ public struct AdapterOptions: ParsableArguments, Sendable {
     public var simulate = false
 
     /// The adapter's name, index or address.
-    @Option(name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address (default: the first one).")
+    @Option(
+        name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address (default: the first one).",
+        completion: .adapters)
     public var adapter: String?
 
     /// The defaults.
@@ -175,7 +177,8 @@ public struct BondOptions: ParsableArguments, Sendable {
     @Option(
         help: ArgumentHelp(
             "Store bonds in this directory (default: /var/lib/swift-bluetooth-le/bonds for root, ~/.local/state/swift-bluetooth-le/bonds for other users).",
-            valueName: "directory"))
+            valueName: "directory"),
+        completion: .directory)
     public var bonds: String?
 
     /// The defaults.
@@ -206,7 +209,8 @@ public struct TraceOptions: ParsableArguments, Sendable {
     @Option(
         help: ArgumentHelp(
             "Record packets in a new file for Wireshark and btmon: all adapters' with CAP_NET_RAW, otherwise this program's own. The file may be a pipe; - is standard output, and results then go to standard error.",
-            valueName: "file"))
+            valueName: "file"),
+        completion: .file())
     public var trace: String?
 
     /// Whether the trace may replace an existing file.

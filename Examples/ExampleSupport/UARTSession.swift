@@ -5,7 +5,9 @@ import LINBLE
 /// The options of programs that use a UART.
 public struct UARTProgramOptions: ParsableArguments, Sendable {
     /// The name of the device's UART profile.
-    @Option(help: "The device's UART profile: \(Self.profileNames), or auto for any of them.")
+    @Option(
+        help: "The device's UART profile: \(Self.profileNames.joined(separator: ", ")), or auto for any of them.",
+        completion: .list(Self.profileNames + ["auto"]))
     public var profile = "linble"
 
     /// The ATT_MTU to request.
@@ -27,17 +29,18 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     /// The defaults.
     public init() {}
 
-    private static var profileNames: String {
+    private static var profileNames: [String] {
         UARTProfile.known.map { profile in
             let first = profile.name.lowercased().prefix { $0 != " " }
             return String(first)
-        }.joined(separator: ", ")
+        }
     }
 
     /// Rejects invalid values.
     public mutating func validate() throws {
         guard profile == "auto" || UARTProfile(named: profile) != nil else {
-            throw ValidationError("--profile takes auto, \(Self.profileNames), not '\(profile)'.")
+            let names = Self.profileNames.joined(separator: ", ")
+            throw ValidationError("--profile takes auto, \(names), not '\(profile)'.")
         }
         guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
         for (name, value) in [("--chunk", chunk), ("--pace", pace), ("--baud", baud)] {

@@ -49,7 +49,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Flag(help: "Advertise without accepting connections, as beacons always do.")
     var nonConnectable = false
 
-    @Option(help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"))
+    @Option(
+        help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"),
+        completion: .list(PHYOption.allValueStrings))
     var extended: String?
 
     @Option(help: ArgumentHelp("The advertising interval in milliseconds.", valueName: "ms or min-max"))

@@ -23,7 +23,9 @@ struct ServeCommand: AsyncParsableCommand {
 
     @OptionGroup var scoped: ScopedOptions<PeripheralScope>
 
-    @Argument(help: "battery, heart-rate, or a file that describes the device.")
+    @Argument(
+        help: "battery, heart-rate, or a file that describes the device.",
+        completion: .words(["battery", "heart-rate"], orFilesEndingIn: ".json"))
     var profile: String
 
     @Flag(help: "Exit when the first device has disconnected.")

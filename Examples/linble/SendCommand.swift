@@ -20,7 +20,8 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write the received bytes to this file, and compare them with those sent.", valueName: "file"))
+            "Write the received bytes to this file, and compare them with those sent.", valueName: "file"),
+        completion: .file())
     var echo: String?
 
     @Argument(help: "The file to send.", completion: .file())
