@@ -91,6 +91,19 @@ extension CommonOptions {
     }
 }
 
+extension CommonOptions {
+    /// The options of a step: its device, its times and its protection, and the rest from the command line that runs it.
+    public func inheriting(_ session: CommonOptions) -> CommonOptions {
+        var options = session
+        (options.named, options.addressed, options.finding) = (named, addressed, finding)
+        options.response.timeout = timeout ?? session.timeout
+        options.protection.security = security ?? session.security
+        options.protection.passkey = passkey ?? session.passkey
+        options.output.json = json || session.json
+        return options
+    }
+}
+
 /// Groups of common options.
 public struct OptionGroups: OptionSet, Sendable {
     /// The bits.

@@ -11,7 +11,7 @@ import Synchronization
 /// If a trace is recorded to standard output, results go to standard error as well.
 public struct Console: Sendable {
     /// Whether the results are JSON Lines.
-    public let isJSON: Bool
+    public private(set) var isJSON: Bool
     /// The verbosity: 0, 1 or 2.
     public let verbosity: Int
     /// Colours of standard output.
@@ -28,6 +28,13 @@ public struct Console: Sendable {
         results = ResultStream(options.tracesToStandardOutput ? STDERR_FILENO : STDOUT_FILENO)
         output = Style(descriptor: results.descriptor, isAllowed: !options.noColor && !options.json)
         messages = Style(descriptor: STDERR_FILENO, isAllowed: !options.noColor)
+    }
+
+    /// The same console, whose results are JSON Lines if either requests it.
+    public func asJSON(_ isWanted: Bool) -> Console {
+        var console = self
+        console.isJSON = isJSON || isWanted
+        return console
     }
 
     /// The size in cells of the terminal for results; 80 by 24 if they go elsewhere.

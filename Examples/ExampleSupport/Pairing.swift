@@ -76,7 +76,7 @@ extension CommonOptions {
 
     /// The error with the command that pairs, if the device refused a request because the link is not protected.
     /// - Parameter connection: the link, if there was one: refused although encrypted, a request needs authentication.
-    func namingPairing(_ error: any Error, on connection: Connection? = nil) async -> any Error {
+    public func namingPairing(_ error: any Error, on connection: Connection? = nil) async -> any Error {
         guard var error = error as? BluetoothError, let peer = error.peer else { return error }
         let isEncrypted = (try? await connection?.security().level).map { $0 > .low } ?? false
         var level: SecurityOption?

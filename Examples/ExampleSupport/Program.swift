@@ -41,20 +41,27 @@ extension CommonOptions {
             throw ExitCode(isRegular ? success.rawValue : 128 + signal)
         }
         guard case .failure(let error) = result else { throw ExitCode(success.rawValue) }
+        throw console.report(error, of: program)
+    }
+}
+
+extension Console {
+    /// Prints an error, the cause first and then the remedy, and returns its exit status.
+    public func report(_ error: any Error, of program: String) -> ExitCode {
         let status: ExitStatus
         switch error {
-        case let exit as ExitCode: throw exit
-        case let error as BluetoothError:
-            status = ExitStatus(error)
-            console.error(program, error.withoutRemedy, remedy: error.remedy)
-        case let error as ProgramError:
-            status = error.status
-            console.error(program, error.message, remedy: error.remedy)
+        case let exit as ExitCode: return exit
+        case let bluetooth as BluetoothError:
+            status = ExitStatus(bluetooth)
+            self.error(program, bluetooth.withoutRemedy, remedy: bluetooth.remedy)
+        case let own as ProgramError:
+            status = own.status
+            self.error(program, own.message, remedy: own.remedy)
         default:
             status = .failure
-            console.error(program, "\(error)", remedy: nil)
+            self.error(program, "\(error)", remedy: nil)
         }
-        throw ExitCode(status.rawValue)
+        return ExitCode(status.rawValue)
     }
 }
 

@@ -3,8 +3,8 @@ import BluetoothLE
 import ExampleSupport
 
 /// A command that works on a link with a device: on its own it connects, runs, and disconnects; as a step of `ble exec`
-/// and `ble shell` it runs on the link that these have.
-protocol DeviceCommand: AsyncParsableCommand, Sendable {
+/// it runs on the link that the steps share.
+protocol DeviceCommand: StepCommand {
     var common: CommonOptions { get set }
 
     /// Whether the operation pairs itself, so that the link is not protected before.

@@ -4,7 +4,7 @@ import BluetoothLE
 import BluetoothPrimitives
 import ExampleSupport
 
-struct ScanCommand: AsyncParsableCommand {
+struct ScanCommand: StepCommand {
     static let configuration = CommandConfiguration(
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
@@ -96,27 +96,29 @@ struct ScanCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let common = scoped.common
+        let (command, common) = (self, scoped.common)
+        try await common.run("ble scan") { console in
+            try await common.withAdapter(console) { try await command.perform(on: $0, console) }
+        }
+    }
+
+    /// Scans on an open adapter.
+    func perform(on adapter: Adapter, _ console: Console) async throws {
         let limit = runTime.duration ?? (watch ? nil : .seconds(10))
         // The table counts all reports; JSON lines are printed only for new content.
         let options = ScanOptions(
             filter: filter, duration: limit, isActive: !passive,
-            duplicates: once ? .once : common.json && !duplicates ? .merge : .all, coded: coded)
-        let raw = raw
-        try await common.run("ble scan") { console in
-            try await common.withAdapter(console) { adapter in
-                let scan = try await adapter.scan(options)
-                console.detail("scanning on \(adapter.information.name)")
-                let display = Display(console, raw: raw)
-                do throws(BluetoothError) {
-                    for try await advertisement in scan { await display.add(advertisement) }
-                } catch {
-                    // After Ctrl-C the results so far are still printed.
-                    guard error.code == .cancelled else { throw error }
-                }
-                await display.finish(missed: scan.missedCount)
-            }
+            duplicates: once ? .once : console.isJSON && !duplicates ? .merge : .all, coded: coded)
+        let scan = try await adapter.scan(options)
+        console.detail("scanning on \(adapter.information.name)")
+        let display = Display(console, raw: raw)
+        do throws(BluetoothError) {
+            for try await advertisement in scan { await display.add(advertisement) }
+        } catch {
+            // After Ctrl-C the results so far are still printed.
+            guard error.code == .cancelled else { throw error }
         }
+        await display.finish(missed: scan.missedCount)
     }
 }
 

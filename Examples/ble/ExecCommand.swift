@@ -1,0 +1,86 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+struct ExecCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "exec", abstract: "Run several steps on one link.",
+        discussion: """
+            The steps are commands separated by ; or line ends, with words quoted as in a shell and comments from #: \
+            connect, disconnect, explore, read, write, notify, subscribe, unsubscribe, pair, rssi, params, scan and \
+            sleep. They take the options of the commands of these names; those of ble exec itself apply to all steps. \
+            subscribe prints values while the next steps run. With -n or -a, the first step that needs a link connects.
+
+            All steps are checked before the first runs. Exits at the first failure with its status.
+
+            EXAMPLES:
+              ble exec "connect Pulse-Z1; read 2A19; write 2A39 01; disconnect"
+              ble exec -n Pulse-Z1 "read 2A00; notify 2A37 --count 2" rssi
+              echo 'connect pulse; read 2A19' | ble exec -
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: "Steps, or - to read them from standard input.")
+    var steps: [String] = []
+
+    @Option(help: ArgumentHelp("Read the steps from this file.", valueName: "file"), completion: .file())
+    var file: String?
+
+    @Flag(name: [.customShort("k"), .long], help: "Continue after a failure; exit with the status of the last one.")
+    var keepGoing = false
+
+    func validate() throws {
+        guard !steps.isEmpty || file != nil else {
+            throw ValidationError("Give steps, such as \"connect Pulse-Z1; read 2A19\", or - for standard input.")
+        }
+    }
+
+    func run() async throws {
+        let (common, steps, file, keepGoing) = (common, steps, file, keepGoing)
+        try await common.run("ble exec") { console in
+            var texts = try file.map { [try Self.text(of: $0)] } ?? []
+            texts += try steps.map { $0 == "-" ? try Self.text(of: "/dev/stdin") : $0 }
+            let parsed = try texts.flatMap { try ShellWords.steps(in: $0) }.map { try Session.parse($0) }
+            try await common.withAdapter(console) { adapter in
+                try await Session(on: adapter, common, console).run(parsed, keepGoing: keepGoing)
+            }
+        }
+    }
+
+    private static func text(of path: String) throws -> String {
+        guard let text = String(validating: try readFile(path), as: UTF8.self) else {
+            throw ProgramError(.badData, "\(printable(path)) is not text in UTF-8.")
+        }
+        return text
+    }
+}
+
+extension Session {
+    /// Runs steps, and ends the link. A failure is printed with its step.
+    fileprivate func run(_ steps: [Step], keepGoing: Bool) async throws {
+        let status = await withDiscardingTaskGroup { group in
+            var last: ExitCode?
+            for step in steps {
+                var background: [Background] = []
+                do {
+                    background = try await run(step)
+                } catch {
+                    var error = error
+                    if let failure = error as? SessionFailure {
+                        (error, background) = (failure.error, failure.background)
+                    }
+                    if Task.isCancelled { break }
+                    last = report(error, of: step)
+                }
+                for task in background { group.addTask { await task() } }
+                if last != nil, !keepGoing { break }
+            }
+            await end()
+            group.cancelAll()
+            return last
+        }
+        try Task.checkCancellation()
+        if let status { throw status }
+    }
+}

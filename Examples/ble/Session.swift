@@ -1,0 +1,245 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+import Synchronization
+
+/// Steps on one link: the state between them, for `ble exec`.
+final class Session: Sendable {
+    /// A step, parsed.
+    struct Step: Sendable {
+        var text: String
+        var command: any StepCommand
+    }
+
+    /// A task that continues after its step: it watches the link, or prints subscribed values.
+    typealias Background = @Sendable () async -> Void
+
+    private struct Link {
+        var connection: Connection
+        var title: String
+        var subscriptions: [(uuid: BluetoothUUID?, handle: AttributeHandle, stop: AsyncStream<Never>.Continuation)] = []
+    }
+
+    private struct State {
+        var link: Link?
+        /// How the link ended that the steps had; nil if they ended it.
+        var loss: String?
+        var device: CommonOptions
+    }
+
+    private let adapter: Adapter
+    private let common: CommonOptions
+    private let console: Console
+    private let state: Mutex<State>
+
+    init(on adapter: Adapter, _ common: CommonOptions, _ console: Console) {
+        (self.adapter, self.common, self.console) = (adapter, common, console)
+        state = Mutex(State(device: common))
+    }
+
+    /// The name or address of the connected device.
+    var title: String? { state.withLock { $0.link?.title } }
+
+    /// Parses a step.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/usage``; help that was requested is the message of one with
+    ///   ``ExitStatus/success``.
+    static func parse(_ step: ShellWords.Step) throws -> Step {
+        do {
+            var command = try SessionCommand.parseAsRoot(step.words)
+            if let command = command as? any StepCommand { return Step(text: step.text, command: command) }
+            // The built-in help.
+            try command.run()
+            throw CleanExit.helpRequest()
+        } catch {
+            let (text, status) = SessionCommand.explanation(of: error, for: step.words)
+            throw ProgramError(status == 0 ? .success : .usage, text)
+        }
+    }
+
+    /// Runs a step.
+    /// - Returns: what continues after it.
+    func run(_ step: Step) async throws -> [Background] {
+        switch step.command {
+        case let command as ConnectStep: return [try await connect(command)]
+        case is DisconnectStep: try await disconnect()
+        case let command as SubscribeStep: return try await subscribe(command)
+        case let command as UnsubscribeStep: unsubscribe(command.attributes)
+        case let command as SleepStep: try await Task.sleep(for: .seconds(command.seconds))
+        case let command as ScanCommand: try await command.perform(on: adapter, console)
+        case let command as any DeviceCommand: return try await perform(command)
+        default: throw ProgramError(.usage, "'\(printable(step.text))' is not a step.")
+        }
+        return []
+    }
+
+    /// Prints the error of a step, and returns its exit status.
+    func report(_ error: any Error, of step: Step) -> ExitCode {
+        console.report(error, of: "ble exec: \(printable(step.text))")
+    }
+
+    /// Ends the link, without waiting.
+    func end() async {
+        await takeLink()?.connection.disconnect(timeout: .zero)
+    }
+
+    // MARK: The link
+
+    private func connect(_ step: ConnectStep) async throws -> Background {
+        var device = try step.common.naming(step.device).inheriting(common)
+        if device.name == nil, device.address == nil { device = state.withLock { $0.device } }
+        return try await connect(to: device)
+    }
+
+    private func connect(to device: CommonOptions) async throws -> Background {
+        guard title == nil else {
+            throw ProgramError(
+                .usage, "\(title ?? "A device") is connected already.", remedy: "End the link with: disconnect")
+        }
+        try device.validateDevice()
+        let (connection, name) = try await device.openConnection(on: adapter, console)
+        let title = name.map { printable($0) } ?? "\(connection.peer)"
+        state.withLock { state in
+            (state.link, state.loss, state.device) = (Link(connection: connection, title: title), nil, device)
+        }
+        console.show("connected", to: connection.peer, named: title)
+        return { [self] in
+            let reason = await connection.disconnected()
+            guard !Task.isCancelled else { return }
+            linkEnded(connection, reason)
+        }
+    }
+
+    private func disconnect() async throws {
+        guard let link = takeLink() else { throw ProgramError(.usage, "No device is connected.") }
+        await link.connection.disconnect(timeout: .zero)
+        console.show("disconnected", to: link.connection.peer, named: link.title)
+    }
+
+    private func takeLink() -> Link? {
+        state.withLock { state in
+            defer { (state.link, state.loss) = (nil, nil) }
+            for subscription in state.link?.subscriptions ?? [] { subscription.stop.finish() }
+            return state.link
+        }
+    }
+
+    private func linkEnded(_ connection: Connection, _ reason: BluetoothError) {
+        let title = state.withLock { state -> String? in
+            guard let link = state.link, link.connection === connection else { return nil }
+            for subscription in link.subscriptions { subscription.stop.finish() }
+            (state.link, state.loss) = (nil, "The link to \(link.title) has ended: \(reason.message)")
+            return link.title
+        }
+        guard let title else { return }
+        console.message(console.messages.yellow("\(title) has disconnected: \(reason.message)"))
+    }
+
+    /// The open link; connects if the command line names the device.
+    private func connected() async throws -> (connection: Connection, background: [Background]) {
+        let (link, loss, device) = state.withLock { ($0.link?.connection, $0.loss, $0.device) }
+        if let link { return (link, []) }
+        if let loss { throw ProgramError(.linkLost, loss, remedy: "Connect again with: connect") }
+        guard device.name != nil || device.address != nil || device.simulate else {
+            throw ProgramError(.usage, "No device is connected.", remedy: "Connect with: connect NAME")
+        }
+        let background = try await connect(to: device)
+        guard let connection = state.withLock({ $0.link?.connection }) else {
+            throw ProgramError(.linkLost, "The link has ended.")
+        }
+        return (connection, [background])
+    }
+
+    // MARK: The other steps
+
+    private static var choosesDevice: ProgramError {
+        ProgramError(
+            .usage, "This step works on the connected device.", remedy: "Choose the device with: connect")
+    }
+
+    private func perform(_ parsed: some DeviceCommand) async throws -> [Background] {
+        var command = parsed
+        guard command.common.name == nil, command.common.address == nil else { throw Self.choosesDevice }
+        command.common = command.common.inheriting(common)
+        try command.prepare()
+        guard command.common.name == nil, command.common.address == nil else { throw Self.choosesDevice }
+        let (connection, background) = try await connected()
+        let (ready, output) = (command, console.asJSON(command.common.json))
+        do {
+            if type(of: command).isPairing {
+                try await command.common.preparePairing(on: adapter, console, always: true)
+            }
+            if type(of: command).isOnLoop {
+                try await adapter.run { try await ready.perform(on: connection, output) }
+            } else {
+                try await ready.perform(on: connection, output)
+            }
+        } catch {
+            // The device stays connected, and its values keep coming.
+            throw SessionFailure(
+                error: await ready.common.namingPairing(error, on: connection), background: background)
+        }
+        return background
+    }
+
+    private func subscribe(_ step: SubscribeStep) async throws -> [Background] {
+        let (connection, background) = try await connected()
+        let streams = try await connection.subscriptions(
+            to: step.attributes, kind: step.indicate ? .indication : .automatic,
+            timeout: common.timeout(or: .seconds(30)), console)
+        return background
+            + streams.map { attribute, values in
+                let (stopped, stop) = AsyncStream.makeStream(of: Never.self)
+                state.withLock { $0.link?.subscriptions.append((attribute.uuid, attribute.attributeHandle, stop)) }
+                return { [self] in
+                    await withTaskGroup { group in
+                        group.addTask { [self] in await show(values, of: attribute) }
+                        group.addTask { for await _ in stopped {} }
+                        await group.next()
+                        group.cancelAll()
+                    }
+                }
+            }
+    }
+
+    private func show(_ values: BoundedStream<[UInt8]>, of attribute: ChosenAttribute) async {
+        do {
+            for try await value in values { console.show(value, sentBy: attribute) }
+        } catch {
+            // The end of the link has its own message.
+            guard error.code == .overflow else { return }
+            console.message("\(attribute.title): \(error.message)")
+        }
+    }
+
+    private func unsubscribe(_ selectors: [AttributeSelector]) {
+        state.withLock { state in
+            state.link?.subscriptions.removeAll { subscription in
+                let isChosen =
+                    selectors.isEmpty
+                    || selectors.contains { selector in
+                        switch selector {
+                        case .uuid(let uuid), .path(_, let uuid, _): subscription.uuid == uuid
+                        case .handle(let handle): subscription.handle == handle
+                        }
+                    }
+                if isChosen { subscription.stop.finish() }
+                return isChosen
+            }
+        }
+    }
+}
+
+/// The failure of a step that leaves something running.
+struct SessionFailure: Error {
+    var error: any Error
+    var background: [Session.Background]
+}
+
+extension Console {
+    fileprivate func show(_ event: String, to peer: BluetoothAddress, named title: String) {
+        guard isJSON else { return message("\(event == "connected" ? "connected to" : "disconnected from") \(title)") }
+        result([
+            ("event", .string(event)), ("peer", .string("\(peer)")),
+        ])
+    }
+}

@@ -1,0 +1,74 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+/// The steps of `ble exec`: those that work on a link, and those that make and end it.
+struct SessionCommand: ProgramCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "ble", abstract: "Work with a device step by step, on one link.",
+        subcommands: [
+            ConnectStep.self, DisconnectStep.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self,
+            NotifyCommand.self, SubscribeStep.self, UnsubscribeStep.self, PairCommand.self, RSSICommand.self,
+            ParametersCommand.self, ScanCommand.self, SleepStep.self,
+        ])
+}
+
+/// A command that a session runs as a step.
+protocol StepCommand: AsyncParsableCommand, Sendable {}
+
+/// A command that only a session has. On its own it cannot run.
+protocol SessionStep: StepCommand {}
+
+extension SessionStep {
+    func run() async throws {
+        throw ValidationError("\(Self._commandName) is a step of ble exec.")
+    }
+}
+
+struct ConnectStep: SessionStep {
+    static let configuration = CommandConfiguration(
+        commandName: "connect", abstract: "Connect to a device, which the following steps use.",
+        discussion:
+            "Without a name or an address, the device is that of the command line, or the one connected to before.")
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: "The device's name or address, as with -n or -a.")
+    var device: String?
+}
+
+struct DisconnectStep: SessionStep {
+    static let configuration = CommandConfiguration(commandName: "disconnect", abstract: "End the link.")
+}
+
+struct SubscribeStep: SessionStep {
+    static let configuration = CommandConfiguration(
+        commandName: "subscribe", abstract: "Print the values of characteristics while the next steps run.",
+        discussion: "\(AttributeSelector.help)")
+
+    @Argument(help: "The characteristics to subscribe to.", transform: AttributeSelector.parse)
+    var attributes: [AttributeSelector]
+
+    @Flag(help: "Request indications from characteristics that both notify and indicate.")
+    var indicate = false
+}
+
+struct UnsubscribeStep: SessionStep {
+    static let configuration = CommandConfiguration(
+        commandName: "unsubscribe", abstract: "End subscriptions: all, or those to the given characteristics.")
+
+    @Argument(help: "The characteristics.", transform: AttributeSelector.parse)
+    var attributes: [AttributeSelector] = []
+}
+
+struct SleepStep: SessionStep {
+    static let configuration = CommandConfiguration(
+        commandName: "sleep", abstract: "Wait, while subscribed values are printed.")
+
+    @Argument(help: ArgumentHelp("The time.", valueName: "seconds"))
+    var seconds: Double
+
+    func validate() throws {
+        guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 or more seconds.") }
+    }
+}
