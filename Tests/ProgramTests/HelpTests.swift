@@ -147,11 +147,12 @@ import Testing
 /// The words of a command line, split as the shell does.
 private func words(of line: String) -> [String] {
     var words: [String] = []
-    var (word, isQuoted) = ("", false)
+    var (word, quote) = ("", Character?.none)
     for character in line {
         switch character {
-        case "'": isQuoted.toggle()
-        case " " where !isQuoted:
+        case quote: quote = nil
+        case "'" where quote == nil, "\"" where quote == nil: quote = character
+        case " " where quote == nil:
             if !word.isEmpty { words.append(word) }
             word = ""
         default: word.append(character)
