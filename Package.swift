@@ -100,6 +100,14 @@ let package = Package(
         .systemLibrary(name: "CBluetoothSockets", path: "Sources/CBluetoothSockets"),
         floor("BluetoothSystem", on: ["BluetoothPrimitives", "CBluetoothSockets"]),
 
+        // The files that describe devices; not part of a product but the simulation's.
+        floor(
+            "BluetoothDeviceFile",
+            on: [
+                "BluetoothPrimitives", "BluetoothATT", "BluetoothGATT", "BluetoothAdvertising", "BluetoothJSON",
+                "BluetoothSystem",
+            ]),
+
         // The loop, and the host seam: what a Bluetooth host does, in the words of the specification.
         floor("BluetoothLoop", on: ["BluetoothPrimitives"]),
         floor(
@@ -115,7 +123,7 @@ let package = Package(
             on: [
                 "BluetoothSockets", "BluetoothPrimitives", "BluetoothCryptography", "BluetoothATT", "BluetoothGATT",
                 "BluetoothHCI", "BluetoothAdvertising",
-                "BluetoothManagement", "BluetoothCapture", "BluetoothHost", "BluetoothJSON", "BluetoothLoop",
+                "BluetoothManagement", "BluetoothCapture", "BluetoothHost", "BluetoothDeviceFile", "BluetoothLoop",
                 "BluetoothSystem",
             ]),
 
@@ -154,14 +162,16 @@ let package = Package(
         .target(
             name: "ExampleSupport",
             dependencies: [
-                "BluetoothLE", "BluetoothAdvertising", "BluetoothJSON", "BluetoothPrimitives", "BluetoothSimulation",
-                "BluetoothSystem", "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal", arguments, log,
+                "BluetoothLE", "BluetoothAdvertising", "BluetoothDeviceFile", "BluetoothJSON", "BluetoothPrimitives",
+                "BluetoothSimulation", "BluetoothSystem", "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal",
+                arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(
             name: "ble",
             dependencies: [
-                "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothPrimitives", "BluetoothSimulation",
+                "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothDeviceFile", "BluetoothPrimitives",
+                "BluetoothSimulation",
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
@@ -194,6 +204,7 @@ let package = Package(
         tests(of: "BluetoothManagement"),
         tests(of: "BluetoothCapture", with: ["BluetoothHCI", "BluetoothManagement", "BluetoothPrimitives"]),
         tests(of: "BluetoothJSON"),
+        tests(of: "BluetoothDeviceFile"),
         tests(of: "BluetoothSystem"),
         tests(of: "BluetoothHost", with: ["BluetoothPrimitives", "BluetoothHCI"]),
         tests(of: "BluetoothLoop"),
@@ -215,7 +226,10 @@ let package = Package(
             swiftSettings: testSettings),
         .testTarget(
             name: "ProgramTests",
-            dependencies: ["ble", "linble", "ManualPages", "ExampleSupport", "BluetoothJSON", arguments],
+            dependencies: [
+                "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile", "BluetoothJSON", "BluetoothLE",
+                "BluetoothSimulation", arguments,
+            ],
             path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: testSettings),
         tests(

@@ -111,13 +111,14 @@ extension CommonOptions {
     /// radio, an empty one in memory; else the user's files.
     public func bondStore() throws -> any BondStore {
         if simulate, bonds == nil { return SimulatedWorld.bonds }
-        if bonds == nil, try makeKernel() != nil { return SimulatedWorld.noBonds }
+        if bonds == nil, try world != nil || makeKernel() != nil { return SimulatedWorld.noBonds }
         return try FileBondStore(directory: bonds, log: log)
     }
 
-    /// The simulated kernel with --simulate, or the one that `BLUETOOTH_SIMULATION` chooses; nil for the machine's own.
-    public func makeKernel() throws(BluetoothError) -> (any BluetoothKernel)? {
-        simulate ? SimulatedWorld.makeKernel() : try .environment
+    /// The simulated kernel with --simulate or --world, or the one that `BLUETOOTH_SIMULATION` chooses; nil for the
+    /// machine's own.
+    public func makeKernel() throws -> (any BluetoothKernel)? {
+        simulate ? SimulatedWorld.makeKernel() : try makeWorld() ?? .environment
     }
 }
 

@@ -25,6 +25,9 @@ extension CommonOptions {
     /// Whether to run on the simulated radio.
     public var simulate: Bool { adapterOptions.simulate }
 
+    /// The file with the devices of a simulated radio.
+    public var world: String? { adapterOptions.world }
+
     /// The adapter's name, index or address.
     public var adapter: String? { adapterOptions.adapter }
 

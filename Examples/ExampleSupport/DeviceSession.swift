@@ -79,7 +79,8 @@ extension CommonOptions {
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
         if let wanted, addressType != .auto { return (wanted, nil) }
         do {
-            let query = wanted.map { DeviceQuery.address($0) } ?? .name(name ?? Self.simulatedDevice)
+            let query =
+                try wanted.map { DeviceQuery.address($0) } ?? .name(name ?? defaultDevice() ?? Self.simulatedDevice)
             console.detail("looking for a device \(query.description)")
             let found = try await find(query, on: adapter, console)
             console.detail("found \(found.summary)")
@@ -96,7 +97,7 @@ extension CommonOptions {
     /// Rejects a command line with no device, or with both a name and an address.
     public func validateDevice() throws {
         switch (name, address) {
-        case (nil, nil) where !simulate:
+        case (nil, nil) where try defaultDevice() == nil:
             throw ProgramError(
                 .usage, "Name the device: -n NAME or -a ADDRESS.", remedy: "List the devices with: ble scan")
         case (_?, _?): throw ProgramError(.usage, "Give either a name (-n) or an address (-a), not both.")

@@ -142,6 +142,13 @@ public struct AdapterOptions: ParsableArguments, Sendable {
     @Flag(help: "Run on a simulated radio with a LINBLE, a sensor and some beacons; no Bluetooth hardware needed.")
     public var simulate = false
 
+    /// The file with the devices of a simulated radio.
+    @Option(
+        help: ArgumentHelp(
+            "Run on a simulated radio with the devices of this file, which ble record writes.", valueName: "file"),
+        completion: .file())
+    public var world: String?
+
     /// The adapter's name, index or address.
     @Option(
         name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address (default: the first one).",
@@ -151,8 +158,12 @@ public struct AdapterOptions: ParsableArguments, Sendable {
     /// The defaults.
     public init() {}
 
-    /// Rejects an invalid adapter.
+    /// Rejects an invalid adapter, and two simulated radios.
     public mutating func validate() throws {
+        if simulate, world != nil {
+            throw ValidationError(
+                "Give either --simulate or --world, not both: each chooses the devices of the simulated radio.")
+        }
         if let adapter, AdapterSelector(adapter) == nil {
             throw ValidationError("--adapter takes hci0, 0 or an address, not '\(adapter)'.")
         }
@@ -213,8 +224,8 @@ public struct TraceOptions: ParsableArguments, Sendable {
         completion: .file())
     public var trace: String?
 
-    /// Whether the trace may replace an existing file.
-    @Flag(help: "Replace the --trace file if it exists.")
+    /// Whether an existing file may be replaced.
+    @Flag(help: "Replace an existing file: that of --trace, or the one to write.")
     public var force = false
 
     /// The defaults.

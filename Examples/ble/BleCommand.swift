@@ -20,8 +20,9 @@ import ExampleSupport
         version: "ble \(packageVersion)",
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
-            PairCommand.self, BondsCommand.self, RSSICommand.self, ParametersCommand.self, AdvertiseCommand.self,
-            ServeCommand.self, ExecCommand.self, AdaptersCommand.self, PowerCommand.self, DoctorCommand.self,
+            RecordCommand.self, PairCommand.self, BondsCommand.self, RSSICommand.self, ParametersCommand.self,
+            AdvertiseCommand.self, ServeCommand.self, ExecCommand.self, AdaptersCommand.self, PowerCommand.self,
+            DoctorCommand.self,
         ])
 
     // Declared here and in the subcommands, so that options may precede or follow the subcommand.

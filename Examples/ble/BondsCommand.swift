@@ -162,9 +162,9 @@ private func keptBonds(
 private func remove(
     _ bond: Bond, of address: BluetoothAddress, _ common: CommonOptions, _ console: Console
 ) async throws {
-    let store = try common.bondStore()
+    let (store, kernel) = (try common.bondStore(), try common.makeKernel())
     do throws(BluetoothError) {
-        let adapter = try await Adapter.open(.address(address), bonds: .store(store), on: try common.makeKernel())
+        let adapter = try await Adapter.open(.address(address), bonds: .store(store), on: kernel)
         try await adapter.removeBond(with: bond.identity)
         await adapter.close()
     } catch {

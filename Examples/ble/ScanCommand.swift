@@ -1,5 +1,6 @@
 import ArgumentParser
 import BluetoothAdvertising
+import BluetoothDeviceFile
 import BluetoothLE
 import BluetoothPrimitives
 import ExampleSupport
@@ -211,26 +212,15 @@ private actor Display {
 /// One report as JSON.
 private func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSONValue)] {
     let data = advertisement.data
-    var fields: [(String, JSONValue)] = [
-        ("event", .string("adv")),
-        ("address", JSONValue(advertisement.address.map { "\($0)" })),
-        ("addressType", JSONValue(advertisement.address.map { "\($0.kind)" })),
-        ("connectable", .bool(advertisement.isConnectable)), ("scannable", .bool(advertisement.isScannable)),
-        ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),
-        ("tx", JSONValue(advertisement.transmitPower ?? data.txPowerLevel.map { Int($0) })),
-        ("name", JSONValue(data.localName)), ("services", .array(data.services.map { .string($0.description) })),
-        (
-            "mfr",
-            .array(
-                data.manufacturerData.map {
-                    .object([
-                        ("id", .string("0x" + hexadecimal($0.company.rawValue, digits: 4))),
-                        ("data", .string($0.data.hexadecimal)),
-                    ])
-                })
-        ),
-        ("serviceData", .object(data.serviceData.map { ($0.service.description, .string($0.data.hexadecimal)) })),
-    ]
+    var fields: [(String, JSONValue)] =
+        [
+            ("event", .string("adv")),
+            ("address", JSONValue(advertisement.address.map { "\($0)" })),
+            ("addressType", JSONValue(advertisement.address.map { "\($0.kind)" })),
+            ("connectable", .bool(advertisement.isConnectable)), ("scannable", .bool(advertisement.isScannable)),
+            ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),
+            ("tx", JSONValue(advertisement.transmitPower ?? data.txPowerLevel.map { Int($0) })),
+        ] + data.jsonFields
     if raw {
         fields.append(("raw", .string(data.advertising.hexadecimal)))
         fields.append(("rawScanResponse", .string(data.scanResponse.hexadecimal)))

@@ -1,16 +1,32 @@
 import BluetoothATT
+import BluetoothAdvertising
+import BluetoothDeviceFile
 import BluetoothLE
 import ExampleSupport
 import Synchronization
 
-/// The device that `ble serve` acts as: services with values, one of which may change automatically.
+/// The device that `ble serve` acts as: services with values, some of which may change automatically.
 struct ServedDevice: Sendable {
+    /// How a characteristic's value changes automatically.
+    enum Change: Sendable {
+        /// To another value after each interval, whether or not there are subscribers.
+        case periodic(every: Duration, value: @Sendable (Int) -> [UInt8])
+        /// As recorded, from the first subscription on, again after each period.
+        case recorded([DescribedNotification], period: Duration)
+    }
+
     var name: String
-    var appearance: Appearance?
+    var content: AdvertisementContent
+    /// The advertising interval; nil for the usual one.
+    var interval: Duration?
     var services: [LocalService]
-    /// The characteristic that changes automatically each second, and its values, one after the other.
-    var changing: LocalCharacteristic?
-    var change: @Sendable (Int) -> [UInt8] = { _ in [] }
+    var changes: [DefinitionID: Change] = [:]
+    /// The characteristics that notify what is written to others.
+    var echoes: [DefinitionID: DefinitionID] = [:]
+    /// The errors of reads that are refused.
+    var refusals: [DefinitionID: ATTErrorCode] = [:]
+
+    var characteristics: [LocalCharacteristic] { services.flatMap(\.characteristics) }
 
     /// A battery that discharges by a per cent a second and is then full again.
     static let battery = ServedDevice(
@@ -28,99 +44,36 @@ struct ServedDevice: Sendable {
         changing: LocalCharacteristic("2A37", properties: .notify)
     ) { [0x06, UInt8(60 + abs(30 - $0 % 60))] }
 
-    /// The battery, the heart rate sensor, or the device described by a file.
-    init(_ profile: String) throws {
+    /// The battery, the heart rate sensor, or a device that a file describes.
+    /// - Parameter device: the name or the address of the device in a file with several.
+    init(_ profile: String, device: String? = nil) throws {
         switch profile {
         case "battery": self = .battery
         case "heart-rate": self = .heartRate
-        default:
-            let bytes = try readFile(profile)
-            let description: JSONValue
-            do throws(JSONProblem) {
-                description = try JSONValue(reading: bytes)
-            } catch {
-                throw ProgramError(.badData, "The file is not JSON: \(error).")
-            }
-            self = try ServedDevice(describedBy: description)
+        default: try self.init(DescribedDevices(contentsOf: profile).choose(device), from: profile)
         }
     }
 
     private init(
         name: String, appearance: Appearance? = nil, service: BluetoothUUID, _ others: [LocalCharacteristic],
-        changing: LocalCharacteristic, change: @escaping @Sendable (Int) -> [UInt8]
+        changing: LocalCharacteristic, value: @escaping @Sendable (Int) -> [UInt8]
     ) {
         self.name = name
-        self.appearance = appearance
+        content = AdvertisementContent(localName: name, services: [service], appearance: appearance)
         services = [LocalService(service, characteristics: [changing] + others)]
-        self.changing = changing
-        self.change = change
-    }
-}
-
-// The file format; see ServeCommand.
-extension ServedDevice {
-    private init(describedBy description: JSONValue) throws {
-        guard let described = description["services"]?.elements, !described.isEmpty else {
-            throw ProgramError(.badData, "The description has no \"services\".", remedy: "See: ble serve --help")
-        }
-        name = description["name"]?.text ?? "served"
-        services = []
-        for service in described {
-            var characteristics: [LocalCharacteristic] = []
-            for characteristic in service["characteristics"]?.elements ?? [] {
-                let uuid = try Self.uuid(characteristic)
-                characteristics.append(
-                    LocalCharacteristic(
-                        uuid, properties: try Self.properties(characteristic, of: uuid),
-                        value: try Self.value(characteristic, of: uuid)
-                    ) {
-                        if let label = characteristic["description"]?.text { LocalDescriptor.userDescription(label) }
-                    })
-            }
-            services.append(LocalService(try Self.uuid(service), characteristics: characteristics))
-        }
+        changes = [changing.id: .periodic(every: .seconds(1), value: value)]
     }
 
-    private static func uuid(_ object: JSONValue) throws -> BluetoothUUID {
-        guard let text = object["uuid"]?.text, let uuid = BluetoothUUID(text) else {
-            throw ProgramError(.badData, "A \"uuid\" is missing or invalid: give 4, 8 or 32 hexadecimal digits.")
+    /// Replaces the name, also in the advertisement.
+    mutating func rename(_ name: String) {
+        func renamed(_ fields: [ADField]) -> [ADField] {
+            fields.map { if case .localName = $0 { .localName(name) } else { $0 } }
         }
-        return uuid
-    }
-
-    private static func value(_ object: JSONValue, of uuid: BluetoothUUID) throws -> [UInt8] {
-        let longest = AttributeProtocol.maximumAttributeValueLength
-        if let text = object["text"]?.text {
-            guard text.utf8.count <= longest else {
-                throw ProgramError(.badData, "The \"text\" of \(uuid) is longer than \(longest) bytes.")
-            }
-            return Array(text.utf8)
-        }
-        guard let hexadecimal = object["value"]?.text else { return [] }
-        guard let bytes = [UInt8](hexadecimal: hexadecimal), bytes.count <= longest else {
-            throw ProgramError(.badData, "The \"value\" of \(uuid) must be up to \(longest) bytes in hexadecimal.")
-        }
-        return bytes
-    }
-
-    private static func properties(
-        _ object: JSONValue, of uuid: BluetoothUUID
-    ) throws -> CharacteristicProperties {
-        let names: [String: CharacteristicProperties] = [
-            "read": .read, "write": .write, "writeWithoutResponse": .writeWithoutResponse,
-            "write-without-response": .writeWithoutResponse, "notify": .notify,
-            "indicate": .indicate,
-        ]
-        var properties: CharacteristicProperties = []
-        for element in object["properties"]?.elements ?? [] {
-            guard let text = element.text, let property = names[text] else {
-                throw ProgramError(
-                    .badData, "\(uuid) has an unknown property \(element).",
-                    remedy: "Properties: \(names.keys.sorted().joined(separator: ", ")).")
-            }
-            properties.insert(property)
-        }
-        return properties
+        self.name = name
+        let (fields, scanResponse) = (renamed(content.fields), renamed(content.scanResponse))
+        let isNamed = (fields + scanResponse).contains { if case .localName = $0 { true } else { false } }
+        content.fields = fields + (isNamed ? [] : [.localName(name)])
+        content.scanResponse = scanResponse
     }
 }
 

@@ -14,15 +14,14 @@ import Testing
             (#"{"seed":-1,"devices":[]}"#, "seed: it is not a whole number of at least 0"),
             (#"{"devices":[{"address":"nothing"}]}"#, #"devices[0].address: "nothing" is not an address"#),
             (#"{"devices":[{"name":7}]}"#, "devices[0].name: it is not a text"),
-            (#"{"devices":[{"rssi":-300}]}"#, "devices[0].rssi: it is not a whole number of at least -127"),
+            (
+                #"{"devices":[{"rssi":-300}]}"#,
+                "devices[0].rssi: it is not a whole number of at least -127 and at most 20"
+            ),
             (#"{"devices":[{},{"linble":"teapot"}]}"#, #"devices[1].linble: "teapot" is neither loopback nor nothing"#),
             (#"{"devices":[{"services":[{"uuid":"x"}]}]}"#, #"devices[0].services[0].uuid: "x" is not a UUID"#),
             (#"{"devices":[{"services":[{}]}]}"#, "devices[0].services[0].uuid: it is missing"),
             (#"{"devices":[{"advertisedServices":["x"]}]}"#, #"devices[0].advertisedServices[0]: "x" is not a UUID"#),
-            (
-                #"{"devices":[{"colour":"red"}]}"#,
-                "devices[0].colour: an unknown key; known are name, address, rssi, services, advertisedServices, linble"
-            ),
         ])
     func whatMakesNoSenseIsRefusedWithItsPlace(text: String, problem: String) {
         let found = #expect(throws: SimulationFile.Problem.self) { try SimulationFile(reading: Array(text.utf8)) }
@@ -33,7 +32,7 @@ import Testing
         arguments: [
             (
                 #""properties":["sing"]"#,
-                #"properties[0]: "sing" is not one of indicate, notify, read, write, writeWithoutResponse"#
+                #"properties[0]: "sing" is not one of authenticatedSignedWrites, broadcast, extendedProperties, indicate, notify, read, write, writeWithoutResponse"#
             ),
             (#""properties":7"#, "properties: it is not an array"),
             (#""value":"0g""#, #"value: "0g" is not hexadecimal"#),

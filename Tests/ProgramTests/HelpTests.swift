@@ -123,7 +123,8 @@ import Testing
         try await withFolder { folder in
             let device = try #require(Self.commands.first { $0.path == ["serve"] && $0.root == "ble" }).discussion
                 .split(separator: "\n\n").first { $0.contains("{\"name\"") }
-            let files = "printf '%s' '\(device ?? "")' >device.json; printf abc >value.bin; printf abc >data.bin"
+            let files =
+                "printf '%s' '\(device ?? "")' >device.json; cp '\(world)' .; printf abc >value.bin; printf abc >data.bin"
             var line = example.line
             if !line.contains("--simulate") { line += " --simulate" }
             // Neither a link nor a port that another program may have.
@@ -143,6 +144,10 @@ import Testing
         }
     }
 }
+
+/// A file with several devices.
+let world = #filePath.replacing(
+    "/Tests/ProgramTests/HelpTests.swift", with: "/Examples/CoreBluetoothCentral/world.json")
 
 /// The words of a command line, split as the shell does.
 private func words(of line: String) -> [String] {

@@ -9,10 +9,10 @@ import Testing
             ("ble", ["scan", "--for", "1"]), ("ble", ["scan", "--for", "1", "--raw"]), ("ble", ["explore"]),
             ("ble", ["read", "2A19"]),
             ("ble", ["write", "2A39", "01"]), ("ble", ["notify", "2A37", "--count", "1"]), ("ble", ["pair"]),
-            ("ble", ["bonds"]), ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
+            ("ble", ["record", "/tmp/line-test.json", "--for", "0", "--force"]), ("ble", ["bonds"]),
+            ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
             ("ble", ["bonds", "remove", "C0:98:E5:12:34:60"]), ("ble", ["rssi"]),
-            ("ble", ["exec", "connect; read 2A19; disconnect"]),
-            ("ble", ["params"]),
+            ("ble", ["exec", "connect; read 2A19; disconnect"]), ("ble", ["params"]),
             ("ble", ["advertise", "-n", "hello", "--for", "1"]), ("ble", ["serve", "battery", "--once"]),
             ("ble", ["advertise", "--clear"]), ("ble", ["adapters"]), ("ble", ["power", "on"]),
             ("ble", ["power", "off"]),
@@ -22,6 +22,7 @@ import Testing
             ("linble", ["bridge", "--tcp", "0", "--for", "1"]),
         ] as [(String, [String])])
     func everyLineBeginsWithTheTimeAndIsDocumented(_ program: String, _ arguments: [String]) async throws {
+        defer { unlink("/tmp/line-test.json") }
         // The input makes the terminal request the microcontroller's version.
         let ended = try await run(program, arguments + ["--simulate", "--json"], input: "\u{1}\u{3}")
         #expect(ended.status == 0, "\(ended.messages)")

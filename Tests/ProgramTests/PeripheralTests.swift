@@ -97,9 +97,13 @@ import Testing
 
     @Test(
         arguments: [
-            ("{", 65, "line 1"), ("[]", 65, "services"), (#"{"services":[{}]}"#, 65, "uuid"),
+            ("{", 65, "line 1"), ("[]", 65, "not an object"), ("{\"name\":\"a\"}", 65, "no services"),
+            (#"{"services":[{}]}"#, 65, "uuid"),
             (#"{"services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","properties":["fly"]}]}]}"#, 65, "fly"),
-            (#"{"services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","value":"x"}]}]}"#, 65, "2A19"),
+            (
+                #"{"services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","value":"x"}]}]}"#, 65,
+                "characteristics[0].value"
+            ),
         ] as [(String, Int32, String)])
     func anInvalidDescriptionIsRejected(_ text: String, _ status: Int32, _ words: String) async throws {
         let path = "/tmp/bad-\(getpid()).json"

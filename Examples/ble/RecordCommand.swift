@@ -1,0 +1,127 @@
+import ArgumentParser
+import BluetoothDeviceFile
+import BluetoothLE
+import ExampleSupport
+
+struct RecordCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "record", abstract: "Record a device in a file, which ble serve and --world bring back.",
+        discussion: """
+            Writes the device's advertisements, its database with all values (or the errors of those that it refuses), and \
+            the notifications and indications of --for seconds, with their times. ble serve FILE acts as the device, and \
+            with --world FILE every command finds it on a simulated radio. Docs/Guide/Files.md describes the file.
+
+            The file is written at the end, as a whole. Ctrl-C during the notifications ends the recording early and keeps \
+            it; before that nothing is written. An existing file is only replaced with --force.
+
+            EXAMPLES:
+              ble record -n Pulse-Z1 pulse.json --for 1
+              ble record -n Pulse-Z1 pulse.json --for 0 --json
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: "The file to write.", completion: .file())
+    var file: String
+
+    @Option(
+        name: .customLong("for"),
+        help: ArgumentHelp("How long to record notifications; 0 records none.", valueName: "seconds"))
+    var duration = 10.0
+
+    func validate() throws {
+        guard (0...86400).contains(duration) else {
+            throw ValidationError("--for takes a number of seconds from 0 to 86400, not \(duration).")
+        }
+    }
+
+    func run() async throws {
+        let (common, path, duration) = (common, file, Duration.seconds(duration))
+        try await common.run("ble record") { console in
+            try common.validateDevice()
+            let file = try NewFile(path, replacesExisting: common.force)
+            try await common.withAdapter(console) { adapter in
+                var heard = try await listen(on: adapter, for: .seconds(2))
+                var recorded = try await common.withConnection(on: adapter, console, isOnLoop: true) { connection in
+                    let recorder = DeviceRecorder(
+                        connection: connection, timeout: common.timeout(or: .seconds(30)), duration: duration,
+                        console: console)
+                    return try await recorder.record()
+                }
+                guard let address = recorded.device.address else { return }
+                if !heard.contains(where: { $0.latest.address == address }), recorded.failure == nil {
+                    heard = try await listen(on: adapter, for: .seconds(5), to: address)
+                }
+                recorded.device.add(heard.filter { $0.latest.address == address })
+                if recorded.device.advertisements.isEmpty {
+                    console.message("No advertisement was received, so the file has none.")
+                }
+                try file.write(try recorded.file())
+                console.show(recorded, in: path)
+                if let failure = recorded.failure { throw failure }
+            }
+        }
+    }
+}
+
+/// The devices that advertise; the scan needs CAP_NET_RAW, without which there are none.
+func listen(
+    on adapter: Adapter, for duration: Duration, to address: BluetoothAddress? = nil
+) async throws -> [DeviceTable.Device] {
+    var table = DeviceTable(capacity: 2000)
+    do throws(BluetoothError) {
+        let filter = address.map { ScanFilter.address($0) } ?? .every([])
+        for try await advertisement in try await adapter.scan(
+            ScanOptions(filter: filter, duration: duration, duplicates: .all))
+        where !advertisement.isDirected {
+            table.record(advertisement)
+        }
+    } catch {
+        guard error.code == .notPermitted else { throw error }
+    }
+    return table.all
+}
+
+extension DeviceDescription {
+    /// Adds the name, the RSSI and the advertisements from received ones.
+    mutating func add(_ heard: [DeviceTable.Device]) {
+        advertisements = heard.map { device in
+            DescribedAdvertisement(
+                data: device.latest.data.advertising, scanResponse: device.latest.data.scanResponse,
+                isConnectable: device.latest.isConnectable, isScannable: device.latest.isScannable,
+                isLegacy: device.latest.isLegacy, interval: device.history.advertisingInterval,
+                rssi: device.latest.rssi)
+        }
+        rssi = heard.compactMap(\.latest.rssi).first.map { Int8(clamping: min($0, 20)) } ?? rssi
+        let names = services.first { $0.uuid == .genericAccess }?.characteristics.first { $0.uuid == .deviceName }
+        let stored = names?.value.bytes.flatMap { String(validating: $0, as: UTF8.self) }
+        name = heard.compactMap(\.latest.data.localName).first ?? stored
+    }
+}
+
+extension Console {
+    fileprivate func show(_ recorded: RecordedDevice, in path: String) {
+        let device = recorded.device
+        let seconds = (device.recording?.duration ?? .zero) / .seconds(1)
+        let address = device.address ?? .zero
+        guard !isJSON else {
+            return result([
+                ("event", .string("recorded")), ("file", .string(path)), ("address", .string("\(address)")),
+                ("addressType", .string("\(address.kind)")), ("name", JSONValue(device.name)),
+                ("services", .integer(device.services.count)),
+                ("characteristics", .integer(recorded.characteristics.count)),
+                ("values", .integer(recorded.valueCount)), ("refused", .integer(recorded.refusedCount)),
+                ("notifications", .integer(recorded.notificationCount)), ("seconds", .number(seconds)),
+            ])
+        }
+        func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
+        let parts = [
+            count(device.services.count, "service"), count(recorded.characteristics.count, "characteristic"),
+            count(recorded.valueCount, "value")
+                + (recorded.refusedCount > 0 ? " (\(recorded.refusedCount) refused)" : ""),
+            count(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
+        ]
+        let name = device.name.map { "\(printable($0)) " } ?? ""
+        result("recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))")
+    }
+}

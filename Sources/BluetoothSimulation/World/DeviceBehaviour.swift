@@ -1,0 +1,208 @@
+import BluetoothATT
+import BluetoothDeviceFile
+import BluetoothGATT
+import BluetoothLoop
+import BluetoothPrimitives
+import Synchronization
+
+/// What a described device does over time: it notifies values, periodically or as recorded, echoes written values, and
+/// refuses reads.
+struct DeviceBehaviour {
+    private let server: SimulatedGATTServer
+    private let radio: SimulatedRadio
+    private var clocks: [ValueClock] = []
+    private var replays: [AttributeHandle: NotificationReplay] = [:]
+    private var echoes: [AttributeHandle: AttributeHandle] = [:]
+    private var refusals: [AttributeHandle: ATTErrorCode] = [:]
+
+    /// Nil if the description is no valid database.
+    init?(_ device: DeviceDescription, _ server: SimulatedGATTServer, on radio: SimulatedRadio) {
+        var database = AttributeDatabase.empty
+        // The handles are those of the server, since its database was built from the same services.
+        guard let layout = try? database.append(device.gattServices) else { return nil }
+        self.server = server
+        self.radio = radio
+        let outlet = ValueOutlet(server, on: radio.loop)
+        let handles = layout.services.dropFirst(device.addedServiceCount)
+        for (service, handles) in zip(device.services, handles) {
+            for (characteristic, own) in zip(service.characteristics, handles.characteristics) {
+                if let interval = characteristic.interval {
+                    clocks.append(
+                        ValueClock(
+                            characteristic.value.bytes ?? [], of: own.value, every: interval,
+                            indicates: characteristic.indicates, outlet))
+                }
+                if !characteristic.notifications.isEmpty {
+                    replays[own.value] = NotificationReplay(
+                        characteristic.notifications, of: own.value, period: device.notificationPeriod,
+                        indicates: characteristic.indicates, outlet)
+                }
+                if let echo = characteristic.echo,
+                    let index = service.characteristics.firstIndex(where: { $0.uuid == echo })
+                {
+                    echoes[own.value] = handles.characteristics[index].value
+                }
+                refusals[own.value] = characteristic.value.error
+                for (descriptor, handle) in zip(characteristic.descriptors, own.descriptors) {
+                    refusals[handle] = descriptor.value.error
+                }
+            }
+        }
+    }
+
+    func start() {
+        for clock in clocks { clock.start() }
+        if !replays.isEmpty {
+            server.onSubscription { [replays] handle, configuration, _ in
+                if !configuration.isEmpty { replays[handle]?.start() }
+            }
+        }
+        if !refusals.isEmpty {
+            server.onRead { [refusals] handle, _ in .refuse(refusals[handle] ?? .readNotPermitted) }
+        }
+        if !echoes.isEmpty { server.echo(echoes, on: radio) }
+    }
+}
+
+extension SimulatedGATTServer {
+    /// Echoes each value written to a characteristic: notifies it as the value of another, to the client that has
+    /// written it.
+    ///
+    /// A write is dropped while 1024 others wait, as in a device whose buffer is full.
+    fileprivate func echo(_ echoes: [AttributeHandle: AttributeHandle], on radio: SimulatedRadio) {
+        let (writes, continuation) = AsyncStream.makeStream(
+            of: (value: [UInt8], handle: AttributeHandle, link: SimulatedLink).self,
+            bufferingPolicy: .bufferingOldest(1024))
+        onWrite { requests, link in
+            for write in requests {
+                if let handle = echoes[write.handle] { continuation.yield((write.value, handle, link)) }
+            }
+            return .accept
+        }
+        Task(executorPreference: radio.loop) {
+            for await write in writes { await self.notify(write.value, of: write.handle, to: write.link) }
+        }
+    }
+}
+
+/// Sends values to their subscribers.
+private final class ValueOutlet: Sendable {
+    let loop: EventLoop
+    private let server: SimulatedGATTServer
+    private let indications: AsyncStream<(value: [UInt8], handle: AttributeHandle)>.Continuation
+
+    init(_ server: SimulatedGATTServer, on loop: EventLoop) {
+        self.server = server
+        self.loop = loop
+        let (waiting, indications) = AsyncStream.makeStream(
+            of: (value: [UInt8], handle: AttributeHandle).self, bufferingPolicy: .bufferingOldest(64))
+        self.indications = indications
+        // One at a time, as a device does: each waits for its confirmation.
+        Task(executorPreference: loop) {
+            for await (value, handle) in waiting { await server.indicate(value, of: handle) }
+        }
+    }
+
+    deinit { indications.finish() }
+
+    /// A value without room is dropped, as by a sensor.
+    func send(_ value: [UInt8], of handle: AttributeHandle, indicates: Bool) {
+        if indicates {
+            indications.yield((value, handle))
+        } else {
+            server.notifyAtOnce(value, of: handle)
+        }
+    }
+
+    func subscriberCount(of handle: AttributeHandle, indicates: Bool) -> Int {
+        server.subscribers(of: handle, as: indicates ? .indication : .notification).count
+    }
+}
+
+/// A value that is periodically sent to its subscribers; its last byte counts up.
+private final class ValueClock: Sendable {
+    private let value: Mutex<[UInt8]>
+    private let handle: AttributeHandle
+    private let interval: Duration
+    private let indicates: Bool
+    private let outlet: ValueOutlet
+    private let timer = Mutex<LoopTimer?>(nil)
+
+    init(
+        _ value: [UInt8], of handle: AttributeHandle, every interval: Duration, indicates: Bool, _ outlet: ValueOutlet
+    ) {
+        self.value = Mutex(value)
+        self.handle = handle
+        self.interval = interval
+        self.indicates = indicates
+        self.outlet = outlet
+    }
+
+    func start() {
+        let made = outlet.loop.makeTimer { self.tick() }
+        timer.withLock { $0 = made }
+        made.set(after: interval)
+    }
+
+    private func tick() {
+        let value = value.withLock { value -> [UInt8] in
+            if let last = value.indices.last { value[last] &+= 1 }
+            return value
+        }
+        if outlet.subscriberCount(of: handle, indicates: indicates) > 0 {
+            outlet.send(value, of: handle, indicates: indicates)
+        }
+        timer.withLock { $0 }?.set(after: interval)
+    }
+}
+
+/// Recorded notifications of a value, sent at their times after the first subscription, over and over until there is no
+/// subscriber.
+private final class NotificationReplay: Sendable {
+    private let notifications: [DescribedNotification]
+    private let handle: AttributeHandle
+    private let period: Duration
+    private let indicates: Bool
+    private let outlet: ValueOutlet
+    /// The index of the next notification; nil while there is no subscriber.
+    private let next = Mutex<Int?>(nil)
+    private let timer = Mutex<LoopTimer?>(nil)
+
+    init(
+        _ notifications: [DescribedNotification], of handle: AttributeHandle, period: Duration, indicates: Bool,
+        _ outlet: ValueOutlet
+    ) {
+        self.notifications = notifications
+        self.handle = handle
+        self.period = period
+        self.indicates = indicates
+        self.outlet = outlet
+    }
+
+    /// Begins with the first notification, unless other subscribers already receive them.
+    func start() {
+        let others = outlet.subscriberCount(of: handle, indicates: indicates) - 1
+        let begins = next.withLock { next in
+            guard next == nil || others < 1 else { return false }
+            next = 0
+            return true
+        }
+        guard begins, let first = notifications.first else { return }
+        let timer = timer.withLock { timer in
+            let made = timer ?? outlet.loop.makeTimer { self.tick() }
+            timer = made
+            return made
+        }
+        timer.set(after: first.time)
+    }
+
+    private func tick() {
+        guard outlet.subscriberCount(of: handle, indicates: indicates) > 0 else { return next.withLock { $0 = nil } }
+        guard let index = next.withLock({ $0 }) else { return }
+        outlet.send(notifications[index].value, of: handle, indicates: indicates)
+        let following = (index + 1) % notifications.count
+        next.withLock { $0 = following }
+        let pause = notifications[following].time - notifications[index].time + (following == 0 ? period : .zero)
+        timer.withLock { $0 }?.set(after: pause)
+    }
+}
