@@ -171,8 +171,8 @@ private struct Series {
         if samples.count == options.repetitions {
             try addFloor()
             // A check tests the program, not the load of the machine during a quarter of a second.
-            guard options.checksGoals, attempts < 3, work ?? ratio > goal.map({ $0 * Measurement.tolerance }) ?? .infinity
-            else { return nil }
+            let limit = goal.map { $0 * Measurement.tolerance } ?? .infinity
+            guard options.checksGoals, attempts < 3, work ?? ratio > limit else { return nil }
             attempts += 1
             samples = []
             floorSamples = []
