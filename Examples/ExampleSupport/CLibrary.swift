@@ -34,6 +34,11 @@ func systemConnect(_ number: CInt, _ address: UnsafePointer<sockaddr>, _ length:
 
 func systemSend(_ number: CInt, _ text: String, _ flags: CInt) -> Int { send(number, text, text.utf8.count, flags) }
 
+/// Without SIGPIPE if the peer has left.
+func systemSend(_ number: CInt, _ buffer: UnsafeRawPointer?, _ count: Int) -> Int {
+    send(number, buffer, count, CInt(MSG_NOSIGNAL))
+}
+
 /// The number of the group with this name.
 func systemGroup(named name: String) -> gid_t? {
     var entry = group()

@@ -11,11 +11,13 @@ final class OpenDescriptor: Sendable {
     /// The number, valid while the object lives.
     let number: Int32
 
+    private let isSocket: Bool
     private let queue: DispatchQueue
 
     /// Takes over an open descriptor, and makes it non-blocking.
-    init(_ number: Int32, label: String) {
+    init(_ number: Int32, label: String, isSocket: Bool = false) {
         self.number = number
+        self.isSocket = isSocket
         queue = DispatchQueue(label: label)
         _ = fcntl(number, F_SETFD, FD_CLOEXEC)
         _ = fcntl(number, F_SETFL, fcntl(number, F_GETFL) | O_NONBLOCK)
@@ -43,7 +45,9 @@ final class OpenDescriptor: Sendable {
     /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost``; `subject` names the descriptor in it.
     func write(_ bytes: ArraySlice<UInt8>, to subject: @autoclosure () -> String) throws -> Int {
         while !bytes.isEmpty {
-            let count = bytes.withUnsafeBytes { systemWrite(number, $0.baseAddress, $0.count) }
+            let count = bytes.withUnsafeBytes {
+                isSocket ? systemSend(number, $0.baseAddress, $0.count) : systemWrite(number, $0.baseAddress, $0.count)
+            }
             if count > 0 { return count }
             if count == 0 || errno == EAGAIN { return 0 }
             guard errno == EINTR else {

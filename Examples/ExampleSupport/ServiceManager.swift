@@ -36,10 +36,10 @@ public final class ServiceManager: Sendable {
     public var isPresent: Bool { socket >= 0 }
 
     /// The program is ready.
-    public func isReady() { send("READY=1") }
+    public func isReady() { send("READY=1", isAwaited: true) }
 
     /// The program is ending.
-    public func isStopping() { send("STOPPING=1") }
+    public func isStopping() { send("STOPPING=1", isAwaited: true) }
 
     /// The program works: to be called at each ``watchdogInterval``.
     public func isAlive() { send("WATCHDOG=1") }
@@ -54,10 +54,11 @@ public final class ServiceManager: Sendable {
         if isNew { send("STATUS=\(line)") }
     }
 
-    /// The manager may have ended: a notification that cannot be delivered is none.
-    private func send(_ text: String) {
+    /// The manager may have ended: a notification that cannot be delivered is none. One that comes once waits, up to the
+    /// socket's limit, while the manager is busy: it would end a program that it never sees ready.
+    private func send(_ text: String, isAwaited: Bool = false) {
         guard socket >= 0 else { return }
-        _ = systemSend(socket, text, CInt(MSG_NOSIGNAL) | CInt(MSG_DONTWAIT))
+        _ = systemSend(socket, text, CInt(MSG_NOSIGNAL) | (isAwaited ? 0 : CInt(MSG_DONTWAIT)))
     }
 
     /// A datagram socket connected to the manager's; -1 if it does not exist.
@@ -79,7 +80,10 @@ public final class ServiceManager: Sendable {
         let status = withUnsafePointer(to: &address) {
             $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { systemConnect(socket, $0, socklen_t(length)) }
         }
-        if status != 0 {
+        var limit = timeval(tv_sec: 2, tv_usec: 0)
+        if status != 0
+            || setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size)) != 0
+        {
             close(socket)
             return -1
         }

@@ -74,7 +74,7 @@ public final class TCPClient: Sendable {
 
     init(_ number: Int32, _ peer: NetworkAddress?) {
         self.peer = peer.map { "\($0)" } ?? "an unknown address"
-        socket = OpenDescriptor(number, label: "TCP client")
+        socket = OpenDescriptor(number, label: "TCP client", isSocket: true)
         setOption(CInt(IPPROTO_TCP), TCP_NODELAY, of: number)
         // A client whose machine has vanished does not keep others out for more than a minute.
         setOption(SOL_SOCKET, SO_KEEPALIVE, of: number)

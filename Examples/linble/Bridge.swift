@@ -21,7 +21,10 @@ struct Bridge: Sendable {
         } catch {
             result = .failure(error)
         }
-        report.ended(await counts)
+        // So that the counts are final.
+        await uart.disconnect(timeout: .zero)
+        report.ended(
+            BridgeCounts(await uart.statistics, taken: ports.takenByteCount, unread: ports.finalUnreadByteCount))
         try result.get()
     }
 
@@ -58,6 +61,6 @@ struct Bridge: Sendable {
     }
 
     private var counts: BridgeCounts {
-        get async { BridgeCounts(await uart.statistics, unread: ports.unreadByteCount) }
+        get async { BridgeCounts(await uart.statistics, taken: ports.takenByteCount, unread: ports.unreadByteCount) }
     }
 }

@@ -15,6 +15,7 @@ final class BridgePorts: Sendable {
     private let report: BridgeReport
     private let client = Mutex<BridgeClient?>(nil)
     private let unreadByClients = Mutex(0)
+    private let taken = Atomic(0)
 
     init(
         pty link: String?, access: TerminalAccess, tcp address: NetworkAddress?, capacity: Int, _ report: BridgeReport
@@ -30,24 +31,32 @@ final class BridgePorts: Sendable {
 
     /// The number of the device's bytes that were dropped since a program did not read them.
     var unreadByteCount: Int { terminalOutput.droppedCount + unreadByClients.withLock { $0 } }
+    /// The same after the end, when nobody reads those that still wait.
+    var finalUnreadByteCount: Int { unreadByteCount + terminalOutput.count }
+    /// The number of bytes taken from programs.
+    var takenByteCount: Int { taken.load(ordering: .sequentiallyConsistent) }
 
     /// Passes bytes of the device to the programs.
     func deliver(_ bytes: [UInt8]) {
         if let terminal {
             report.unread(terminalOutput.append(bytes), by: terminal.link ?? terminal.path)
         }
-        if let client = client.withLock({ $0 }) {
-            let dropped = client.output.append(bytes)
-            // A client that has closed its side may have left.
-            if dropped > 0, !client.hasEndedInput {
-                unreadByClients.withLock { $0 += dropped }
-                report.unread(dropped, by: client.connection.peer)
-            }
+        let (dropped, client) = client.withLock { client in
+            // Without a terminal either, nobody can read them later.
+            (client?.output.append(bytes) ?? (terminal == nil ? bytes.count : 0), client)
         }
+        guard dropped > 0 else { return }
+        unreadByClients.withLock { $0 += dropped }
+        // A client that has closed its side may have left.
+        if let client, !client.hasEndedInput { report.unread(dropped, by: client.connection.peer) }
     }
 
-    /// Passes the bytes of programs to `send`, until the task is cancelled; a program's writing blocks meanwhile.
-    func run(_ send: @escaping @Sendable ([UInt8]) async throws -> Void) async throws {
+    /// Passes the bytes of programs to `body`, until the task is cancelled; a program's writing blocks meanwhile.
+    func run(_ body: @escaping @Sendable ([UInt8]) async throws -> Void) async throws {
+        let send = { @Sendable [self] (bytes: [UInt8]) in
+            taken.add(bytes.count, ordering: .sequentiallyConsistent)
+            try await body(bytes)
+        }
         try await withThrowingTaskGroup(of: Void.self) { group in
             if let terminal {
                 group.addTask { while let bytes = try await terminal.read() { try await send(bytes) } }
@@ -71,9 +80,13 @@ final class BridgePorts: Sendable {
     }
 
     private func serve(_ tcp: TCPPort, _ send: @escaping @Sendable ([UInt8]) async throws -> Void) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
+        // A result is the next connection, or none at a client's end. Every one is taken, so that an error ends all.
+        try await withThrowingTaskGroup(of: TCPClient?.self) { group in
             defer { group.cancelAll() }
-            while let connection = try await tcp.accept() {
+            group.addTask { try await tcp.accept() }
+            while let result = try await group.next() {
+                guard let connection = result else { continue }
+                group.addTask { try await tcp.accept() }
                 let next = BridgeClient(connection, capacity: capacity)
                 let (isFree, previous) = client.withLock { client in
                     // One that has closed its side is only written to.
@@ -85,11 +98,18 @@ final class BridgePorts: Sendable {
                 guard isFree else { continue }
                 previous?.leave()
                 group.addTask { [self] in
+                    defer { forget(next) }
                     try await next.serve(send) { [report] in report.client(connection.peer, .closed) }
-                    client.withLock { if $0 === next { $0 = nil } }
+                    return nil
                 }
             }
         }
+    }
+
+    /// Counts what a client that has left has not read.
+    private func forget(_ left: BridgeClient) {
+        client.withLock { if $0 === left { $0 = nil } }
+        unreadByClients.withLock { $0 += left.output.count }
     }
 }
 
@@ -97,6 +117,10 @@ final class BridgePorts: Sendable {
 final class BridgeClient: Sendable {
     let connection: TCPClient
     let output: UnreadBytes
+
+    private enum Part {
+        case input, output, departure
+    }
 
     private let inputHasEnded = Atomic(false)
     private let departure = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
@@ -113,29 +137,29 @@ final class BridgeClient: Sendable {
     func leave() { departure.continuation.finish() }
 
     /// Moves bytes in both directions until the client has left, or ``leave()``. An error of the connection ends only
-    /// this client; one of `send` is thrown.
+    /// this client; one of `send` is thrown. What the client has sent before it left is passed on.
     func serve(
         _ send: @escaping @Sendable ([UInt8]) async throws -> Void, onClose: @escaping @Sendable () -> Void
     ) async throws {
-        try await withThrowingTaskGroup(of: Bool.self) { group in
+        try await withThrowingTaskGroup(of: Part.self) { group in
             group.addTask { [self] in
                 while case let bytes = (try? await connection.read()) ?? [], !bytes.isEmpty { try await send(bytes) }
-                guard !Task.isCancelled else { return true }
+                guard !Task.isCancelled else { return .input }
                 inputHasEnded.store(true, ordering: .sequentiallyConsistent)
                 onClose()
-                return false
+                return .input
             }
             group.addTask { [self] in
                 await write()
-                return true
+                return .output
             }
             group.addTask { [departure] in
                 for await _ in departure.stream {}
-                return true
+                return .departure
             }
             defer { group.cancelAll() }
-            while let isTheEnd = try await group.next(), !isTheEnd {}
-            if !hasEndedInput, !Task.isCancelled { onClose() }
+            var rest: Set<Part> = [.input, .output]
+            while !rest.isEmpty, let part = try await group.next(), part != .departure { rest.remove(part) }
         }
     }
 

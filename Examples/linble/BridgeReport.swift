@@ -5,11 +5,15 @@ import Synchronization
 
 /// The byte counts of a bridge, over all links.
 struct BridgeCounts {
-    private let uart: KeptUART.Statistics
+    private var uart: KeptUART.Statistics
     private let unread: Int
 
-    init(_ uart: KeptUART.Statistics, unread: Int) {
+    /// The counts of the UART, with those of the bytes taken from programs and of the bytes that they have not read.
+    init(_ uart: KeptUART.Statistics, taken: Int, unread: Int) {
         (self.uart, self.unread) = (uart, unread)
+        // With those that wait for room in the buffer.
+        self.uart.bufferedByteCount = max(
+            uart.bufferedByteCount, taken - uart.sentByteCount - uart.droppedByteCount)
     }
 
     private var all: [(name: String, count: Int)] {

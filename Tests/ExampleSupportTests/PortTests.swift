@@ -1,3 +1,4 @@
+import Dispatch
 import Glibc
 import Synchronization
 import Testing
@@ -89,6 +90,35 @@ import Testing
         // No byte of data is taken for a status, or the other way round.
         #expect(try await terminal.read() == Array("abc".utf8))
         #expect(discarded.load(ordering: .relaxed) == 1)
+    }
+
+    @Test func aBusyServiceManagerLearnsThatTheProgramIsReady() async throws {
+        let path = "/tmp/busy-\(getpid())"
+        let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
+        defer {
+            close(socket)
+            unlink(path)
+        }
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: path.utf8) }
+        let bound = withUnsafePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) {
+                bind(socket, $0, socklen_t(MemoryLayout<sockaddr_un>.size))
+            }
+        }
+        try #require(bound == 0)
+        let manager = ServiceManager { $0 == "NOTIFY_SOCKET" ? path : nil }
+        try #require(manager.isPresent)
+        // More than the kernel keeps, whatever its limit is; these do not wait.
+        for _ in 0..<2000 { manager.isAlive() }
+        DispatchQueue(label: "program").async { manager.isReady() }
+        var (text, block) = ("", [UInt8](repeating: 0, count: 64))
+        while text != "READY=1" {
+            var poll = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
+            try #require(Glibc.poll(&poll, 1, 10_000) == 1)
+            text = String(decoding: block[..<max(0, read(socket, &block, block.count))], as: UTF8.self)
+        }
     }
 
     @Test func aFileOfAnotherKindIsNotAppendedTo() throws {

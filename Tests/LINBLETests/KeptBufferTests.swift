@@ -85,6 +85,27 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true]) func aFlushThatHasEndedHidesNoLoss(_ isCancelled: Bool) async throws {
+        try await KeptFixture.run { fixture in
+            let uart = fixture.keep()
+            try await fixture.settle(uart)
+            fixture.kernel.setSending(false, adapter: 0)
+            try await uart.send([1])
+            if isCancelled {
+                let flush = try await begin(fixture) { try await uart.flush() }
+                flush.cancel()
+                #expect(await code(of: flush) == .cancelled)
+            } else {
+                #expect(await failureCode { try await uart.flush(timeout: .seconds(1)) } == .timedOut)
+            }
+            fixture.linble.peripheral.breakLinks()
+            try await fixture.settle(uart, isOnline: false)
+            #expect(await failureCode { try await uart.flush() } == .disconnected)
+            try await uart.flush()
+            await uart.disconnect()
+        }
+    }
+
     @Test func aLossIsReportedByOneFlush() async throws {
         try await KeptFixture.run { fixture in
             let uart = fixture.keep()

@@ -13,9 +13,10 @@ final class RunningProgram {
     private var text = ""
     private var status: Int32?
 
-    /// Starts the program, with its messages in the file `messages`.
+    /// Starts the program, with its messages in the file `messages`, by another one that starts it if there is a `runner`.
     init(
-        _ program: String, _ arguments: [String], messages: String, environment: [(String, String)] = []
+        _ program: String, _ arguments: [String], messages: String, environment: [(String, String)] = [],
+        through runner: [String] = []
     ) throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
@@ -27,7 +28,9 @@ final class RunningProgram {
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, messages, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         let variables = environment.map { "\($0)=\($1)" }
-        let words = (["/usr/bin/env"] + variables + ["\(builtFolder)/\(program)"] + arguments).map { strdup($0) }
+        let words = (["/usr/bin/env"] + variables + runner + ["\(builtFolder)/\(program)"] + arguments).map {
+            strdup($0)
+        }
         defer { for word in words { free(word) } }
         var process: pid_t = 0
         let failure = posix_spawn(&process, "/usr/bin/env", &actions, nil, words + [nil], environ)
