@@ -93,7 +93,8 @@ let package = Package(
         floor("BluetoothHCI", on: ["BluetoothPrimitives"]),
         floor("BluetoothAdvertising", on: ["BluetoothPrimitives"]),
         floor("BluetoothManagement", on: ["BluetoothPrimitives"]),
-        floor("BluetoothCapture", on: ["BluetoothPrimitives", "BluetoothHCI", "BluetoothManagement"]),
+        floor(
+            "BluetoothCapture", on: ["BluetoothPrimitives", "BluetoothATT", "BluetoothHCI", "BluetoothManagement"]),
 
         // What of the operating system is not Bluetooth: files, threads, the clock.
         floor("BluetoothJSON"),

@@ -35,6 +35,13 @@ public struct BTSnoopReader: ~Escapable {
         self.reader = reader
     }
 
+    /// A reader of records without the file header before them.
+    @_lifetime(copy records)
+    init(records: RawSpan, as datalink: BTSnoopDatalink) {
+        self.datalink = datalink
+        reader = ByteReader(records)
+    }
+
     /// The next record, or nil after the last; skips packets with an unassigned packet indicator.
     @_lifetime(copy self)
     @_lifetime(self: copy self)

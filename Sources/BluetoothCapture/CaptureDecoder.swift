@@ -1,0 +1,261 @@
+import BluetoothATT
+import BluetoothHCI
+import BluetoothManagement
+import BluetoothPrimitives
+
+/// The meaning of a capture's records, in order: links, reassembled frames, and attributes with the names that the
+/// capture has shown. Keys, confirm values and passkeys never appear.
+package struct CaptureDecoder: Sendable {
+    private var joiner = FrameJoiner()
+    private var links = CapturedLinks()
+
+    /// A decoder at the beginning of a capture.
+    package init() {}
+
+    /// The messages of a record; none for a fragment of a frame that continues.
+    package mutating func decode(_ record: CaptureRecord) -> [CapturedMessage] {
+        let payload = record.payload
+        switch record.kind {
+        case .log(let type): return [CapturedMessage(kind: .note, text: "\(type): \(Self.text(payload))")]
+        case .other(let type): return [CapturedMessage(kind: .hci, text: "\(type): \(payload.count) bytes")]
+        case .unknown:
+            return [
+                CapturedMessage(kind: .hci, problem: "a packet of an unknown kind", problemBytes: payload)
+            ]
+        case .packet(.command): return [hci(1, record, isSent: true)]
+        case .packet(.event): return [event(record)]
+        case .packet(let kind) where kind == .aclSent || kind == .aclReceived:
+            return data(record, isSent: kind == .aclSent)
+        case .packet(let kind) where kind == .synchronousSent || kind == .isochronousSent:
+            return [CapturedMessage(kind: .hci, isSent: true, text: "\(kind): \(payload.count) bytes")]
+        case .packet(let kind) where kind == .synchronousReceived || kind == .isochronousReceived:
+            return [CapturedMessage(kind: .hci, isSent: false, text: "\(kind): \(payload.count) bytes")]
+        case .packet(let kind): return [monitor(kind, record)]
+        }
+    }
+
+    // MARK: HCI
+
+    private func hci(_ type: UInt8, _ record: CaptureRecord, isSent: Bool) -> CapturedMessage {
+        let packet = [type] + record.payload
+        var message = CapturedMessage(
+            kind: .hci, isSent: isSent, text: HCIPacketType.description(of: packet.span.bytes))
+        message.missingByteCount = record.missingByteCount
+        var isMalformed = false
+        do {
+            if type == 1 {
+                _ = try HCICommand(decoding: packet.span.bytes)
+            } else {
+                _ = try HCIEvent(decoding: packet.span.bytes)
+            }
+        } catch {
+            isMalformed = true
+        }
+        if isMalformed { Self.markMalformed(&message, record) }
+        return message
+    }
+
+    /// Secret bytes do not appear: what is malformed may be a key.
+    private static func markMalformed(_ message: inout CapturedMessage, _ record: CaptureRecord) {
+        message.problem = record.missingByteCount > 0 ? "the capture has only its beginning" : message.text
+        message.text = ""
+        message.problemBytes = visible(record)
+    }
+
+    private static func visible(_ record: CaptureRecord) -> [UInt8] {
+        guard case .packet(let kind) = record.kind else { return record.payload }
+        var filter = SecretFilter()
+        let packet = CapturedPacket(adapter: record.adapter, kind: kind, payload: record.payload.span.bytes)
+        return Array(record.payload.prefix(filter.visibleByteCount(of: packet) ?? .max))
+    }
+
+    private mutating func event(_ record: CaptureRecord) -> CapturedMessage {
+        var message = hci(4, record, isSent: false)
+        let packet = [4] + record.payload
+        guard message.problem == nil, let event = try? HCIEvent(decoding: packet.span.bytes) else { return message }
+        func key(_ handle: ConnectionHandle) -> CapturedLinks.Key {
+            CapturedLinks.Key(adapter: record.adapter, handle: handle.rawValue)
+        }
+        func mark(_ handle: ConnectionHandle, _ text: String) {
+            message.kind = .link
+            message.isSent = nil
+            message.handle = handle.rawValue
+            message.peer = links.peer(of: key(handle))
+            message.text = text
+        }
+        switch event {
+        case .leMeta(.advertisingReports(var reports)):
+            (message.kind, message.isSent, message.text) = (.advertising, nil, "")
+            do throws(HCIDecodingError) {
+                while try reports.next() != nil {}
+            } catch {
+                message.problem = "malformed advertising report: \(error)"
+                message.problemBytes = record.payload
+            }
+        case .leMeta(.connectionComplete(let link)), .leMeta(.enhancedConnectionComplete(let link)):
+            guard link.status.isSuccess else {
+                (message.kind, message.isSent) = (.link, nil)
+                message.text = "connection failed: \(link.status)"
+                break
+            }
+            joiner.removeFrames(adapter: record.adapter, handle: link.handle.rawValue)
+            links.begin(key(link.handle), peer: link.peer.address)
+            mark(link.handle, "connected as \(link.role), \(Self.text(link.parameters))")
+        case .disconnectionComplete(let end):
+            mark(end.handle, end.status.isSuccess ? "disconnected: \(end.reason)" : "not disconnected: \(end.status)")
+            guard end.status.isSuccess else { break }
+            joiner.removeFrames(adapter: record.adapter, handle: end.handle.rawValue)
+            links.end(key(end.handle))
+        case .encryptionChange(let change):
+            let state = change.isEncrypted ? "encrypted" : "not encrypted"
+            mark(change.handle, change.status.isSuccess ? state : "encryption failed: \(change.status)")
+        case .leMeta(.connectionUpdateComplete(let update)):
+            mark(
+                update.handle,
+                update.status.isSuccess
+                    ? "parameters changed: \(Self.text(update.parameters))"
+                    : "parameters not changed: \(update.status)")
+        case .leMeta(.phyUpdateComplete(let update)):
+            mark(
+                update.handle,
+                update.status.isSuccess
+                    ? "PHYs: transmit \(update.transmit), receive \(update.receive)" : "PHYs not changed: \(update.status)"
+            )
+        case .leMeta(.dataLengthChange(let change)):
+            mark(change.handle, "data length: transmit \(change.transmitOctets), receive \(change.receiveOctets) bytes")
+        default: break
+        }
+        return message
+    }
+
+    private static func text(_ parameters: LEActiveConnectionParameters) -> String {
+        "interval \(milliseconds(parameters.interval)) ms, latency \(parameters.latency), "
+            + "supervision timeout \(Int(parameters.supervisionTimeout) * 10) ms"
+    }
+
+    // MARK: Links
+
+    private mutating func data(_ record: CaptureRecord, isSent: Bool) -> [CapturedMessage] {
+        let (handle, outcomes) = joiner.receive(record.payload, adapter: record.adapter, isSent: isSent)
+        return outcomes.flatMap { outcome -> [CapturedMessage] in
+            var messages: [CapturedMessage]
+            switch outcome {
+            case .problem(let text, _):
+                // The bytes of an incomplete frame may be those of a key.
+                messages = [CapturedMessage(kind: .l2cap, problem: text, problemBytes: Self.visible(record))]
+            case .frame(let frame):
+                let key = CapturedLinks.Key(adapter: record.adapter, handle: handle ?? 0)
+                messages = decode(frame, on: key, isSent: isSent)
+                for index in messages.indices { messages[index].missingByteCount = frame.missingByteCount }
+            }
+            for index in messages.indices {
+                messages[index].handle = handle
+                messages[index].isSent = isSent
+                messages[index].peer = handle.flatMap {
+                    links.peer(of: CapturedLinks.Key(adapter: record.adapter, handle: $0))
+                }
+            }
+            return messages
+        }
+    }
+
+    private mutating func decode(
+        _ frame: CapturedFrame, on key: CapturedLinks.Key, isSent: Bool
+    ) -> [CapturedMessage] {
+        let payload = frame.payload
+        switch frame.channel {
+        case 0x0004:
+            let isFromClient = ATTOpcode(of: payload.span.bytes)?.direction == .clientToServer
+            let pdu = links.receive(payload, on: key, isSent: isSent, isFromClient: isFromClient)
+            return [
+                CapturedMessage(
+                    kind: .attribute, attribute: pdu,
+                    problem: frame.missingByteCount > 0 && pdu.problem != nil
+                        ? "the capture has only its beginning" : pdu.problem,
+                    problemBytes: pdu.problem == nil ? [] : payload)
+            ]
+        case 0x0005:
+            return SignallingText.describe(payload).map { text, channels, problem in
+                if let channels { links.record(channels, on: key, isSent: isSent) }
+                return CapturedMessage(
+                    kind: .l2cap, text: text, problem: problem, problemBytes: problem == nil ? [] : payload)
+            }
+        case 0x0006, 0x0007:
+            let (text, problem) = PairingText.describe(payload, missing: frame.missingByteCount)
+            // Malformed or not, it may contain a key: only its code is shown.
+            return [
+                CapturedMessage(
+                    kind: .pairing, text: text, problem: problem,
+                    problemBytes: problem == nil ? [] : Array(payload.prefix(1)))
+            ]
+        default:
+            let psm = links.psm(of: frame.channel, on: key, isSent: isSent)
+            let name = psm.map { " (PSM 0x\(hexadecimal($0, digits: 4)))" } ?? ""
+            let count = payload.count + frame.missingByteCount
+            return [
+                CapturedMessage(
+                    kind: .l2cap,
+                    text: "channel 0x\(hexadecimal(frame.channel, digits: 4))\(name): frame of \(count) bytes")
+            ]
+        }
+    }
+
+    // MARK: The monitor channel
+
+    private mutating func monitor(_ kind: CapturedPacketKind, _ record: CaptureRecord) -> CapturedMessage {
+        let payload = record.payload
+        var reader = ByteReader(payload.span.bytes)
+        var message = CapturedMessage(kind: .note)
+        switch kind {
+        case .newIndex, .deletedIndex, .openedIndex, .closedIndex:
+            links.endAll(of: record.adapter)
+            joiner.removeFrames(adapter: record.adapter, handle: nil)
+            message.text = "\(kind)"
+            guard kind == .newIndex, (try? reader.skip(2)) != nil, let address = try? reader.readAddress(.public) else {
+                break
+            }
+            message.text = "new adapter \(address) \(Self.text(Array(payload.dropFirst(8))))"
+        case .indexInformation:
+            guard let address = try? reader.readAddress(.public), let company = try? reader.readUInt16() else {
+                return malformed(kind, record)
+            }
+            message.text = "adapter \(address), made by \(CompanyIdentifier(company))"
+        case .systemNote: message.text = Self.text(payload)
+        case .userLogging:
+            guard (try? reader.skip(1)) != nil, let count = try? reader.readUInt8(),
+                let ident = try? reader.read(Int(count))
+            else { return malformed(kind, record) }
+            message.text = "\(Self.text([UInt8](ident))): \(Self.text([UInt8](reader.readRemaining())))"
+        case .controlOpened:
+            guard (try? reader.skip(13)) != nil, let count = try? reader.readUInt8(),
+                let name = try? reader.read(Int(count))
+            else { return malformed(kind, record) }
+            message = CapturedMessage(kind: .management, text: "opened by \(Self.text([UInt8](name)))")
+        case .controlClosed: message = CapturedMessage(kind: .management, text: "closed")
+        case .controlCommand, .controlEvent:
+            guard payload.count >= 6, payload.count - 6 <= Int(UInt16.max) else { return malformed(kind, record) }
+            let count = payload.count - 6
+            let noIndex: [UInt8] = [0xFF, 0xFF]
+            let length = [UInt8(truncatingIfNeeded: count), UInt8(truncatingIfNeeded: count >> 8)]
+            let packet = payload[4..<6] + noIndex + length + payload[6...]
+            message = CapturedMessage(
+                kind: .management, isSent: kind == .controlCommand,
+                text: ManagementPacket.description(of: Array(packet).span.bytes, isSent: kind == .controlCommand))
+            if message.text.hasPrefix("malformed ") { Self.markMalformed(&message, record) }
+        default: message.text = "\(kind): \(payload.count) bytes"
+        }
+        message.missingByteCount = record.missingByteCount
+        return message
+    }
+
+    private func malformed(_ kind: CapturedPacketKind, _ record: CaptureRecord) -> CapturedMessage {
+        CapturedMessage(
+            kind: .note,
+            problem: record.missingByteCount > 0 ? "the capture has only its beginning" : "malformed \(kind)",
+            problemBytes: Self.visible(record), missingByteCount: record.missingByteCount)
+    }
+
+    private static func text(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+    }
+}
