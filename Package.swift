@@ -171,8 +171,8 @@ let package = Package(
         .executableTarget(
             name: "ble",
             dependencies: [
-                "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothDeviceFile", "BluetoothPrimitives",
-                "BluetoothSimulation",
+                "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothCapture", "BluetoothDeviceFile",
+                "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation",
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(

@@ -52,7 +52,12 @@ public struct Console: Sendable {
 
     /// Writes a JSON object as one line of results, with the time of day as its first field, `t`.
     public func result(_ fields: [(String, JSONValue)]) {
-        result(JSONValue.object([("t", .string(timestamp()))] + fields).description)
+        result(fields, at: timestamp())
+    }
+
+    /// Writes a JSON object as one line of results, with a time of its own as its first field, `t`.
+    public func result(_ fields: [(String, JSONValue)], at time: String) {
+        result(JSONValue.object([("t", .string(time))] + fields).description)
     }
 
     /// Writes a line to standard error.

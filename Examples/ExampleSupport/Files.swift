@@ -97,6 +97,34 @@ public final class AppendedFile: Sendable {
     }
 }
 
+/// An open file that is read from its beginning, or standard input for `-`.
+public final class InputFile: Sendable {
+    private let path: String
+    private let descriptor: Int32
+    private let input: StandardInput
+
+    /// Opens the file; a named pipe once it has a writer.
+    public init(_ path: String) throws {
+        self.path = path == "-" ? "standard input" : path
+        descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw ProgramError(.noInput, "Cannot open \(path): \(systemMessage())") }
+        input = StandardInput(reading: descriptor)
+    }
+
+    deinit {
+        if descriptor != STDIN_FILENO { close(descriptor) }
+    }
+
+    /// The next bytes; nil at the end of the file, or if the task is cancelled.
+    public func next() async throws -> [UInt8]? {
+        let bytes = await input.next()
+        if bytes == nil, let number = input.failure {
+            throw ProgramError(.linkLost, "Cannot read \(path): \(systemMessage(number))")
+        }
+        return bytes
+    }
+}
+
 /// Standard input, read on demand.
 public final class StandardInput: Sendable {
     private typealias Waiter = CheckedContinuation<[UInt8]?, Never>
@@ -106,6 +134,7 @@ public final class StandardInput: Sendable {
         var waiter: Waiter?
         /// The number of the waiting call.
         var waiting: UInt64 = 0
+        var failure: Int32?
     }
 
     private let state = Mutex(State())
@@ -119,6 +148,9 @@ public final class StandardInput: Sendable {
     public init(reading descriptor: Int32) {
         self.descriptor = descriptor
     }
+
+    /// The `errno` of a failed read, which ends the input.
+    public var failure: Int32? { state.withLock { $0.failure } }
 
     /// The next bytes; nil at the end of input, if the task is cancelled, or immediately while another call waits.
     public func next() async -> [UInt8]? {
@@ -159,6 +191,8 @@ public final class StandardInput: Sendable {
         while true {
             let count = read(descriptor, &block, block.count)
             if count < 0, errno == EINTR { continue }
+            let number = errno
+            if count < 0 { state.withLock { $0.failure = number } }
             return count > 0 ? Array(block[..<count]) : nil
         }
     }

@@ -130,6 +130,13 @@ public func timestamp(of seconds: UInt64) -> String {
     dateAndTime(time_t(clamping: seconds)) + "Z"
 }
 
+/// A Unix time in microseconds in ISO 8601 with milliseconds, such as `2026-11-03T09:30:00.125Z`.
+public func timestamp(microseconds: Int64) -> String {
+    var (seconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
+    if rest < 0 { (seconds, rest) = (seconds - 1, rest + 1_000_000) }
+    return "\(dateAndTime(time_t(seconds))).\(padded(Int(rest / 1000), 3))Z"
+}
+
 private func dateAndTime(_ seconds: time_t) -> String {
     var (seconds, parts) = (seconds, tm())
     gmtime_r(&seconds, &parts)

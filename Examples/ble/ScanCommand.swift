@@ -210,7 +210,7 @@ private actor Display {
 }
 
 /// One report as JSON.
-private func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSONValue)] {
+func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSONValue)] {
     let data = advertisement.data
     var fields: [(String, JSONValue)] =
         [

@@ -158,6 +158,7 @@ package struct AttributeDialog: Sendable {
         var (list, texts) = (list, [String]())
         while let entry = list.next() {
             if type == BluetoothUUID(0x2803) {
+                names.record(BluetoothUUID(0x2803), of: entry.handle)
                 guard let found = names.recordCharacteristic(entry.value) else { continue }
                 texts.append("\(Self.title(found.uuid)) \(found.handle)")
             } else if type == BluetoothUUID(0x2802) {

@@ -17,6 +17,8 @@ package struct AttributeNames: Sendable {
     private var types: [UInt16: BluetoothUUID] = [:]
     /// The handles of characteristic values, in order.
     private var values: [UInt16] = []
+    /// The handles of the values that the server notifies or indicates.
+    private var notified: Set<UInt16> = []
 
     /// No attributes.
     package init() {}
@@ -26,7 +28,12 @@ package struct AttributeNames: Sendable {
 
     /// The name of an attribute; nil before its discovery.
     package subscript(handle: AttributeHandle) -> Name? {
-        guard let uuid = types[handle.rawValue] else { return nil }
+        guard let uuid = types[handle.rawValue] else {
+            // Clients skip the discovery of an only descriptor, since it must be the configuration.
+            let value = handle.rawValue &- 1
+            guard notified.contains(value) else { return nil }
+            return Name(uuid: BluetoothUUID(0x2902), characteristic: types[value])
+        }
         guard let type = uuid.uint16, (0x2900...0x29FF).contains(type) else { return Name(uuid: uuid) }
         let index = values.partitioningIndex { $0 > handle.rawValue }
         return Name(uuid: uuid, characteristic: index > 0 ? types[values[index - 1]] : nil)
@@ -42,13 +49,14 @@ package struct AttributeNames: Sendable {
     /// - Returns: The characteristic, nil if the declaration is malformed.
     package mutating func recordCharacteristic(_ declaration: RawSpan) -> (handle: AttributeHandle, uuid: BluetoothUUID)? {
         var reader = ByteReader(declaration)
-        guard (try? reader.skip(1)) != nil, let handle = try? reader.readUInt16() else { return nil }
+        guard let properties = try? reader.readUInt8(), let handle = try? reader.readUInt16() else { return nil }
         guard let uuid = try? reader.readUUID(reader.remaining == 16 ? .bits128 : .bits16), reader.isAtEnd else {
             return nil
         }
         record(uuid, of: AttributeHandle(handle))
         let index = values.partitioningIndex { $0 >= handle }
         if types[handle] != nil, index == values.count || values[index] != handle { values.insert(handle, at: index) }
+        if properties & 0x30 != 0, types[handle] != nil { notified.insert(handle) } else { notified.remove(handle) }
         return (AttributeHandle(handle), uuid)
     }
 }

@@ -40,4 +40,18 @@ package struct CapturedMessage: Hashable, Sendable {
     package var problemBytes: [UInt8] = []
     /// The number of bytes that the capture lacks at the end of the packet.
     package var missingByteCount = 0
+
+    /// A message from its parts.
+    package init(
+        kind: Kind, isSent: Bool? = nil, text: String = "", attribute: CapturedAttributePDU? = nil,
+        problem: String? = nil, problemBytes: [UInt8] = [], missingByteCount: Int = 0
+    ) {
+        self.kind = kind
+        self.isSent = isSent
+        self.text = text
+        self.attribute = attribute
+        self.problem = problem
+        self.problemBytes = problemBytes
+        self.missingByteCount = missingByteCount
+    }
 }

@@ -133,7 +133,8 @@ import Testing
             if isEndless, !line.contains("--count"), !line.contains("--once"), !line.contains("--clear") {
                 line += " --for 2"
             }
-            #expect(await shell("cd \(folder) && { \(files); }") == 0)
+            let session = example.line.contains("session.btsnoop") ? "; ble scan --simulate -t 1 --trace session.btsnoop" : ""
+            #expect(await shell("cd \(folder) && PATH='\(builtFolder)':$PATH && { \(files)\(session) >seen; }") == 0)
             let script = try #require(fopen("\(folder)/script", "w"))
             fputs(line + "\n", script)
             fclose(script)

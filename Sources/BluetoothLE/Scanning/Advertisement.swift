@@ -96,7 +96,7 @@ extension Advertisement: CustomStringConvertible {
 }
 
 extension Advertisement {
-    init(_ joined: consuming JoinedAdvertisement, _ report: borrowing AdvertisingReport, at time: KernelInstant) {
+    package init(_ joined: consuming JoinedAdvertisement, _ report: borrowing AdvertisingReport, at time: KernelInstant) {
         self.init(
             address: joined.address, data: joined.data, rssi: report.rssi.map(Int.init),
             transmitPower: report.transmitPower.map(Int.init), isConnectable: joined.isConnectable,
@@ -110,8 +110,20 @@ extension Advertisement {
     }
 }
 
+extension ReceivedReport {
+    /// The fields of a controller's report.
+    ///
+    /// - Parameter identity: The identity of a bonded device that replaces the report's address.
+    @_lifetime(copy report)
+    package init(_ report: borrowing AdvertisingReport, identity: BluetoothAddress? = nil) {
+        self.init(
+            address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
+            dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
+    }
+}
+
 extension ReceivedReport.DataStatus {
-    init(_ status: AdvertisingReport.DataStatus) {
+    fileprivate init(_ status: AdvertisingReport.DataStatus) {
         switch status {
         case .complete: self = .complete
         case .moreToCome: self = .more

@@ -92,9 +92,7 @@ struct ScanSubscribers {
         _ report: borrowing AdvertisingReport, at time: KernelInstant, _ identities: DeviceIdentities
     ) {
         let identity = report.address.flatMap { identities.identity(of: $0) }
-        let received = ReceivedReport(
-            address: identity ?? report.address, properties: .init(rawValue: UInt16(report.properties.rawValue)),
-            dataStatus: .init(report.dataStatus), advertisingSetID: report.advertisingSetID, data: report.data)
+        let received = ReceivedReport(report, identity: identity)
         guard let heard = joiner.process(received) else { return }
         if !heard.changes.isEmpty, let address = report.address {
             identities.recordName(joiner.advertisement(of: heard, received).data.localName, of: address)

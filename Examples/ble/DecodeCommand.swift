@@ -1,0 +1,89 @@
+import ArgumentParser
+import BluetoothCapture
+import BluetoothLE
+import ExampleSupport
+
+struct DecodeCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "decode", abstract: "Print the packets of a capture as the other commands would have shown them.",
+        discussion: """
+            Reads btsnoop files (of --trace, btmon -w or Android) and those of Apple's PacketLogger (pklg), and prints a \
+            line for each packet with its time in the capture: advertising reports, links, attribute values with the \
+            names from the discovery in the capture, pairing, L2CAP signalling, management packets and notes. HCI commands \
+            and other events are counted, and printed with --all. - reads standard input and prints each packet as it \
+            arrives. Keys are never printed.
+
+            -a prints only the packets of a device: its reports and its links; -n those of the devices that advertise a \
+            name in the capture. A file that is no capture, or ends within a packet, is a failure (65), after the packets \
+            before.
+
+            EXAMPLES:
+              ble decode session.btsnoop
+              ble decode session.btsnoop --only att --only link -a C0:98:E5:12:34:58
+              ble decode session.btsnoop --all --raw --json
+              ble scan --simulate -t 2 --trace - | ble decode -
+            """)
+
+    @OptionGroup var common: CommonOptions
+
+    @Argument(help: ArgumentHelp("The capture; - is standard input.", valueName: "file"))
+    var file: String
+
+    @Option(
+        help: ArgumentHelp(
+            "Only packets of this protocol: adv, link, att, smp, l2cap, hci, mgmt or note; may be repeated.",
+            valueName: "protocol"))
+    var only: [CaptureProtocol] = []
+
+    @Flag(help: "Also HCI commands, the events that answer them, and other data.")
+    var all = false
+
+    @Flag(help: "Print the bytes of each packet as well.")
+    var raw = false
+
+    func run() async throws {
+        let (common, file, raw) = (common, file, raw)
+        var kinds = Set(only.map(\.kind))
+        if kinds.isEmpty { kinds = Set(CapturedMessage.Kind.allCases).subtracting(all ? [] : [.hci]) }
+        let filter = CaptureFilter(
+            kinds: kinds, address: common.address.flatMap { BluetoothAddress($0) }, name: common.name)
+        try await common.run("ble decode") { console in
+            let input = try InputFile(file)
+            var reader = CaptureReader()
+            var display = CaptureDisplay(console, filter, raw: raw)
+            do {
+                while let bytes = try await input.next() {
+                    reader.append(bytes)
+                    try reader.read { display.show($0) }
+                }
+                try Task.checkCancellation()
+                try reader.finish()
+            } catch let error as CaptureError {
+                display.finish(reader)
+                throw ProgramError(.badData, "Cannot decode \(file == "-" ? "standard input" : file): \(error).")
+            } catch {
+                display.finish(reader)
+                throw error
+            }
+            display.finish(reader)
+        }
+    }
+}
+
+/// A protocol on the command line.
+enum CaptureProtocol: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case adv, link, att, smp, l2cap, hci, mgmt, note
+
+    var kind: CapturedMessage.Kind {
+        switch self {
+        case .adv: .advertising
+        case .link: .link
+        case .att: .attribute
+        case .smp: .pairing
+        case .l2cap: .l2cap
+        case .hci: .hci
+        case .mgmt: .management
+        case .note: .note
+        }
+    }
+}
