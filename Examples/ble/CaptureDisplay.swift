@@ -9,32 +9,37 @@ import ExampleSupport
 struct CaptureFilter: Sendable {
     private static let nameCapacity = 1024
 
-    var kinds: Set<CapturedMessage.Kind>
-    var address: BluetoothAddress?
-    var name: String?
+    let kinds: Set<CapturedMessage.Kind>
+    private let address: BluetoothAddress?
+    private let kind: BluetoothAddress.Kind?
+    /// The advertisements with the name; nil for all devices.
+    private let name: ScanFilter?
     /// The addresses that have advertised ``name``.
-    private var named: Set<UInt64> = []
+    private var named: Set<BluetoothAddress> = []
 
-    init(kinds: Set<CapturedMessage.Kind>, address: BluetoothAddress?, name: String?) {
-        (self.kinds, self.address, self.name) = (kinds, address, name)
+    /// - Parameter name: A part of the name, in any case.
+    init(kinds: Set<CapturedMessage.Kind>, address: BluetoothAddress?, kind: BluetoothAddress.Kind?, name: String?) {
+        (self.kinds, self.address, self.kind) = (kinds, address, kind)
+        self.name = name.map { .nameContaining($0, ignoringCase: true) }
     }
 
-    /// Whether the packets of one device were chosen.
-    var isOfDevice: Bool { address != nil || name != nil }
+    /// Whether the packets of some devices were chosen.
+    var isOfDevice: Bool { address != nil || kind != nil || name != nil }
 
     /// Records the name of a device.
     mutating func record(_ advertisement: Advertisement) {
-        guard let name, advertisement.localName == name, let address = advertisement.address,
-            named.count < Self.nameCapacity
+        guard let name, let address = advertisement.address, named.count < Self.nameCapacity,
+            name.matches(advertisement)
         else { return }
-        named.insert(address.value)
+        named.insert(address)
     }
 
     /// Whether packets of this device are chosen; those without a device are unless one was named.
     func contains(_ device: BluetoothAddress?) -> Bool {
         guard isOfDevice else { return true }
         guard let device else { return false }
-        return (address.map { $0.value == device.value } ?? true) && (name == nil || named.contains(device.value))
+        return (address.map { $0.value == device.value } ?? true) && (kind.map { $0 == device.kind } ?? true)
+            && (name == nil || named.contains(device))
     }
 }
 
@@ -90,7 +95,8 @@ struct CaptureDisplay {
         drops = record.drops
         guard filter.kinds.contains(.note), !filter.isOfDevice else { return }
         show(
-            CapturedMessage(kind: .note, text: "\(count) \(count == 1 ? "packet" : "packets") missing: dropped while recording"),
+            CapturedMessage(
+                kind: .note, text: "\(count) \(count == 1 ? "packet" : "packets") missing: dropped while recording"),
             of: record, nil)
     }
 
@@ -107,7 +113,8 @@ struct CaptureDisplay {
 
     private mutating func showReports(of record: CaptureRecord, _ bytes: String?) {
         let packet = [4] + record.payload
-        guard let event = try? HCIEvent(decoding: packet.span.bytes), case .leMeta(.advertisingReports(var reports)) = event
+        guard let event = try? HCIEvent(decoding: packet.span.bytes),
+            case .leMeta(.advertisingReports(var reports)) = event
         else { return }
         do {
             while let report = try reports.next() {
@@ -156,7 +163,8 @@ struct CaptureDisplay {
             parts.append(console.output.yellow("(\(message.missingByteCount) bytes missing in the capture)"))
         }
         if let problem = message.problem {
-            let bytes = message.problemBytes.isEmpty ? "" : ": " + ValueText.hexadecimal(message.problemBytes, limit: 32)
+            let bytes =
+                message.problemBytes.isEmpty ? "" : ": " + ValueText.hexadecimal(message.problemBytes, limit: 32)
             parts.append(console.output.red("problem: \(printable(problem))") + bytes)
         }
         let arrow = message.isSent.map { $0 ? " →" : " ←" } ?? ""
@@ -167,8 +175,8 @@ struct CaptureDisplay {
     private func printLine(_ record: CaptureRecord, _ label: String, _ text: String) {
         let adapter = record.adapter == 0 || record.adapter == CapturedPacket.noAdapter ? "" : "hci\(record.adapter)  "
         let padding = String(repeating: " ", count: max(0, 7 - label.count))
-        console.result(
-            "\(console.output.dim(timestamp(microseconds: record.time)))  \(adapter)\(console.output.cyan(label))\(padding)  \(text)")
+        let time = console.output.dim(timestamp(microseconds: record.time))
+        console.result("\(time)  \(adapter)\(console.output.cyan(label))\(padding)  \(text)")
     }
 }
 

@@ -13,18 +13,18 @@ struct DecodeCommand: AsyncParsableCommand {
             and other events are counted, and printed with --all. - reads standard input and prints each packet as it \
             arrives. Keys are never printed.
 
-            -a prints only the packets of a device: its reports and its links; -n those of the devices that advertise a \
-            name in the capture. A file that is no capture, or ends within a packet, is a failure (65), after the packets \
+            -a prints only the packets of a device: its reports and its links; -n those of the devices that have advertised \
+            a name that contains the text. A file that is no capture, or ends within a packet, is a failure (65), after the packets \
             before.
 
             EXAMPLES:
               ble decode session.btsnoop
               ble decode session.btsnoop --only att --only link -a C0:98:E5:12:34:58
               ble decode session.btsnoop --all --raw --json
-              ble scan --simulate -t 2 --trace - | ble decode -
+              ble scan --simulate --for 2 --trace - | ble decode -
             """)
 
-    @OptionGroup var common: CommonOptions
+    @OptionGroup var scoped: ScopedOptions<DecodeScope>
 
     @Argument(help: ArgumentHelp("The capture; - is standard input.", valueName: "file"))
     var file: String
@@ -42,11 +42,12 @@ struct DecodeCommand: AsyncParsableCommand {
     var raw = false
 
     func run() async throws {
-        let (common, file, raw) = (common, file, raw)
+        let (common, file, raw) = (scoped.common, file, raw)
         var kinds = Set(only.map(\.kind))
         if kinds.isEmpty { kinds = Set(CapturedMessage.Kind.allCases).subtracting(all ? [] : [.hci]) }
         let filter = CaptureFilter(
-            kinds: kinds, address: common.address.flatMap { BluetoothAddress($0) }, name: common.name)
+            kinds: kinds, address: common.address.flatMap { BluetoothAddress($0) }, kind: common.addressType.kind,
+            name: common.name)
         try await common.run("ble decode") { console in
             let input = try InputFile(file)
             var reader = CaptureReader()

@@ -26,3 +26,9 @@ enum BondsScope: OptionScope {
     static let groups: OptionGroups = [.address, .bonds]
     static let insteadOfTimeout: String? = nil
 }
+
+/// The scope of `decode`: the device's name and address are filters.
+enum DecodeScope: OptionScope {
+    static let groups: OptionGroups = [.name, .address]
+    static let insteadOfTimeout: String? = nil
+}

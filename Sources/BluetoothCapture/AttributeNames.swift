@@ -47,7 +47,9 @@ package struct AttributeNames: Sendable {
 
     /// Stores a characteristic from its declaration: properties, value handle and UUID (Core Vol 3 Part G §3.3.1).
     /// - Returns: The characteristic, nil if the declaration is malformed.
-    package mutating func recordCharacteristic(_ declaration: RawSpan) -> (handle: AttributeHandle, uuid: BluetoothUUID)? {
+    package mutating func recordCharacteristic(
+        _ declaration: RawSpan
+    ) -> (handle: AttributeHandle, uuid: BluetoothUUID)? {
         var reader = ByteReader(declaration)
         guard let properties = try? reader.readUInt8(), let handle = try? reader.readUInt16() else { return nil }
         guard let uuid = try? reader.readUUID(reader.remaining == 16 ? .bits128 : .bits16), reader.isAtEnd else {

@@ -119,7 +119,8 @@ package struct CaptureDecoder: Sendable {
             mark(
                 update.handle,
                 update.status.isSuccess
-                    ? "PHYs: transmit \(update.transmit), receive \(update.receive)" : "PHYs not changed: \(update.status)"
+                    ? "PHYs: transmit \(update.transmit), receive \(update.receive)"
+                    : "PHYs not changed: \(update.status)"
             )
         case .leMeta(.dataLengthChange(let change)):
             mark(change.handle, "data length: transmit \(change.transmitOctets), receive \(change.receiveOctets) bytes")

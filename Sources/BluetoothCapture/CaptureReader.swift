@@ -50,7 +50,7 @@ package enum CaptureFormat: Hashable, Sendable, CustomStringConvertible {
 package enum CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
     /// The file has no bytes.
     case empty
-    /// The file is in another format, and begins with these bytes.
+    /// The file is in another format, and begins with these bytes, at most 8.
     case unknownFormat([UInt8])
     /// The btsnoop file has another version than 1.
     case unsupportedVersion(UInt32)
@@ -103,6 +103,8 @@ package struct CaptureReader: Sendable {
     /// The maximum length of a record in bytes; HCI packets have at most 65,539.
     package static var maximumRecordByteCount: Int { 262_144 }
     private static var btsnoopHeaderByteCount: Int { BTSnoopRecord.headerByteCount }
+    /// The number of bytes of an unknown format in the error, whatever the size of the first piece.
+    private static var shownByteCount: Int { 8 }
 
     /// The format of the file, once its beginning was read.
     package private(set) var format: CaptureFormat?
@@ -149,7 +151,7 @@ package struct CaptureReader: Sendable {
         guard let format else {
             let start = Array(buffer.prefix(16))
             if start.isEmpty { throw .empty }
-            guard Self.isBTSnoop(start) else { throw .unknownFormat(start) }
+            guard Self.isBTSnoop(start) else { throw Self.unknownFormat(start) }
             throw .truncated(record: 0, offset: 0, needed: BTSnoop.headerByteCount, available: start.count)
         }
         guard !buffer.isEmpty else { return }
@@ -164,6 +166,10 @@ package struct CaptureReader: Sendable {
     private mutating func consume(_ count: Int) {
         buffer.removeFirst(count)
         offset += count
+    }
+
+    private static func unknownFormat(_ start: [UInt8]) -> CaptureError {
+        .unknownFormat(Array(start.prefix(shownByteCount)))
     }
 
     private static func isBTSnoop(_ start: [UInt8]) -> Bool {
@@ -190,13 +196,13 @@ package struct CaptureReader: Sendable {
                 switch error {
                 case .unsupportedVersion(let version): throw .unsupportedVersion(version)
                 case .unsupportedDatalink(let datalink): throw .unsupportedDatalink(datalink)
-                default: throw .unknownFormat(start)
+                default: throw Self.unknownFormat(start)
                 }
             }
             return BTSnoop.headerByteCount
         }
         guard start.count >= PacketLogger.headerByteCount else { return nil }
-        guard let isBigEndian = PacketLogger.isBigEndian(start) else { throw .unknownFormat(start) }
+        guard let isBigEndian = PacketLogger.isBigEndian(start) else { throw Self.unknownFormat(start) }
         format = .packetLogger(isBigEndian: isBigEndian)
         return 0
     }

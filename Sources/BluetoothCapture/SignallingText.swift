@@ -79,7 +79,9 @@ package enum SignallingText {
             channels = nil
         case 0x13: (text, channels) = (words[0] == 0 ? "accepted" : "rejected", nil)
         case 0x14:
-            text = "PSM \(hex(words[0])), channel \(hex(words[1])), MTU \(words[2]), MPS \(words[3]), credits \(words[4])"
+            text =
+                "PSM \(hex(words[0])), channel \(hex(words[1])), MTU \(words[2]), MPS \(words[3]), "
+                + "credits \(words[4])"
             channels = .requested(psm: words[0], identifiers: [words[1]], id: id)
         case 0x15:
             let result = choice(words[4], connectionResults)

@@ -104,7 +104,11 @@ import Testing
 
     @Test(
         arguments: [
-            ("01 03 00 0D 10 0303", "Pairing Request: no input, no output, bonding, MITM, Secure Connections, key size 16, keys of initiator encryption+identity, of responder encryption+identity"),
+            (
+                "01 03 00 0D 10 0303",
+                "Pairing Request: no input, no output, bonding, MITM, Secure Connections, key size 16, "
+                    + "keys of initiator encryption+identity, of responder encryption+identity"
+            ),
             ("05 0B", "Pairing Failed: DHKey check failed"), ("0B 01", "Security Request: bonding"),
             ("09 01 563412E598C0", "Identity Address Information: C0:98:E5:12:34:56 (random)"),
             ("06 11111111111111111111111111111111", "Encryption Information"),
@@ -163,7 +167,8 @@ import Testing
     @Test func noChangedByteStopsTheProgram() {
         for packet in [
             Self.connected, (.aclReceived, "4020 0D00 0900 0400 09 07 1100 12 1200 192A"),
-            (.event, "3E0C 02 01 00 01 563412E598C0 00 C0"), (.controlEvent, "01000000 0B00 563412E598C0 01 00000000 0000"),
+            (.event, "3E0C 02 01 00 01 563412E598C0 00 C0"),
+            (.controlEvent, "01000000 0B00 563412E598C0 01 00000000 0000"),
             (.controlOpened, "01000000 0200 01 1600 00000000 03 626C65"), (.indexInformation, "563412E598C0 0200"),
             (.userLogging, "06 03 626C65 6869 00"), (.newIndex, "00 01 563412E598C0 6863693000000000"),
         ] as [(CapturedPacketKind, String)] {

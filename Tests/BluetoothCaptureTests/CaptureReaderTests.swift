@@ -27,10 +27,12 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
 /// Files of btsnoop and PacketLogger, read as they arrive.
 @Suite struct CaptureReaderTests {
     private static let bigEndian = hex(
-        "0000000C 5E0BE100 0000000A 00 030C00" + "0000000D 5E0BE101 000F423F 01 0E020100" + "0000000B 5E0BE102 00000000 FC 6869"
+        "0000000C 5E0BE100 0000000A 00 030C00" + "0000000D 5E0BE101 000F423F 01 0E020100"
+            + "0000000B 5E0BE102 00000000 FC 6869"
     )
     private static let littleEndian = hex(
-        "0C000000 00E10B5E 0A000000 00 030C00" + "0D000000 01E10B5E 3F420F00 01 0E020100" + "0B000000 02E10B5E 00000000 FC 6869"
+        "0C000000 00E10B5E 0A000000 00 030C00" + "0D000000 01E10B5E 3F420F00 01 0E020100"
+            + "0B000000 02E10B5E 00000000 FC 6869"
     )
 
     @Test(arguments: [bigEndian, littleEndian]) func bothByteOrdersOfPacketLoggerAreRead(_ file: [UInt8]) {
@@ -47,7 +49,8 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
                         number: 2, time: 1_577_836_801_999_999, adapter: 0, kind: .packet(.event),
                         payload: hex("0E020100")),
                     CaptureRecord(
-                        number: 3, time: 1_577_836_802_000_000, adapter: 0, kind: .log(PacketLoggerType(rawValue: 0xFC)),
+                        number: 3, time: 1_577_836_802_000_000, adapter: 0,
+                        kind: .log(PacketLoggerType(rawValue: 0xFC)),
                         payload: hex("6869")),
                 ])
         }
@@ -98,7 +101,7 @@ func readCapture(_ file: [UInt8], inPiecesOf size: Int = .max) -> (
             ("6274736E6F6F7000 00000001 0000", .truncated(record: 0, offset: 0, needed: 16, available: 14)),
             ("6274736E6F6F7000 00000002 000007D1", .unsupportedVersion(2)),
             ("6274736E6F6F7000 00000001 000003EB", .unsupportedDatalink(BTSnoopDatalink(rawValue: 1003))),
-            ("0A0D0D0A 1C000000 4D3C2B1A 01000000", .unknownFormat(hex("0A0D0D0A 1C000000 4D3C2B1A 01000000"))),
+            ("0A0D0D0A 1C000000 4D3C2B1A 01000000", .unknownFormat(hex("0A0D0D0A 1C000000"))),
             ("68656C6C6F", .unknownFormat(hex("68656C6C6F"))),
             (
                 "6274736E6F6F7000 00000001 000007D1 00000001 7FFFFFFF",

@@ -8,7 +8,7 @@ import Testing
     @Test func aScansReportsAreDecodedAsTheScanPrintedThem() async throws {
         let ended = try await inShell(
             """
-            cd $FOLDER && ble scan --simulate --json --raw --duplicates -t 1 --trace t.btsnoop >scan.txt &&
+            cd $FOLDER && ble scan --simulate --json --raw --duplicates --for 1 --trace t.btsnoop >scan.txt &&
             ble decode t.btsnoop --json --raw --only adv >decoded.txt; cat scan.txt; echo; cat decoded.txt
             """)
         #expect(ended.status == 0, "\(ended.messages)")

@@ -133,7 +133,9 @@ import Testing
             if isEndless, !line.contains("--count"), !line.contains("--once"), !line.contains("--clear") {
                 line += " --for 2"
             }
-            let session = example.line.contains("session.btsnoop") ? "; ble scan --simulate -t 1 --trace session.btsnoop" : ""
+            let session =
+                example.line.contains("session.btsnoop")
+                ? "; ble explore --simulate -a C0:98:E5:12:34:58 --trace session.btsnoop" : ""
             #expect(await shell("cd \(folder) && PATH='\(builtFolder)':$PATH && { \(files)\(session) >seen; }") == 0)
             let script = try #require(fopen("\(folder)/script", "w"))
             fputs(line + "\n", script)

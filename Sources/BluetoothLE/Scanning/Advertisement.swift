@@ -96,7 +96,9 @@ extension Advertisement: CustomStringConvertible {
 }
 
 extension Advertisement {
-    package init(_ joined: consuming JoinedAdvertisement, _ report: borrowing AdvertisingReport, at time: KernelInstant) {
+    package init(
+        _ joined: consuming JoinedAdvertisement, _ report: borrowing AdvertisingReport, at time: KernelInstant
+    ) {
         self.init(
             address: joined.address, data: joined.data, rssi: report.rssi.map(Int.init),
             transmitPower: report.transmitPower.map(Int.init), isConnectable: joined.isConnectable,
