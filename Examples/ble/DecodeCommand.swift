@@ -11,7 +11,7 @@ struct DecodeCommand: AsyncParsableCommand {
             line for each packet with its time in the capture: advertising reports, links, attribute values with the \
             names from the discovery in the capture, pairing, L2CAP signalling, management packets and notes. HCI commands \
             and other events are counted, and printed with --all. - reads standard input and prints each packet as it \
-            arrives. Keys are never printed.
+            arrives. Keys and passkeys are never printed.
 
             -a prints only the packets of a device: its reports and its links; -n those of the devices that have advertised \
             a name that contains the text. A file that is no capture, or ends within a packet, is a failure (65), after the packets \
@@ -26,7 +26,7 @@ struct DecodeCommand: AsyncParsableCommand {
 
     @OptionGroup var scoped: ScopedOptions<DecodeScope>
 
-    @Argument(help: ArgumentHelp("The capture; - is standard input.", valueName: "file"))
+    @Argument(help: ArgumentHelp("The capture; - is standard input.", valueName: "file"), completion: .file())
     var file: String
 
     @Option(

@@ -242,11 +242,26 @@ package struct CaptureDecoder: Sendable {
             message = CapturedMessage(
                 kind: .management, isSent: kind == .controlCommand,
                 text: ManagementPacket.description(of: Array(packet).span.bytes, isSent: kind == .controlCommand))
-            if message.text.hasPrefix("malformed ") { Self.markMalformed(&message, record) }
+            if Self.isRemoved(kind, record) {
+                // What follows the name would be a description of the zeros.
+                message.text = message.text.prefix { $0 != ":" } + ": not recorded, since it is secret"
+            } else if message.text.hasPrefix("malformed ") {
+                Self.markMalformed(&message, record)
+            }
         default: message.text = "\(kind): \(payload.count) bytes"
         }
         message.missingByteCount = record.missingByteCount
         return message
+    }
+
+    /// Whether the parameters of a management packet with keys were replaced by zeros when it was recorded.
+    private static func isRemoved(_ kind: CapturedPacketKind, _ record: CaptureRecord) -> Bool {
+        let parameters = record.payload.dropFirst(6)
+        // The two bytes of an empty list are zeros as well.
+        guard parameters.count > 2, parameters.allSatisfy({ $0 == 0 }) else { return false }
+        var filter = SecretFilter()
+        let packet = CapturedPacket(adapter: record.adapter, kind: kind, payload: record.payload.span.bytes)
+        return filter.visibleByteCount(of: packet) == 6
     }
 
     private func malformed(_ kind: CapturedPacketKind, _ record: CaptureRecord) -> CapturedMessage {

@@ -151,6 +151,22 @@ import Testing
             ])
     }
 
+    @Test(
+        arguments: [
+            (
+                .controlCommand, "01000000 1E00 000000000000 00 00000000",
+                "User Passkey Reply: not recorded, since it is secret"
+            ),
+            (
+                .controlEvent, "01000000 1700 000000000000 00 00000000 00",
+                "Passkey Notify: not recorded, since it is secret"
+            ),
+            (.controlCommand, "01000000 1300 0000", "Load Long Term Keys: 0"),
+        ] as [(CapturedPacketKind, String, String)])
+    func zerosInPlaceOfASecretAreNotDescribed(kind: CapturedPacketKind, packet: String, text: String) {
+        #expect(decode([(kind, packet)]).map(\.text) == [text])
+    }
+
     @Test func manyLinksAndFramesStayBounded() {
         var (decoder, joiner) = (CaptureDecoder(), FrameJoiner())
         for handle in 0..<0x0F00 as Range<UInt16> {
