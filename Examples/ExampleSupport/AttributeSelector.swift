@@ -1,10 +1,12 @@
 import ArgumentParser
 import BluetoothLE
 
-/// An attribute as named on the command line: `UUID`, `0xHANDLE`, or `SERVICE/CHARACTERISTIC[/DESCRIPTOR]`.
+/// An attribute as named on the command line: `UUID`, a name, `0xHANDLE`, or `SERVICE/CHARACTERISTIC[/DESCRIPTOR]`.
 public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
     /// The characteristic or descriptor with this UUID, in any service.
     case uuid(BluetoothUUID)
+    /// The characteristic or descriptor with this assigned name, or part of one.
+    case name(AttributeName)
     /// The attribute with this handle.
     case handle(AttributeHandle)
     /// A characteristic of a service, or one of its descriptors.
@@ -17,14 +19,21 @@ public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
             self = .handle(AttributeHandle(number))
             return
         }
-        let parts = text.split(separator: "/", omittingEmptySubsequences: false).map { BluetoothUUID($0) }
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false).map(String.init)
         switch parts.count {
-        case 1: guard let uuid = parts[0] else { return nil }; self = .uuid(uuid)
+        case 1:
+            if let uuid = BluetoothUUID(text) {
+                self = .uuid(uuid)
+            } else if let name = AttributeName(text) {
+                self = .name(name)
+            } else {
+                return nil
+            }
         case 2...3:
-            guard let service = parts[0], let characteristic = parts[1] else { return nil }
-            if parts.count == 3, parts[2] == nil { return nil }
-            self = .path(
-                service: service, characteristic: characteristic, descriptor: parts.count == 3 ? parts[2] : nil)
+            let kinds = [AttributeName.services, AttributeName.characteristics, AttributeName.descriptors]
+            let uuids = zip(parts, kinds).compactMap { BluetoothUUID($0) ?? AttributeName.uuid($0, in: $1) }
+            guard uuids.count == parts.count else { return nil }
+            self = .path(service: uuids[0], characteristic: uuids[1], descriptor: uuids.count == 3 ? uuids[2] : nil)
         default: return nil
         }
     }
@@ -33,6 +42,7 @@ public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
     public var description: String {
         switch self {
         case .uuid(let uuid): "\(uuid)"
+        case .name(let name): "\(name)"
         case .handle(let handle): "\(handle)"
         case .path(let service, let characteristic, let descriptor):
             "\(service)/\(characteristic)" + (descriptor.map { "/\($0)" } ?? "")
@@ -41,14 +51,17 @@ public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
 
     /// The `--help` text on the notation.
     public static let help =
-        "Name an attribute by its UUID (2A19), by its value handle (0x0012), or, if several attributes have that UUID, "
-        + "as SERVICE/CHARACTERISTIC or SERVICE/CHARACTERISTIC/DESCRIPTOR (180F/2A19/2904)."
+        "Name an attribute by its UUID (2A19), its assigned name in any case (battery-level), its value handle (0x0012), "
+        + "or, if several attributes have that UUID, as SERVICE/CHARACTERISTIC or SERVICE/CHARACTERISTIC/DESCRIPTOR "
+        + "(180F/2A19/2904)."
 
     /// Parses a command-line argument.
     /// - Throws: `ValidationError`, which names the accepted forms.
     public static func parse(_ text: String) throws -> AttributeSelector {
         guard let selector = AttributeSelector(text) else {
-            throw ValidationError("give a UUID (2A19), a handle (0x0012) or SERVICE/CHARACTERISTIC (180F/2A19).")
+            throw ValidationError(
+                "give a UUID (2A19), an assigned name (battery-level), a handle (0x0012) or SERVICE/CHARACTERISTIC "
+                    + "(180F/2A19).")
         }
         return selector
     }
@@ -88,7 +101,7 @@ public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
 
     /// `2A19 Battery Level 0x0012`.
     public var title: String {
-        [uuid.map { "\($0)" }, uuid?.assignedName, "\(attributeHandle)"].compactMap { $0 }.joined(separator: " ")
+        [uuid.map { "\($0)" }, uuid?.knownName, "\(attributeHandle)"].compactMap { $0 }.joined(separator: " ")
     }
 }
 
@@ -96,14 +109,16 @@ extension AttributeSelector {
     /// The attribute of a database that matches the selector.
     /// - Throws: ``ProgramError``: ``ExitStatus/protocolError`` if none matches, ``ExitStatus/usage`` if several do.
     public func resolve(in services: some Collection<RemoteService>) throws -> ChosenAttribute {
-        let found = candidates(in: services)
+        let all = candidates(in: services)
+        let exact = all.filter { attribute, _ in isExact(attribute) }
+        let found = exact.isEmpty ? all : exact
         if let only = found.first, found.count == 1 { return only.attribute }
         if case .handle(let handle) = self { return ChosenAttribute(handle) }
         guard !found.isEmpty else {
             throw ProgramError(
                 .protocolError, "The device has no attribute \(self).", remedy: "List its attributes with: ble explore")
         }
-        let list = found.map { "\($0.attribute.attributeHandle) in \($0.service.uuid)" }.joined(separator: ", ")
+        let list = found.map { "\($0.attribute.title) in \($0.service.uuid)" }.joined(separator: ", ")
         throw ProgramError(
             .usage, "The device has \(found.count) attributes \(self): \(list).", remedy: "Select one by its handle.")
     }
@@ -124,11 +139,20 @@ extension AttributeSelector {
     ) -> Bool {
         switch self {
         case .uuid(let uuid): attribute.uuid == uuid
+        case .name(let name): attribute.uuid.map { name.partial.contains($0) } ?? false
         case .handle(let handle): attribute.attributeHandle == handle
         case .path(service.uuid, characteristic.uuid, let descriptor):
             descriptor == nil ? attribute.characteristic != nil : attribute.uuid == descriptor
         case .path: false
         }
+    }
+}
+
+extension AttributeSelector {
+    /// Whether an attribute that matches has the whole name.
+    private func isExact(_ attribute: ChosenAttribute) -> Bool {
+        guard case .name(let name) = self else { return true }
+        return attribute.uuid.map { name.exact.contains($0) } ?? false
     }
 }
 

@@ -18,17 +18,25 @@ public struct Table: Sendable {
         public var omission: Int?
         /// The minimum width that omitting other columns preserves; nil for the width of its widest cell.
         public var minimum: Int?
+        /// Whether its cells are cut between words, so that a UUID is whole or absent.
+        public var cutsBetweenWords: Bool
 
         /// A column from its parts.
-        public init(_ title: String, _ alignment: Alignment = .left, omission: Int? = nil, minimum: Int? = nil) {
+        public init(
+            _ title: String, _ alignment: Alignment = .left, omission: Int? = nil, minimum: Int? = nil,
+            cutsBetweenWords: Bool = false
+        ) {
             self.title = title
             self.alignment = alignment
             self.omission = omission
             self.minimum = minimum
+            self.cutsBetweenWords = cutsBetweenWords
         }
     }
 
     private static let gap = 2
+    /// The width of a UUID and a comma; longer words are cut.
+    static let uncutLength = 37
 
     private let columns: [Column]
     private var rows: [[String]] = []
@@ -59,7 +67,8 @@ public struct Table: Sendable {
         return lines(of: chosen, widths: widths).map { shortened($0, toCells: width) }
     }
 
-    /// As ``lines(fitting:)``, but nothing is truncated: a last cell that does not fit goes to a line of its own.
+    /// As ``lines(fitting:)``, but nothing is truncated: a last cell that does not fit goes to lines of its own, which
+    /// are broken between words.
     public func wholeLines(fitting width: Int) -> [String] {
         var (chosen, widths) = layout(width)
         guard let last = columns.indices.last else { return [] }
@@ -71,7 +80,8 @@ public struct Table: Sendable {
         return all.enumerated().flatMap { index, row -> [String] in
             let fits = hasLast && start + cellWidth(row[last]) <= width
             let line = self.line(row, of: fits ? chosen : shown, widths)
-            return fits || row[last].isEmpty || index == 0 ? [line] : [line, "  " + row[last]]
+            let isWhole = fits || row[last].isEmpty || index == 0
+            return isWhole ? [line] : [line] + wrapped(row[last], toCells: width - 2).map { "  " + $0 }
         }
     }
 
@@ -104,7 +114,10 @@ public struct Table: Sendable {
     private func line(_ row: [String], of chosen: [Int], _ widths: [Int]) -> String {
         var line = ""
         for (number, column) in chosen.enumerated() {
-            let cell = shortened(row[column], toCells: widths[column])
+            let cell =
+                columns[column].cutsBetweenWords
+                ? shortened(row[column], toCells: widths[column], keepingWordsOf: Self.uncutLength)
+                : shortened(row[column], toCells: widths[column])
             let padding = String(repeating: " ", count: max(0, widths[column] - cellWidth(cell)))
             line +=
                 (number > 0 ? String(repeating: " ", count: Self.gap) : "")

@@ -47,6 +47,37 @@ public func shortened(_ text: String, toCells width: Int) -> String {
     return result + "…"
 }
 
+/// The text truncated to `width` cells as above, but between words; words of more than `length` cells are cut.
+func shortened(_ text: String, toCells width: Int, keepingWordsOf length: Int) -> String {
+    guard cellWidth(text) > width else { return text }
+    var result = ""
+    for word in text.split(separator: " ", omittingEmptySubsequences: false) {
+        let longer = result.isEmpty ? String(word) : result + " " + word
+        // Room for a space and the ellipsis.
+        guard cellWidth(longer) + 2 > width else {
+            result = longer
+            continue
+        }
+        if cellWidth(word) > length { return shortened(longer, toCells: width) }
+        break
+    }
+    if result.last == "," { result.removeLast() }
+    return shortened(result.isEmpty ? "…" : result + " …", toCells: width)
+}
+
+/// The lines of at most `width` cells that the words of a text fill; a longer word has a line of its own.
+func wrapped(_ text: String, toCells width: Int) -> [String] {
+    var lines: [String] = []
+    for word in text.split(separator: " ") {
+        if let last = lines.last, cellWidth(last) + 1 + cellWidth(word) <= width {
+            lines[lines.count - 1] = last + " " + word
+        } else {
+            lines.append(String(word))
+        }
+    }
+    return lines
+}
+
 /// The escape sequences that redraw a block of lines at the end of a terminal's output.
 public struct LiveText: Sendable {
     private var count = 0

@@ -66,10 +66,20 @@ private struct Reading: Sendable {
     }
 }
 
+extension Reading {
+    /// The decoder for a characteristic's value, with the formats that it declares.
+    func decoder(for characteristic: RemoteCharacteristic) async throws -> ValueDecoder {
+        let declared = try await characteristic.presentationFormats { descriptor in
+            if case .value(let value) = try await value(of: descriptor.handle) { value } else { nil }
+        }
+        return ValueDecoder(of: characteristic.uuid, declared: declared)
+    }
+}
+
 extension Reading.Outcome {
-    fileprivate func text(of uuid: BluetoothUUID, limit: Int?) -> String {
+    fileprivate func text(_ decoder: ValueDecoder, limit: Int?) -> String {
         switch self {
-        case .value(let value): "= " + ValueText.describe(value, of: uuid, limit: limit)
+        case .value(let value): "= " + decoder.describe(value, limit: limit)
         case .refused(let code): "(refused: \(code))"
         }
     }
@@ -79,6 +89,8 @@ extension Reading.Outcome {
 private struct Line: Sendable {
     var text: String
     var attribute: (uuid: BluetoothUUID, handle: AttributeHandle)?
+    /// The characteristic whose value it is; nil for a descriptor.
+    var characteristic: RemoteCharacteristic?
 }
 
 /// Draws the database as a tree, line by line as the values are read.
@@ -93,7 +105,9 @@ private func draw(
     for (branches, line) in device.rows {
         var text = branches + line.text
         if let (uuid, handle) = line.attribute, let outcome = try await reading.value(of: handle) {
-            text += "  " + outcome.text(of: uuid, limit: limit)
+            var decoder = ValueDecoder(of: uuid)
+            if let characteristic = line.characteristic { decoder = try await reading.decoder(for: characteristic) }
+            text += "  " + outcome.text(decoder, limit: limit)
         }
         console.result(text)
     }
@@ -113,7 +127,7 @@ private func picture(of service: RemoteService, _ style: Style) -> Tree<Line> {
             Tree(
                 Line(
                     text: "\(style.bold(name(of: characteristic.uuid)))  \(handle)  \(characteristic.properties)",
-                    attribute: isReadable ? (characteristic.uuid, handle) : nil),
+                    attribute: isReadable ? (characteristic.uuid, handle) : nil, characteristic: characteristic),
                 characteristic.descriptors.map { descriptor in
                     Tree(
                         Line(
@@ -125,7 +139,7 @@ private func picture(of service: RemoteService, _ style: Style) -> Tree<Line> {
 }
 
 private func name(of uuid: BluetoothUUID) -> String {
-    uuid.assignedName.map { "\(uuid) \($0)" } ?? "\(uuid)"
+    uuid.knownName.map { "\(uuid) \($0)" } ?? "\(uuid)"
 }
 
 private func list(
@@ -139,14 +153,14 @@ private func list(
     for service in database {
         console.result([
             ("event", .string("service")), ("uuid", .string("\(service.uuid)")),
-            ("name", JSONValue(service.uuid.assignedName)), ("primary", .bool(service.isPrimary)),
+            ("name", JSONValue(service.uuid.knownName)), ("primary", .bool(service.isPrimary)),
             ("handle", .integer(Int(service.handles.start.rawValue))),
             ("end", .integer(Int(service.handles.end.rawValue))),
         ])
         for included in service.includedServices {
             console.result([
                 ("event", .string("include")), ("service", .string("\(service.uuid)")),
-                ("uuid", .string("\(included.uuid)")), ("name", JSONValue(included.uuid.assignedName)),
+                ("uuid", .string("\(included.uuid)")), ("name", JSONValue(included.uuid.knownName)),
                 ("handle", .integer(Int(included.handles.start.rawValue))),
                 ("end", .integer(Int(included.handles.end.rawValue))),
             ])
@@ -157,28 +171,29 @@ private func list(
             console.result(
                 [
                     ("event", .string("characteristic")), ("service", .string("\(service.uuid)")),
-                    ("uuid", .string("\(characteristic.uuid)")), ("name", JSONValue(characteristic.uuid.assignedName)),
+                    ("uuid", .string("\(characteristic.uuid)")), ("name", JSONValue(characteristic.uuid.knownName)),
                     ("handle", .integer(Int(characteristic.valueHandle.rawValue))),
                     ("properties", .array(characteristic.properties.names.map { .string($0) })),
-                ] + fields(value, of: characteristic.uuid))
+                ] + fields(value, value == nil ? ValueDecoder(of: nil) : try await reading.decoder(for: characteristic))
+            )
             for descriptor in characteristic.descriptors {
                 let value = try await reading.value(of: descriptor.handle)
                 console.result(
                     [
                         ("event", .string("descriptor")), ("characteristic", .string("\(characteristic.uuid)")),
-                        ("uuid", .string("\(descriptor.uuid)")), ("name", JSONValue(descriptor.uuid.assignedName)),
+                        ("uuid", .string("\(descriptor.uuid)")), ("name", JSONValue(descriptor.uuid.knownName)),
                         ("handle", .integer(Int(descriptor.handle.rawValue))),
-                    ] + fields(value, of: descriptor.uuid))
+                    ] + fields(value, ValueDecoder(of: descriptor.uuid)))
             }
         }
     }
     for problem in database.problems { console.result([("event", .string("problem"))] + problem.jsonFields) }
 }
 
-private func fields(_ outcome: Reading.Outcome?, of uuid: BluetoothUUID) -> [(String, JSONValue)] {
+private func fields(_ outcome: Reading.Outcome?, _ decoder: ValueDecoder) -> [(String, JSONValue)] {
     switch outcome {
     case nil: []
-    case .value(let value): valueFields(value, of: uuid)
+    case .value(let value): decoder.jsonFields(value)
     case .refused(let code): [("error", .string("\(code)"))]
     }
 }

@@ -15,6 +15,7 @@ struct NotifyCommand: DeviceCommand {
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37
               ble notify -n Pulse-Z1 2A37 2A1C --count 4 --json
+              ble notify -n Pulse-Z1 2A37 --format u8 --count 2
             """)
 
     @OptionGroup var common: CommonOptions
@@ -24,6 +25,9 @@ struct NotifyCommand: DeviceCommand {
 
     @Flag(help: "Request indications from characteristics that both notify and indicate.")
     var indicate = false
+
+    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    var format: ValueFormat?
 
     @Option(help: "Exit after this number of values.")
     var count: Int?
@@ -37,7 +41,7 @@ struct NotifyCommand: DeviceCommand {
     func perform(on connection: Connection, _ console: Console) async throws {
         let kind = indicate ? SubscriptionKind.indication : .automatic
         let streams = try await connection.subscriptions(
-            to: attributes, kind: kind, timeout: common.timeout(or: .seconds(30)), console)
+            to: attributes, kind: kind, format: format, timeout: common.timeout(or: .seconds(30)), console)
         try await show(streams, count: count, limit: runTime.duration, console)
     }
 }
@@ -45,16 +49,18 @@ struct NotifyCommand: DeviceCommand {
 extension Connection {
     /// Subscribes to the characteristics that match the selectors.
     func subscriptions(
-        to selectors: [AttributeSelector], kind: SubscriptionKind, timeout: Duration, _ console: Console
-    ) async throws -> [(ChosenAttribute, BoundedStream<[UInt8]>)] {
-        var streams: [(ChosenAttribute, BoundedStream<[UInt8]>)] = []
+        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, timeout: Duration,
+        _ console: Console
+    ) async throws -> [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] {
+        var streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] = []
         for attribute in try await choose(selectors, needsDeclarations: true, timeout: timeout) {
             guard let characteristic = attribute.characteristic else {
                 throw ProgramError(
                     .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
                     remedy: "List the device's characteristics with: ble explore")
             }
-            streams.append((attribute, try await subscribe(to: characteristic, kind: kind, timeout: timeout)))
+            let decoder = try await decoder(for: attribute, format: format, timeout: timeout)
+            streams.append((attribute, decoder, try await subscribe(to: characteristic, kind: kind, timeout: timeout)))
             console.detail("subscribed to \(attribute.title)")
         }
         return streams
@@ -77,16 +83,17 @@ private final class Countdown: Sendable {
 
 /// Prints the streams' values until there were `count` of them or `limit` has passed.
 private func show(
-    _ streams: [(ChosenAttribute, BoundedStream<[UInt8]>)], count: Int?, limit: Duration?, _ console: Console
+    _ streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)], count: Int?, limit: Duration?,
+    _ console: Console
 ) async throws {
     let countdown = Countdown(count)
     let isDone = try await upTo(limit) {
         try await withThrowingTaskGroup(of: Void.self) { group in
-            for (attribute, values) in streams {
+            for (attribute, decoder, values) in streams {
                 group.addTask {
                     for try await value in values {
                         let left = countdown.take()
-                        if left >= 0 { console.show(value, sentBy: attribute) }
+                        if left >= 0 { try console.show(value, sentBy: attribute, decoder) }
                         if left <= 0 { return }
                     }
                 }
@@ -104,17 +111,15 @@ private func show(
 }
 
 extension Console {
-    func show(_ value: [UInt8], sentBy attribute: ChosenAttribute) {
-        guard isJSON else {
-            return result(
-                "\(messages.dim(timestamp()))  \(attribute.title)  "
-                    + ValueText.describe(value, of: attribute.uuid, limit: nil))
-        }
-        result(
-            [
+    func show(
+        _ value: [UInt8], sentBy attribute: ChosenAttribute, _ decoder: ValueDecoder
+    ) throws {
+        try show(
+            value, of: attribute, decoder,
+            fields: [
                 ("event", .string("notification")),
                 ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
                 ("handle", .integer(Int(attribute.attributeHandle.rawValue))),
-            ] + valueFields(value, of: attribute.uuid))
+            ], prefix: "\(messages.dim(timestamp()))  \(attribute.title)  ")
     }
 }

@@ -10,7 +10,8 @@ struct ScanCommand: StepCommand {
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
             Scans for 10 s, or for the time of --for, and prints a table, updated live on a terminal. The scale of the RSSI graphs \
-            is -100 to -30 dBm. A narrow terminal omits columns; a pipe gets all. With --json, prints each report with new \
+            is -100 to -30 dBm. Services and companies have their names, and beacons (iBeacon, AltBeacon, Eddystone) are \
+            decoded. A narrow terminal omits columns; a pipe gets all. With --json, prints each report with new \
             content as it arrives. Shows the devices that match all filters; of several --service, --solicited or \
             --manufacturer options, one match is enough.
 
@@ -151,11 +152,11 @@ private actor Display {
 
     func finish(missed: Int) {
         if !console.isJSON {
-            let table = table
             if console.output.isTerminal {
-                console.drawLast(table.wholeLines(fitting: console.size.width), over: &text)
+                let width = console.size.width
+                console.drawLast(Table(of: devices, width: width).wholeLines(fitting: width), over: &text)
             } else {
-                for line in table.lines { console.result(line) }
+                for line in Table(of: devices, width: nil).lines { console.result(line) }
             }
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
@@ -172,40 +173,8 @@ private actor Display {
         let now = ContinuousClock.now
         if let lastDrawing, now - lastDrawing < .milliseconds(500) { return }
         lastDrawing = now
-        console.draw(table.lines(fitting: console.size.width), over: &text)
-    }
-
-    private var table: Table {
-        // A legacy advertisement has room for a name of 29 bytes.
-        var table = Table([
-            Table.Column("ADDRESS"), Table.Column("TYPE", omission: 1), Table.Column("RSSI", .right),
-            Table.Column("", omission: 3), Table.Column("ADV", .right, omission: 2), Table.Column("NAME", minimum: 29),
-            Table.Column("SERVICES / DATA", omission: 4, minimum: 16),
-        ])
-        let sorted = devices.all.sorted { left, right in
-            let (own, other) = (left.latest, right.latest)
-            return (own.rssi ?? .min, other.address ?? .zero) > (other.rssi ?? .min, own.address ?? .zero)
-        }
-        for device in sorted {
-            let latest = device.latest
-            let interval = device.history.advertisingInterval.map {
-                "\(Int(($0 / .milliseconds(1)).rounded()))ms"
-            }
-            let strengths = device.history.rssi.suffix(8).map(Double.init)
-            table.add([
-                latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
-                latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths),
-                interval ?? "", printable(latest.data.localName ?? ""), contents(of: latest.data),
-            ])
-        }
-        return table
-    }
-
-    private func contents(of data: AdvertisementData) -> String {
-        var parts = data.services.map(\.description)
-        parts += data.manufacturerData.map { "\($0)" }
-        parts += data.serviceData.map { "\($0)" }
-        return printable(parts.joined(separator: " "))
+        let width = console.size.width
+        console.draw(Table(of: devices, width: width).lines(fitting: width), over: &text)
     }
 }
 
@@ -220,7 +189,7 @@ func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSONValue)]
             ("connectable", .bool(advertisement.isConnectable)), ("scannable", .bool(advertisement.isScannable)),
             ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),
             ("tx", JSONValue(advertisement.transmitPower ?? data.txPowerLevel.map { Int($0) })),
-        ] + data.jsonFields
+        ] + data.jsonFields + data.nameFields
     if raw {
         fields.append(("raw", .string(data.advertising.hexadecimal)))
         fields.append(("rawScanResponse", .string(data.scanResponse.hexadecimal)))

@@ -184,15 +184,15 @@ final class Session: Sendable {
     private func subscribe(_ step: SubscribeStep) async throws -> [Background] {
         let (connection, background) = try await connected()
         let streams = try await connection.subscriptions(
-            to: step.attributes, kind: step.indicate ? .indication : .automatic,
+            to: step.attributes, kind: step.indicate ? .indication : .automatic, format: nil,
             timeout: common.timeout(or: .seconds(30)), console)
         return background
-            + streams.map { attribute, values in
+            + streams.map { attribute, decoder, values in
                 let (stopped, stop) = AsyncStream.makeStream(of: Never.self)
                 state.withLock { $0.link?.subscriptions.append((attribute.uuid, attribute.attributeHandle, stop)) }
                 return { [self] in
                     await withTaskGroup { group in
-                        group.addTask { [self] in await show(values, of: attribute) }
+                        group.addTask { [self] in await show(values, of: attribute, decoder) }
                         group.addTask { for await _ in stopped {} }
                         await group.next()
                         group.cancelAll()
@@ -201,13 +201,17 @@ final class Session: Sendable {
             }
     }
 
-    private func show(_ values: BoundedStream<[UInt8]>, of attribute: ChosenAttribute) async {
+    private func show(
+        _ values: BoundedStream<[UInt8]>, of attribute: ChosenAttribute, _ decoder: ValueDecoder
+    ) async {
         do {
-            for try await value in values { console.show(value, sentBy: attribute) }
-        } catch {
+            for try await value in values { try console.show(value, sentBy: attribute, decoder) }
+        } catch let error as BluetoothError {
             // The end of the link has its own message.
             guard error.code == .overflow else { return }
             console.message("\(attribute.title): \(error.message)")
+        } catch {
+            console.message("\(error)")
         }
     }
 
@@ -219,6 +223,7 @@ final class Session: Sendable {
                     || selectors.contains { selector in
                         switch selector {
                         case .uuid(let uuid), .path(_, let uuid, _): subscription.uuid == uuid
+                        case .name(let name): subscription.uuid.map { name.partial.contains($0) } ?? false
                         case .handle(let handle): subscription.handle == handle
                         }
                     }

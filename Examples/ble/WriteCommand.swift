@@ -8,7 +8,8 @@ struct WriteCommand: DeviceCommand {
         discussion: """
             \(AttributeSelector.help)
 
-            VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input.
+            VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input. With \
+            --format, it is in that form: text, or one or several numbers, such as 1234 or '1 -2 0x30'.
 
             Without --request or --command, the value is written by request if the characteristic permits that, otherwise \
             by command.
@@ -18,6 +19,8 @@ struct WriteCommand: DeviceCommand {
               ble write -n Pulse-Z1 CA010001-1234-5678-9ABC-DEF012345678 text:hello
               ble write -n Pulse-Z1 CA010001-1234-5678-9ABC-DEF012345678 file:value.bin
               ble write -n Pulse-Z1 0x0026 --request '01 A0'
+              ble write -n Pulse-Z1 0x0026 --format i16 -1234
+              ble write -n Pulse-Z1 0x0026 --format sfloat '36.6 NaN'
             """)
 
     @OptionGroup var common: CommonOptions
@@ -25,18 +28,32 @@ struct WriteCommand: DeviceCommand {
     @Argument(help: "The attribute to write.", transform: AttributeSelector.parse)
     var attribute: AttributeSelector
 
-    @Argument(help: "The value.", transform: WrittenValue.parse)
-    var value: WrittenValue
+    // Unrecognized arguments include negative numbers.
+    @Argument(parsing: .allUnrecognized, help: "The value; several words are joined by spaces.")
+    var value: [String]
+
+    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    var format: ValueFormat?
 
     @Flag(exclusivity: .exclusive)
     var way: WriteWay?
 
+    func validate() throws {
+        _ = try written
+    }
+
+    private var written: WrittenValue {
+        get throws { try WrittenValue(value.joined(separator: " "), format: format) }
+    }
+
+    /// Reads a file once, so that the value is the same in each repetition.
     mutating func prepare() throws {
-        value = .bytes(try value.bytes())
+        value = [try written.bytes().hexadecimal]
+        format = ValueFormat("hex")
     }
 
     func perform(on connection: Connection, _ console: Console) async throws {
-        let (bytes, timeout) = (try value.bytes(), common.timeout(or: .seconds(30)))
+        let (bytes, timeout) = (try written.bytes(), common.timeout(or: .seconds(30)))
         for attribute in try await connection.choose([attribute], timeout: timeout) {
             let way = way ?? WriteWay(for: attribute)
             switch way {
@@ -86,13 +103,26 @@ enum WrittenValue: Sendable {
     case bytes([UInt8])
     case file(String)
 
-    static func parse(_ text: String) throws -> WrittenValue {
-        if text.hasPrefix("text:") { return .bytes(Array(text.dropFirst(5).utf8)) }
-        if text.hasPrefix("file:") { return .file(String(text.dropFirst(5))) }
-        guard let bytes = [UInt8](hexadecimal: text) else {
-            throw ValidationError("give hexadecimal digits (01A0), text:WORDS or file:PATH.")
+    /// Parses the argument.
+    /// - Throws: `ValidationError`, which names the accepted forms.
+    init(_ text: String, format: ValueFormat?) throws {
+        if let format {
+            do throws(ValueFormatError) {
+                self = .bytes(try format.encode(text))
+            } catch {
+                throw ValidationError("\(error).")
+            }
+        } else if text.hasPrefix("text:") {
+            self = .bytes(Array(text.dropFirst(5).utf8))
+        } else if text.hasPrefix("file:") {
+            self = .file(String(text.dropFirst(5)))
+        } else if let bytes = [UInt8](hexadecimal: text) {
+            self = .bytes(bytes)
+        } else {
+            throw ValidationError(
+                "'\(text)' is not a value: give hexadecimal digits (01A0), text:WORDS or file:PATH, or a --format such as "
+                    + "u16.")
         }
-        return .bytes(bytes)
     }
 
     func bytes() throws -> [UInt8] {

@@ -2,7 +2,7 @@
 
 extension BluetoothUUID {
     /// The assigned names of UUIDs of 16 bits.
-    static let assignedNames: [UInt16: String] = [
+    package static let assignedNames: [UInt16: String] = [
         0x1800: "Generic Access",
         0x1801: "Generic Attribute",
         0x1802: "Immediate Alert",
@@ -117,6 +117,7 @@ extension BluetoothUUID {
         0x2A29: "Manufacturer Name String",
         0x2A2A: "IEEE 11073-20601 Regulatory Certification Data List",
         0x2A2B: "Current Time",
+        0x2A2C: "Magnetic Declination",
         0x2A31: "Scan Refresh",
         0x2A32: "Boot Keyboard Output Report",
         0x2A33: "Boot Mouse Input Report",
@@ -166,6 +167,10 @@ extension BluetoothUUID {
         0x2A6F: "Humidity",
         0x2A70: "True Wind Speed",
         0x2A71: "True Wind Direction",
+        0x2A72: "Apparent Wind Speed",
+        0x2A73: "Apparent Wind Direction",
+        0x2A74: "Gust Factor",
+        0x2A75: "Pollen Concentration",
         0x2A76: "UV Index",
         0x2A77: "Irradiance",
         0x2A78: "Rainfall",
@@ -188,6 +193,7 @@ extension BluetoothUUID {
         0x2A9D: "Weight Measurement",
         0x2A9E: "Weight Scale Feature",
         0x2A9F: "User Control Point",
+        0x2AA3: "Barometric Pressure Trend",
         0x2AA6: "Central Address Resolution",
         0x2AA7: "CGM Measurement",
         0x2AC9: "Resolvable Private Address Only",

@@ -10,7 +10,13 @@ import Testing
             ("180F/2A19", .path(service: "180F", characteristic: "2A19", descriptor: nil)),
             ("180F/2A19/2904", .path(service: "180F", characteristic: "2A19", descriptor: "2904")),
             ("", nil), ("0x0", nil), ("0x10000", nil), ("0x", nil), ("2A1", nil), ("/", nil), ("180F/", nil),
-            ("180F/2A19/", nil), ("180F/2A19/2904/1", nil), ("x", nil),
+            ("180F/2A19/", nil), ("180F/2A19/2904/1", nil), ("xyz", nil), ("battery/nothing", nil), ("-", nil),
+            ("battery-level", AttributeName("battery-level").map { .name($0) }),
+            ("Battery/Battery Level", .path(service: "180F", characteristic: "2A19", descriptor: nil)),
+            (
+                "battery/2A19/Characteristic-Presentation_Format",
+                .path(service: "180F", characteristic: "2A19", descriptor: "2904")
+            ),
         ] as [(String, AttributeSelector?)])
     func theNotationIsParsed(text: String, selector: AttributeSelector?) {
         #expect(AttributeSelector(text) == selector)
@@ -33,6 +39,11 @@ import Testing
         #expect(try chosen("180F/2A19/2904")?.attributeHandle == 4)
         #expect(try chosen("0x0007")?.characteristic == other)
         #expect(try chosen("0x0009")?.attributeHandle == 9)
+        #expect(try chosen("presentation format")?.attributeHandle == 4)
+        let ambiguous = #expect(throws: ProgramError.self) { try chosen("Battery Level") }
+        #expect(
+            ambiguous?.message.contains("2A19 Battery Level 0x0003 in 180F, 2A19 Battery Level 0x0007 in 1815") == true)
+        #expect(throws: ProgramError.self) { try chosen("heart-rate") }
         #expect(throws: ProgramError.self) { try chosen("2A19") }
         #expect(throws: ProgramError.self) { try chosen("2A1A") }
         #expect(throws: ProgramError.self) { try chosen("1815/2904") }
@@ -40,12 +51,25 @@ import Testing
 
     @Test(
         arguments: [
+            ("Battery Level", ["2A19"], ["2A19"]), ("BATTERYLEVEL", ["2A19"], ["2A19"]), ("battery", [], ["2A19"]),
+            ("Temperature", ["2A6E"], ["2A1C", "2A1D", "2A1E", "2A6E"]), ("bat lev", [], ["2A19"]),
+            ("rate heart", [], ["2A37", "2A39", "2A7E"]),
+        ] as [(String, Set<BluetoothUUID>, Set<BluetoothUUID>)])
+    func aNameSelectsItsAttributes(_ text: String, _ exact: Set<BluetoothUUID>, _ partial: Set<BluetoothUUID>) throws {
+        let name = try #require(AttributeName(text))
+        #expect(name.exact == exact)
+        #expect(name.partial == partial)
+    }
+
+    @Test(
+        arguments: [
             ([], nil, "(empty)"), ([0x41, 0x42], nil, "41 42  \"AB\""), ([0x41, 0], nil, "41 00  \"A\""),
             ([0x1B, 0x5B], nil, "1B 5B"), ([0x61], "2A19", "61  97 %"), ([0x61, 0x62], "2A19", "61 62  \"ab\""),
-            ([1, 0x2C, 1], "2A37", "01 2C 01  300 beats/min"), ([1, 0x2C], "2A37", "01 2C"),
+            ([1, 0x2C, 1], "2A37", "01 2C 01  300 beats/min"), ([1, 0x2C], "2A37", "01 2C"), ([0x41], "2A00", "\"A\""),
             ([0, 0x6D, 1, 0, 0xFF], "2A1C", "00 6D 01 00 FF  36.5 °C"),
-            ([1, 0xCF, 3, 0, 0xFF], "2A1C", "01 CF 03 00 FF  97.5 °F"), ([0, 1, 0, 0, 0x7F], "2A1C", "00 01 00 00 7F"),
-            ([0x9C, 0xFF], "2A6E", "9C FF  -1.00 °C"), ([9], "2A38", "09"),
+            ([1, 0xCF, 3, 0, 0xFF], "2A1C", "01 CF 03 00 FF  97.5 °F"),
+            ([0, 1, 0, 0, 0x7F], "2A1C", "00 01 00 00 7F  1e127 °C"),
+            ([0x9C, 0xFF], "2A6E", "9C FF  -1.00 °C"), ([9], "2A38", "09  0x09"),
             ([1, 0, 0xFF, 0xFF], "2A05", "01 00 FF FF  0x0001 to 0xFFFF"),
             (Array(repeating: 0xFF, count: 30), nil, String(repeating: "FF ", count: 24) + "… (30 bytes)"),
         ] as [([UInt8], BluetoothUUID?, String)])

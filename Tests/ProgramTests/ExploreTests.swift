@@ -29,7 +29,7 @@ import Testing
                 == #"{"t":"TIME","event":"device","address":"C0:98:E5:12:34:58","addressType":"random","mtu":517}"#)
         #expect(
             ended.lines.map(\.timeless).contains(
-                #"{"t":"TIME","event":"characteristic","service":"180F","uuid":"2A19","name":"Battery Level","handle":27,"properties":["read","notify"],"hex":"61","text":"a","meaning":"97 %"}"#
+                #"{"t":"TIME","event":"characteristic","service":"180F","uuid":"2A19","name":"Battery Level","handle":27,"properties":["read","notify"],"hex":"61","text":"a","meaning":"97 %","value":97,"unit":"%"}"#
             ))
     }
 }

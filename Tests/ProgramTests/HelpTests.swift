@@ -112,7 +112,7 @@ import Testing
 
     @Test func theNotationsInTheHelpAreParsed() {
         let notations = AttributeSelector.help.matches(of: /\(([^)]+)\)/).map { String($0.1) }
-        #expect(notations.count == 3)
+        #expect(notations.count == 4)
         for notation in notations { #expect(AttributeSelector(notation) != nil, "\(notation)") }
     }
 

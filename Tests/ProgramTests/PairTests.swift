@@ -27,14 +27,14 @@ import Testing
 
     @Test(arguments: [["--security", "encrypted"], ["--passkey", "123456"]])
     func aProtectedValueIsReadAfterPairing(_ options: [String]) async throws {
-        let ended = try await run("ble", ["read", "--simulate", "--text", Self.secret] + options)
+        let ended = try await run("ble", ["read", "--simulate", "--format", "text", Self.secret] + options)
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.output == "secret\n")
     }
 
     @Test func aUserIsAskedToPairForAProtectedValue() async throws {
         let ended = try await run(
-            "ble", ["read", "--simulate", "--text", Self.secret],
+            "ble", ["read", "--simulate", "--format", "text", Self.secret],
             answers: [("Pair with .* \\[y/N]", "y"), ("The number that .* shows:", "123456")])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.output == "secret\n")
@@ -42,7 +42,7 @@ import Testing
 
     @Test func aUserWhoDeclinesGetsTheCommand() async throws {
         let ended = try await run(
-            "ble", ["read", "--simulate", "--text", Self.secret], answers: [("Pair with .* \\[y/N]", "n")])
+            "ble", ["read", "--simulate", "--format", "text", Self.secret], answers: [("Pair with .* \\[y/N]", "n")])
         #expect(ended.status == 76)
         #expect(ended.messages.contains("ble pair --simulate -a C0:98:E5:12:34:58 --address-type random\n"))
     }

@@ -54,7 +54,16 @@ import Testing
         #expect(tables.count > 2)
         for table in tables.dropLast() { #expect(table.contains("NAME")) }
         #expect(tables.dropLast().last?.contains("LINBLE-ECHO") == true)
-        #expect(tables.dropLast().last?.contains("27ADC9CA-35EB-465A-9154-B8FF9076F3E8") == true)
+        // The final table is complete, and no line of it wraps.
+        let last = try #require(tables.dropLast().last)
+        for text in ["180F Battery", "F7826DA6-4FA2-4E98-8024-BC5B71E0893E", "Eddystone-URL https://swift.org"] {
+            #expect(last.contains(text))
+        }
+        // A terminal's lines end with both: one character in Swift.
+        for line in last.split(whereSeparator: \.isNewline) {
+            let characters = line.replacing(/\u{1B}\[\d*[AK]/, with: "").filter { $0 != "\r" }
+            #expect(characters.count <= Int(columns), "\(characters)")
+        }
     }
 
     @Test(arguments: [("INT", "130", "interrupted"), ("TERM", "143", "terminated")])

@@ -13,10 +13,12 @@ import Testing
     }
 
     @Test(
-        arguments: [(["--hex"], "50756C73652D5A31\n"), (["--text"], "Pulse-Z1\n"), (["--raw"], "Pulse-Z1")]
-            as [([String], String)])
-    func theValueAloneIsPrinted(options: [String], output: String) async throws {
-        let ended = try await run("ble", ["read", "--simulate", "2A00"] + options)
+        arguments: [
+            ("hex", "50756C73652D5A31\n"), ("text", "Pulse-Z1\n"), ("raw", "Pulse-Z1"),
+            ("u32", "1936487760 827993445\n"), ("u16be", "20597 27763 25901 23089\n"),
+        ])
+    func theValueAloneIsPrinted(format: String, output: String) async throws {
+        let ended = try await run("ble", ["read", "--simulate", "2A00", "--format", format])
         #expect(ended.status == 0)
         #expect(ended.output == output)
     }
@@ -38,11 +40,20 @@ import Testing
                 ["read", "--simulate", "-n", "nobody", "--find-time", "1", "2A19"], 68,
                 "Seen: LINBLE-ECHO, LINBLE-Z1, Pulse-Z1, Thermometer, "
             ),
-            (["read", "--simulate", "--text", "CA010004-1234-5678-9ABC-DEF012345678"], 65, "not text"),
+            (["read", "--simulate", "--format", "text", "CA010004-1234-5678-9ABC-DEF012345678"], 65, "not text"),
+            (["read", "--simulate", "--format", "u24", "2A00"], 65, "8 bytes are not a whole number of u24"),
+            (["read", "--simulate", "--format", "u128", "2A00"], 64, "sfloat or float"),
+            (["read", "--simulate", "heart rate"], 64, "2A37 Heart Rate Measurement 0x000F in 180D, 2A39"),
+            (["read", "--simulate", "humidity"], 76, "no attribute humidity"),
             (["write", "--simulate", "2A39", "02"], 76, "0x80"),
             (["write", "--simulate", "2A39", "xyz"], 64, "text:WORDS"),
-            (["read", "--simulate", "battery"], 64, "'battery'"),
-            (["read", "--simulate", "battery"], 64, "give a UUID (2A19)"),
+            (["read", "--simulate", "engine"], 64, "'engine'"),
+            (["read", "--simulate", "engine"], 64, "give a UUID (2A19), an assigned name (battery-level)"),
+            (
+                ["write", "--simulate", "2A39", "--format", "u8", "256"], 64,
+                "'256' is not a value of u8: give 0 to 255."
+            ),
+            (["write", "--simulate", "2A39", "--fromat", "u8", "1"], 64, "'--fromat u8 1' is not a value"),
             (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere"),
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
             (["notify", "--simulate", "2A38", "--for", "1"], 76, "does not support that"),
@@ -59,7 +70,9 @@ import Testing
     @Test(
         arguments: [
             (["0102"], "2 bytes"), (["01 02 03"], "3 bytes"), (["text:é"], "2 bytes"), (["file:-"], "1 byte"),
-            (["--request", "00"], "1 byte"),
+            (["--request", "00"], "1 byte"), (["01", "02"], "2 bytes"), (["--format", "i16", "-5"], "2 bytes"),
+            (["--format", "u8", "1", "2", "0x30"], "3 bytes"), (["--format", "sfloat", "36.6 NaN"], "4 bytes"),
+            (["--format", "text", "file:x"], "6 bytes"),
         ] as [([String], String)])
     func aValueIsWrittenInEveryForm(arguments: [String], said: String) async throws {
         let ended = try await run("ble", ["write", "--simulate", own] + arguments, input: "x")
@@ -85,12 +98,31 @@ import Testing
                 """)
     }
 
+    @Test(
+        arguments: [
+            ("u8", "TIME  2A37 Heart Rate Measurement 0x000F  0 72\nTIME  2A37 Heart Rate Measurement 0x000F  0 73\n"),
+            ("raw", "\0H\0I"),
+        ])
+    func notifiedValuesHaveTheFormat(format: String, output: String) async throws {
+        let ended = try await run("ble", ["notify", "--simulate", "2A37", "--count", "2", "--format", format])
+        #expect(ended.status == 0)
+        #expect(ended.output.timeless == output)
+    }
+
+    @Test func attributesAreSelectedByName() async throws {
+        let ended = try await run(
+            "ble", ["read", "--simulate", "Battery Level", "battery/battery-level", "appearance"])
+        #expect(ended.status == 0)
+        #expect(ended.lines.count == 3)
+        #expect(ended.lines.last == "2A01 Appearance 0x0005  41 03  Heart Rate Belt")
+    }
+
     @Test func severalCharacteristicsAreSubscribedToAtOnce() async throws {
         let ended = try await run("ble", ["notify", "--simulate", "2A37", "2A1C", "--count", "4", "--json"])
         #expect(ended.status == 0)
         #expect(ended.lines.count == 4)
         #expect(ended.output.contains(#""uuid":"2A37""#))
-        #expect(ended.output.contains(#""hex":"006D0100FF","meaning":"36.5 °C"}"#))
+        #expect(ended.output.contains(#""hex":"006D0100FF","meaning":"36.5 °C","value":36.5,"unit":"°C"}"#))
     }
 
     @Test(arguments: [("INT", 130, "interrupted"), ("TERM", 143, "terminated")] as [(String, Int32, String)])

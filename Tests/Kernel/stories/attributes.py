@@ -72,7 +72,7 @@ def found_by_name(radio):
 
 def read(radio):
     longest = max(handle for handle, (kind, value) in truth(radio).items() if kind == 'FF10' and len(value) == 1024)
-    program = run('ble', 'read', *device(radio), '2A19', f'0x{longest:04X}', '--hex')
+    program = run('ble', 'read', *device(radio), '2A19', f'0x{longest:04X}', '--format', 'hex')
     program.check(program.out.splitlines() == ['63', truth(radio)[longest][1].upper()], 'not the values')
     run('ble', 'read', *device(radio), REFUSES, exits=76).says('0x80')
     run('ble', 'read', *device(radio), 'FF10', exits=64).says('by its handle')

@@ -1,0 +1,50 @@
+import BluetoothLE
+import BluetoothPrimitives
+
+/// The assigned name of a characteristic or descriptor, or the beginnings of some of its words, as a user types it:
+/// `Battery Level`, `battery-level`, `battery`.
+public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
+    /// The text.
+    public let description: String
+    /// The UUIDs with this name.
+    public let exact: Set<BluetoothUUID>
+    /// The UUIDs with a name that contains words beginning with those of the text.
+    public let partial: Set<BluetoothUUID>
+
+    /// The assigned UUIDs of services.
+    static let services: [ClosedRange<UInt16>] = [0x1800...0x18FF, 0xFC00...0xFFFF]
+    /// The assigned UUIDs of characteristics.
+    static let characteristics: [ClosedRange<UInt16>] = [0x2A00...0x2CFF]
+    /// The assigned UUIDs of descriptors.
+    static let descriptors: [ClosedRange<UInt16>] = [0x2900...0x29FF]
+
+    /// A name; nil if no assigned name of a characteristic or descriptor contains its words.
+    public init?(_ text: String) {
+        let wanted = Self.words(of: text)
+        guard !wanted.isEmpty else { return nil }
+        description = text
+        let names = Self.names(in: Self.characteristics + Self.descriptors)
+        exact = Set(names.filter { $0.words.joined() == wanted.joined() }.map(\.uuid))
+        partial = exact.union(
+            names.filter { _, words in wanted.allSatisfy { word in words.contains { $0.hasPrefix(word) } } }.map(\.uuid)
+        )
+        if partial.isEmpty { return nil }
+    }
+
+    /// The UUID with this assigned name; nil if none or several have it.
+    static func uuid(_ text: String, in ranges: [ClosedRange<UInt16>]) -> BluetoothUUID? {
+        let wanted = words(of: text).joined()
+        let found = names(in: ranges).filter { $0.words.joined() == wanted }
+        return found.count == 1 ? found.first?.uuid : nil
+    }
+
+    private static func names(in ranges: [ClosedRange<UInt16>]) -> [(uuid: BluetoothUUID, words: [String])] {
+        BluetoothUUID.assignedNames.filter { number, _ in ranges.contains { $0.contains(number) } }
+            .map { (BluetoothUUID($0.key), words(of: $0.value)) }
+    }
+
+    /// The words in lowercase.
+    private static func words(of text: String) -> [String] {
+        text.lowercased().split { !($0.isLetter || $0.isNumber) }.map(String.init)
+    }
+}

@@ -1,0 +1,53 @@
+import BluetoothAdvertising
+import BluetoothLE
+
+extension Table {
+    /// The table of a scan's devices, the strongest first.
+    ///
+    /// A narrow terminal omits columns, but never the name, and keeps the services' UUIDs whole if it has room for them.
+    /// - Parameter width: the terminal's width in cells; nil for a table that is not cut.
+    public init(of devices: DeviceTable, width: Int?) {
+        let sorted = devices.all.sorted { left, right in
+            let (own, other) = (left.latest, right.latest)
+            return (own.rssi ?? .min, other.address ?? .zero) > (other.rssi ?? .min, own.address ?? .zero)
+        }
+        let rows = sorted.map(Self.cells)
+        self.init([
+            Column("ADDRESS"), Column("TYPE", omission: 1), Column("RSSI", .right), Column("", omission: 3),
+            Column("ADV", .right, omission: 2), Column("NAME", minimum: Self.maximumName),
+            Column("SERVICES / DATA", omission: 4, minimum: Self.minimum(for: rows, width), cutsBetweenWords: true),
+        ])
+        for row in rows { add(row) }
+    }
+
+    /// A legacy advertisement has room for a name of 29 bytes.
+    private static let maximumName = 29
+
+    private static func cells(of device: DeviceTable.Device) -> [String] {
+        let latest = device.latest
+        let interval = device.history.advertisingInterval.map { "\(Int(($0 / .milliseconds(1)).rounded()))ms" }
+        let strengths = device.history.rssi.suffix(8).map(Double.init)
+        return [
+            latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
+            latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths), interval ?? "",
+            printable(latest.data.localName ?? ""), latest.data.contents.joined(separator: ", "),
+        ]
+    }
+
+    /// The width of the services for which other columns are omitted: that of the longest first piece, if the name
+    /// leaves it.
+    private static func minimum(for rows: [[String]], _ width: Int?) -> Int {
+        let least = 16
+        guard let width else { return least }
+        let name = min(maximumName, rows.map { cellWidth($0[5]) }.max() ?? 0)
+        let address = rows.map { cellWidth($0[0]) }.max() ?? 0
+        let room = width - [address, 4, max(4, name)].reduce(0) { $0 + $1 + 2 }
+        let longest = rows.map { row in
+            row[6].split(separator: ", ").first.map { first in
+                // With the ellipsis for what follows.
+                cellWidth(first) + (first.endIndex == row[6].endIndex ? 0 : 2)
+            } ?? 0
+        }
+        return max(least, min(longest.max() ?? 0, room, uncutLength))
+    }
+}
