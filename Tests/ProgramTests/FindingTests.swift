@@ -8,9 +8,9 @@ import Testing
 @Suite(.serialized) struct FindingTests {
     @Test(
         arguments: [
-            (["read", "-n", "pulse", "--hex", "2A00"], 0, "50756C73652D5A31"),
-            (["-n", "LINBLE-ECHO", "read", "--text", "2A00"], 0, "LINBLE-ECHO"),
-            (["read", "-n", "linble", "--pick", "strongest", "--text", "2A00"], 0, "LINBLE-Z1"),
+            (["read", "-n", "pulse", "--format", "hex", "2A00"], 0, "50756C73652D5A31"),
+            (["-n", "LINBLE-ECHO", "read", "--format", "text", "2A00"], 0, "LINBLE-ECHO"),
+            (["read", "-n", "linble", "--pick", "strongest", "--format", "text", "2A00"], 0, "LINBLE-Z1"),
             (["read", "-n", "linble", "2A00"], 64, "2 devices match:\n  LINBLE-Z1  C0:98:E5:12:34:56"),
             (["pair", "pulse"], 0, "paired with C0:98:E5:12:34:58"),
             (["pair", "pulse", "-n", "pulse"], 64, "only once"),
