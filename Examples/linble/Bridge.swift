@@ -21,11 +21,27 @@ struct Bridge: Sendable {
         } catch {
             result = .failure(error)
         }
+        await settle()
         // So that the counts are final.
         await uart.disconnect(timeout: .zero)
         report.ended(
             BridgeCounts(await uart.statistics, taken: ports.takenByteCount, unread: ports.finalUnreadByteCount))
         try result.get()
+    }
+
+    /// On a link, waits until the device has confirmed what it was sent, at most a second: a stopped bridge then counts
+    /// as unconfirmed only what may be lost.
+    private func settle() async {
+        guard await uart.connection != nil else { return }
+        // In a task of its own, since this one is cancelled when the program is stopped.
+        await Task { [uart] in
+            do throws(BluetoothError) {
+                try await uart.flush(timeout: .seconds(1))
+            } catch {
+                // The first call reports the loss of an earlier link.
+                if error.code == .disconnected { try? await uart.flush(timeout: .seconds(1)) }
+            }
+        }.value
     }
 
     private func move(on adapter: Adapter, _ manager: ServiceManager) async throws {
