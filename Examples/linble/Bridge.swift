@@ -24,8 +24,9 @@ struct Bridge: Sendable {
         await settle()
         // So that the counts are final.
         await uart.disconnect(timeout: .zero)
-        report.ended(
-            BridgeCounts(await uart.statistics, taken: ports.takenByteCount, unread: ports.finalUnreadByteCount))
+        let statistics = await uart.statistics
+        let unread = ports.finalUnreadByteCount(ofReceived: statistics.receivedByteCount)
+        report.ended(BridgeCounts(statistics, taken: ports.takenByteCount, unread: unread))
         try result.get()
     }
 

@@ -16,6 +16,7 @@ final class BridgePorts: Sendable {
     private let client = Mutex<BridgeClient?>(nil)
     private let unreadByClients = Mutex(0)
     private let taken = Atomic(0)
+    private let delivered = Atomic(0)
 
     init(
         pty link: String?, access: TerminalAccess, tcp address: NetworkAddress?, capacity: Int, _ report: BridgeReport
@@ -31,13 +32,16 @@ final class BridgePorts: Sendable {
 
     /// The number of the device's bytes that were dropped since a program did not read them.
     var unreadByteCount: Int { terminalOutput.droppedCount + unreadByClients.withLock { $0 } }
-    /// The same after the end, when nobody reads those that still wait.
-    var finalUnreadByteCount: Int { unreadByteCount + terminalOutput.count }
+    /// The same after the end, of all the bytes received: when nobody reads those that still wait, here or before.
+    func finalUnreadByteCount(ofReceived count: Int) -> Int {
+        unreadByteCount + terminalOutput.count + max(0, count - delivered.load(ordering: .sequentiallyConsistent))
+    }
     /// The number of bytes taken from programs.
     var takenByteCount: Int { taken.load(ordering: .sequentiallyConsistent) }
 
     /// Passes bytes of the device to the programs.
     func deliver(_ bytes: [UInt8]) {
+        delivered.add(bytes.count, ordering: .sequentiallyConsistent)
         if let terminal {
             report.unread(terminalOutput.append(bytes), by: terminal.link ?? terminal.path)
         }
