@@ -62,7 +62,12 @@ public struct Console: Sendable {
 
     /// Writes a line to standard error.
     public func message(_ line: String) {
-        writeAll(line + "\n", to: STDERR_FILENO)
+        results.writeMessage(Array((line + "\n").utf8))
+    }
+
+    /// Writes everything above the line that a user types on this terminal.
+    public func write(above terminal: InteractiveTerminal) {
+        results.setTerminal(terminal)
     }
 
     /// Writes a line to standard error with -v.
@@ -83,6 +88,7 @@ final class ResultStream: Sendable {
         var failure: Int32?
         var hasLostTrace = false
         var cancel: (@Sendable () -> Void)?
+        var terminal: InteractiveTerminal?
     }
 
     let descriptor: Int32
@@ -110,9 +116,23 @@ final class ResultStream: Sendable {
         if hasFailed { cancel() }
     }
 
+    func setTerminal(_ terminal: InteractiveTerminal) {
+        state.withLock { $0.terminal = terminal }
+    }
+
     func write(_ bytes: [UInt8]) {
-        guard failure == nil, let number = writeAll(bytes, to: descriptor) else { return }
+        guard failure == nil, let number = put(bytes, descriptor) else { return }
         fail(number)
+    }
+
+    /// Writes to standard error, whose failures are ignored.
+    func writeMessage(_ bytes: [UInt8]) {
+        _ = put(bytes, STDERR_FILENO)
+    }
+
+    private func put(_ bytes: [UInt8], _ descriptor: Int32) -> Int32? {
+        guard let terminal = state.withLock({ $0.terminal }) else { return writeAll(bytes, to: descriptor) }
+        return terminal.write(bytes, to: descriptor)
     }
 
     /// Records the failure of standard output, and cancels the program.

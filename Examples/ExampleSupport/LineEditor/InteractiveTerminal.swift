@@ -1,0 +1,339 @@
+import Dispatch
+import Synchronization
+
+#if canImport(Glibc)
+    import Glibc
+#elseif canImport(Musl)
+    import Musl
+#endif
+
+/// A terminal on which a user types lines while a program prints: the program's output appears above the line, which is
+/// drawn again below.
+///
+/// From ``start()`` to ``stop()`` the terminal is raw, and ``run()`` reads its keys. What is typed while no line is read
+/// is kept for the next one, except for Ctrl-C.
+public final class InteractiveTerminal: Sendable {
+    /// What a user has entered.
+    public enum Entry: Hashable, Sendable {
+        case line(String)
+        /// Ctrl-C, or the cancellation of the task.
+        case interrupted
+        /// Ctrl-D, or the end of the terminal.
+        case ended
+    }
+
+    /// The purpose of a line.
+    public enum Purpose: Sendable {
+        /// With history and completion.
+        case command
+        /// The answer to a question. Keys typed before it are discarded.
+        case answer
+    }
+
+    /// The ways to continue a line.
+    public struct Completion: Hashable, Sendable {
+        /// The number of characters before the cursor that the candidates replace.
+        public var count: Int
+        /// The candidates.
+        public var candidates: [String]
+
+        /// A completion from its parts.
+        public init(replacing count: Int, with candidates: [String]) {
+            (self.count, self.candidates) = (count, candidates)
+        }
+    }
+
+    private typealias Waiter = CheckedContinuation<Entry, Never>
+
+    private struct State {
+        var editor: LineEditor
+        /// The editor of an answer.
+        var answer: LineEditor?
+        var drawing = LineDrawing()
+        /// The prompt of the line that is being read; nil while none is.
+        var prompt: String?
+        var waiter: Waiter?
+        var typedAhead: [UInt8] = []
+        var hasEnded = false
+        var onInterrupt: (@Sendable () -> Void)?
+        /// Redraws the line when the size of the terminal changes.
+        var sizeSource: (any DispatchSourceSignal)?
+    }
+
+    private static let mostTypedAhead = 4096
+
+    /// The terminal on which lines are drawn.
+    private let descriptor: Int32
+    private let style: Style
+    private let input = StandardInput()
+    private let history: HistoryFile?
+    private let complete: @Sendable (String) async -> Completion
+    private let state: Mutex<State>
+
+    /// The terminal of the standard streams; nil if there is none that can be drawn on.
+    ///
+    /// - Parameters:
+    ///   - history: the file of the lines entered before; nil for no file.
+    ///   - warn: receives the reason why the file is not used.
+    ///   - complete: returns how a line may continue, given its text before the cursor.
+    public init?(
+        history: HistoryFile?, warn: (any Error) -> Void,
+        complete: @escaping @Sendable (String) async -> Completion
+    ) {
+        guard isatty(STDIN_FILENO) == 1, getenv("TERM").map({ String(cString: $0) }) != "dumb",
+            let descriptor = [STDOUT_FILENO, STDERR_FILENO].first(where: { isatty($0) == 1 })
+        else { return nil }
+        self.descriptor = descriptor
+        self.complete = complete
+        style = Style(descriptor: descriptor)
+        var (lines, file) = ([String](), history)
+        do { lines = try history?.lines() ?? [] } catch {
+            warn(error)
+            file = nil
+        }
+        self.history = file
+        state = Mutex(State(editor: LineEditor(history: LineHistory(lines))))
+    }
+
+    // MARK: Life
+
+    /// Takes over the terminal.
+    public func start() {
+        _ = makeTerminalRaw()
+        let source = DispatchSource.makeSignalSource(signal: SIGWINCH, queue: DispatchQueue(label: "terminal size"))
+        source.setEventHandler { [weak self] in self?.redraw() }
+        source.activate()
+        state.withLock { $0.sizeSource = source }
+    }
+
+    /// Gives the terminal back.
+    public func stop() {
+        state.withLock { state in
+            state.sizeSource?.cancel()
+            state.sizeSource = nil
+        }
+        restoreTerminal()
+    }
+
+    /// Sets what Ctrl-C does while no line is read; nil for nothing.
+    public func setInterruptHandler(_ handler: (@Sendable () -> Void)?) {
+        state.withLock { $0.onInterrupt = handler }
+    }
+
+    /// Reads keys until the task is cancelled, or the terminal ends.
+    public func run() async {
+        while let bytes = await input.next() { await take(bytes) }
+        let (waiter, onInterrupt) = state.withLock { state in
+            state.hasEnded = true
+            return (state.waiter.take(), state.onInterrupt)
+        }
+        guard !Task.isCancelled else { return }
+        waiter?.resume(returning: .ended)
+        onInterrupt?()
+    }
+
+    // MARK: Lines
+
+    /// Reads a line. One task at a time may read; another is interrupted at once.
+    public func readLine(_ prompt: String, for purpose: Purpose = .command) async -> Entry {
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (waiter: Waiter) in
+                let entry = state.withLock { state -> Entry? in
+                    if state.hasEnded { return .ended }
+                    guard state.waiter == nil, !Task.isCancelled else { return .interrupted }
+                    (state.waiter, state.prompt) = (waiter, prompt)
+                    state.answer = purpose == .answer ? LineEditor() : nil
+                    if purpose == .answer { state.typedAhead = [] }
+                    write(Self.pasteOn)
+                    let entry = takeTypedAhead(&state)
+                    if entry == nil { draw(&state) }
+                    return entry
+                }
+                // What was typed before has ended the line, or nothing can be read.
+                if let entry, !finish(entry, leaving: "\n") { waiter.resume(returning: entry) }
+            }
+        } onCancel: {
+            finish(.interrupted, leaving: "")
+        }
+    }
+
+    /// Takes the keys typed before the line was read, up to the end of a line.
+    private func takeTypedAhead(_ state: inout State) -> Entry? {
+        let typed = state.typedAhead
+        state.typedAhead = []
+        for (index, byte) in typed.enumerated() {
+            let entry: Entry
+            switch state.editor.take(byte) {
+            case .accept(let text): entry = .line(text)
+            case .endOfInput: entry = .ended
+            default: continue
+            }
+            state.typedAhead = Array(typed[(index + 1)...])
+            return entry
+        }
+        return nil
+    }
+
+    /// Ends the reading of a line, with `text` after what is on the screen; false if none is read.
+    @discardableResult
+    private func finish(_ entry: Entry, leaving text: String) -> Bool {
+        let waiter = state.withLock { state -> Waiter? in
+            guard let waiter = state.waiter.take() else { return nil }
+            // The whole line stays on the screen, as long as it is.
+            if case .line(let entered) = entry, let prompt = state.prompt {
+                let lines = entered.split(separator: "\n", omittingEmptySubsequences: false)
+                write(LineDrawing.clear + paint(prompt) + lines.map { printable($0) }.joined(separator: "↵"))
+            } else if text.isEmpty {
+                write(LineDrawing.clear)
+            }
+            write(text + Self.pasteOff)
+            (state.prompt, state.answer) = (nil, nil)
+            return waiter
+        }
+        waiter?.resume(returning: entry)
+        return waiter != nil
+    }
+
+    /// Adds a line to the history, and to its file.
+    public func remember(_ line: String) throws {
+        let isNew = state.withLock { $0.editor.remember(line) }
+        if isNew { try history?.append(line) }
+    }
+
+    /// The lines of the history, oldest first.
+    public var lines: [String] { state.withLock { $0.editor.history.lines } }
+
+    // MARK: Keys
+
+    private func take(_ bytes: [UInt8]) async {
+        for (index, byte) in bytes.enumerated() {
+            let isLast = index == bytes.count - 1
+            let (action, onInterrupt) = state.withLock { state -> (LineEditor.Action?, (@Sendable () -> Void)?) in
+                guard state.prompt != nil else { return (nil, keep(byte, in: &state)) }
+                let action = state.answer == nil ? state.editor.take(byte) : state.answer?.take(byte)
+                if action == .bell { write("\u{07}") }
+                // The keys that have arrived together are drawn once.
+                if action == .draw || action == .bell, isLast { draw(&state) }
+                return (action, nil)
+            }
+            onInterrupt?()
+            if let action { await perform(action) }
+        }
+        redraw()
+    }
+
+    /// Keeps a key for the next line; returns what an interrupt does.
+    private func keep(_ byte: UInt8, in state: inout State) -> (@Sendable () -> Void)? {
+        if byte == 0x03 {
+            state.typedAhead = []
+            return state.onInterrupt
+        }
+        if state.typedAhead.count < Self.mostTypedAhead { state.typedAhead.append(byte) } else { write("\u{07}") }
+        return nil
+    }
+
+    private func perform(_ action: LineEditor.Action) async {
+        switch action {
+        case .draw, .bell: break
+        case .accept(let text): finish(.line(text), leaving: "\n")
+        case .interrupt: finish(.interrupted, leaving: "^C\n")
+        case .endOfInput: finish(.ended, leaving: "\n")
+        case .clearScreen:
+            write("\u{1B}[H\u{1B}[2J")
+            redraw()
+        case .suspend: suspend()
+        case .complete(let text, let listsAll): await complete(text, listsAll: listsAll)
+        }
+    }
+
+    /// Stops the program, as Ctrl-Z does, until it is continued.
+    private func suspend() {
+        write(Self.pasteOff + "\r\n")
+        restoreTerminal()
+        kill(0, SIGTSTP)
+        _ = makeTerminalRaw()
+        write(Self.pasteOn)
+        redraw()
+    }
+
+    private func complete(_ text: String, listsAll: Bool) async {
+        guard state.withLock({ $0.answer == nil }) else { return }
+        let completion = await complete(text)
+        let common = completion.candidates.commonPrefix
+        let isOnly = completion.candidates.count == 1
+        state.withLock { state in
+            // The user may have gone on typing.
+            guard state.prompt != nil, state.editor.line.textBeforeCursor == text else { return }
+            let present = String(text.suffix(completion.count))
+            if isOnly || common.count > present.count {
+                state.editor.complete(completion.count, with: common + (isOnly && !common.hasSuffix("/") ? " " : ""))
+            } else if completion.candidates.isEmpty || !listsAll {
+                write("\u{07}")
+            } else {
+                let list = columns(completion.candidates, width: terminalSize(of: descriptor).width)
+                write(LineDrawing.clear + list.map { $0 + "\n" }.joined())
+            }
+            draw(&state)
+        }
+    }
+
+    // MARK: Drawing
+
+    private static let pasteOn = "\u{1B}[?2004h"
+    private static let pasteOff = "\u{1B}[?2004l"
+
+    private func paint(_ prompt: String) -> String { style.bold(prompt) }
+
+    private func write(_ text: String) {
+        writeAll(text, to: descriptor)
+    }
+
+    private func draw(_ state: inout State) {
+        guard let prompt = state.prompt else { return }
+        let editor = state.answer ?? state.editor
+        write(
+            state.drawing.frame(
+                prompt: editor.searchPrompt ?? prompt, editor.line, width: terminalSize(of: descriptor).width,
+                paint: paint))
+    }
+
+    private func redraw() { state.withLock { draw(&$0) } }
+
+    /// Writes output of the program: above the line, if one is being read on the same terminal.
+    /// - Returns: the `errno` of a failure.
+    func write(_ bytes: [UInt8], to other: Int32) -> Int32? {
+        state.withLock { state in
+            guard state.prompt != nil, isatty(other) == 1 else { return writeAll(bytes, to: other) }
+            write(LineDrawing.clear)
+            let failure = writeAll(bytes, to: other)
+            // Output without a line end stays, on a line of its own.
+            if bytes.last != UInt8(ascii: "\n") { write("\n") }
+            draw(&state)
+            return failure
+        }
+    }
+}
+
+extension [String] {
+    /// The characters that all begin with.
+    var commonPrefix: String {
+        guard var prefix = first else { return "" }
+        for text in dropFirst() { prefix = String(zip(prefix, text).prefix { $0 == $1 }.map(\.0)) }
+        return prefix
+    }
+}
+
+/// Texts in columns of equal width, filled from top to bottom.
+func columns(_ texts: [String], width: Int) -> [String] {
+    let cell = (texts.map { cellWidth($0) }.max() ?? 0) + 2
+    let columnCount = max(1, min(texts.count, width / cell))
+    let rowCount = (texts.count + columnCount - 1) / columnCount
+    return (0..<rowCount).map { row in
+        var line = ""
+        for index in stride(from: row, to: texts.count, by: rowCount) {
+            if !line.isEmpty { line += String(repeating: " ", count: cell - cellWidth(texts[index - rowCount])) }
+            line += texts[index]
+        }
+        return shortened(line, toCells: max(1, width - 1))
+    }
+}
