@@ -172,7 +172,7 @@ let package = Package(
             name: "ble",
             dependencies: [
                 "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothCapture", "BluetoothDeviceFile",
-                "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation",
+                "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation",
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(

@@ -20,6 +20,12 @@ func adapterNames(in directory: String) -> [String] {
     return names.sorted { ($0.count, $0) < ($1.count, $1) }
 }
 
+/// The names in a directory, with a slash after those of directories; none if it cannot be read.
+public func fileNames(in folder: String) -> [String] {
+    let names = (try? SystemFiles.names(in: folder.isEmpty ? "." : folder)) ?? []
+    return names.sorted().map { SystemFiles.exists(folder + $0 + "/.") ? $0 + "/" : $0 }
+}
+
 func fileNames(beginningWith prefix: String, endingIn ending: String) -> [String] {
     let folder = prefix.lastIndex(of: "/").map { String(prefix[...$0]) } ?? ""
     let names = (try? SystemFiles.names(in: folder.isEmpty ? "." : folder)) ?? []

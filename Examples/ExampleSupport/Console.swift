@@ -67,8 +67,11 @@ public struct Console: Sendable {
 
     /// Writes everything above the line that a user types on this terminal.
     public func write(above terminal: InteractiveTerminal) {
-        results.setTerminal(terminal)
+        results.terminal = terminal
     }
+
+    /// The terminal on which a user types lines; nil if there is none.
+    var terminal: InteractiveTerminal? { results.terminal }
 
     /// Writes a line to standard error with -v.
     public func detail(_ line: @autoclosure () -> String) {
@@ -116,8 +119,10 @@ final class ResultStream: Sendable {
         if hasFailed { cancel() }
     }
 
-    func setTerminal(_ terminal: InteractiveTerminal) {
-        state.withLock { $0.terminal = terminal }
+    /// The terminal on which a user types lines.
+    var terminal: InteractiveTerminal? {
+        get { state.withLock { $0.terminal } }
+        set { state.withLock { $0.terminal = newValue } }
     }
 
     func write(_ bytes: [UInt8]) {
@@ -131,7 +136,7 @@ final class ResultStream: Sendable {
     }
 
     private func put(_ bytes: [UInt8], _ descriptor: Int32) -> Int32? {
-        guard let terminal = state.withLock({ $0.terminal }) else { return writeAll(bytes, to: descriptor) }
+        guard let terminal else { return writeAll(bytes, to: descriptor) }
         return terminal.write(bytes, to: descriptor)
     }
 

@@ -40,6 +40,12 @@ extension CommonOptions {
             return FixedPasskeyAgent(passkey, acceptsJustWorks: acceptsJustWorks)
         }
         guard Self.hasTerminal else { return nil }
+        if let terminal = console.terminal {
+            return TextPairingAgent(show: console.message) { question in
+                guard case .line(let answer) = await terminal.readLine(question + " ", for: .answer) else { return nil }
+                return answer
+            }
+        }
         let input = StandardInput()
         return TextPairingAgent(show: console.message) { question in
             // Discard keys typed before the question. Input from a pipe is an answer.

@@ -18,6 +18,29 @@ public enum ShellWords {
         return try splitter.end()
     }
 
+    /// The beginning of a step that a user is typing.
+    public struct Unfinished: Equatable, Sendable {
+        /// The complete words of the step.
+        public var words: [String]
+        /// The last word so far, without quotes; empty before its first character.
+        public var last: String
+        /// The number of characters of the last word as written.
+        public var count: Int
+    }
+
+    /// The last step of a text that a user is typing; nil within a comment.
+    public static func unfinished(in text: some StringProtocol) -> Unfinished? {
+        var splitter = Splitter()
+        for character in text { splitter.take(character) }
+        return splitter.unfinished
+    }
+
+    /// A word, quoted if necessary so that it is read as this one word.
+    public static func quoted(_ word: String) -> String {
+        let isPlain = word.allSatisfy { $0.isLetter || $0.isNumber || "-_./:+,@%=".contains($0) }
+        return isPlain && !word.isEmpty ? word : "'" + word.replacing("'", with: #"'\''"#) + "'"
+    }
+
     private struct Splitter {
         private enum State {
             case plain, comment, single, double
@@ -32,8 +55,23 @@ public enum ShellWords {
         private var line = 1
         /// The line of the open quote.
         private var quote = 1
+        private var count = 0
+        /// The number of characters before the word.
+        private var wordStart: Int?
+
+        /// The step so far; nil within a comment.
+        var unfinished: Unfinished? {
+            guard state != .comment else { return nil }
+            return Unfinished(words: words, last: word ?? "", count: wordStart.map { count - $0 } ?? 0)
+        }
 
         mutating func take(_ character: Character) {
+            split(character)
+            if word == nil, !isEscaped { wordStart = nil } else if wordStart == nil { wordStart = count }
+            count += 1
+        }
+
+        private mutating func split(_ character: Character) {
             let isLineEnd = character.isNewline
             defer { if isLineEnd { line += 1 } }
             if state == .comment, !isLineEnd { return }

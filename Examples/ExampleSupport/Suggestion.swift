@@ -1,8 +1,8 @@
 /// The nearest of some words to a mistyped one.
-enum Suggestion {
+public enum Suggestion {
     /// The word of `words` that most likely was meant: at most a third of its letters is wrong, missing, superfluous or
     /// swapped with the next one, or it begins with what was typed.
-    static func nearest(to typed: String, among words: [String]) -> String? {
+    public static func nearest(to typed: String, among words: [String]) -> String? {
         let best = words.map { (word: $0, distance: distance(typed, $0)) }.min { $0.distance < $1.distance }
         if let best, best.distance <= max(1, best.word.count / 3) { return best.word }
         let longer = words.filter { typed.count >= 2 && $0.hasPrefix(typed) }

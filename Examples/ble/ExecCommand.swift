@@ -43,7 +43,8 @@ struct ExecCommand: AsyncParsableCommand {
             texts += try steps.map { $0 == "-" ? try Self.text(of: "/dev/stdin") : $0 }
             let parsed = try texts.flatMap { try ShellWords.steps(in: $0) }.map { try Session.parse($0) }
             try await common.withAdapter(console) { adapter in
-                try await Session(on: adapter, common, console).run(parsed, keepGoing: keepGoing)
+                let session = Session(on: adapter, common, console, program: "ble exec")
+                try await session.run(parsed, keepGoing: keepGoing)
             }
         }
     }
@@ -62,19 +63,11 @@ extension Session {
         let status = await withDiscardingTaskGroup { group in
             var last: ExitCode?
             for step in steps {
-                var background: [Background] = []
-                do {
-                    background = try await run(step)
-                } catch {
-                    var error = error
-                    if let failure = error as? SessionFailure {
-                        (error, background) = (failure.error, failure.background)
-                    }
-                    if Task.isCancelled { break }
-                    last = report(error, of: step)
-                }
-                for task in background { group.addTask { await task() } }
-                if last != nil, !keepGoing { break }
+                if step.command is ExitStep { break }
+                let outcome = await perform(step)
+                for task in outcome.background { group.addTask { await task() } }
+                last = outcome.failure ?? last
+                if Task.isCancelled || (last != nil && !keepGoing) { break }
             }
             await end()
             group.cancelAll()

@@ -3,7 +3,7 @@ import BluetoothLE
 import ExampleSupport
 import Synchronization
 
-/// Steps on one link: the state between them, for `ble exec`.
+/// Steps on one link: the state between them, for `ble exec` and `ble shell`.
 final class Session: Sendable {
     /// A step, parsed.
     struct Step: Sendable {
@@ -30,35 +30,74 @@ final class Session: Sendable {
     private let adapter: Adapter
     private let common: CommonOptions
     private let console: Console
+    /// The program, for messages.
+    private let program: String
     private let state: Mutex<State>
 
-    init(on adapter: Adapter, _ common: CommonOptions, _ console: Console) {
-        (self.adapter, self.common, self.console) = (adapter, common, console)
+    init(on adapter: Adapter, _ common: CommonOptions, _ console: Console, program: String) {
+        (self.adapter, self.common, self.console, self.program) = (adapter, common, console, program)
         state = Mutex(State(device: common))
     }
 
     /// The name or address of the connected device.
     var title: String? { state.withLock { $0.link?.title } }
 
+    /// The link; nil while there is none.
+    var connection: Connection? { state.withLock { $0.link?.connection } }
+
     /// Parses a step.
     /// - Throws: ``ProgramError`` with ``ExitStatus/usage``; help that was requested is the message of one with
     ///   ``ExitStatus/success``.
     static func parse(_ step: ShellWords.Step) throws -> Step {
         do {
+            try checkName(of: step)
             var command = try SessionCommand.parseAsRoot(step.words)
             if let command = command as? any StepCommand { return Step(text: step.text, command: command) }
             // The built-in help.
             try command.run()
             throw CleanExit.helpRequest()
+        } catch let error as ProgramError {
+            throw error
         } catch {
             let (text, status) = SessionCommand.explanation(of: error, for: step.words)
             throw ProgramError(status == 0 ? .success : .usage, text)
         }
     }
 
+    /// Lists the steps if that is requested, and rejects what is no step.
+    private static func checkName(of step: ShellWords.Step) throws {
+        guard let name = step.words.first, !name.hasPrefix("-") else { return }
+        if step.words == ["help"] { throw ProgramError(.success, SessionCommand.overview) }
+        if name == "help" || SessionCommand.names.contains(name) { return }
+        let nearest = Suggestion.nearest(to: name, among: SessionCommand.names).map { " Did you mean \($0)?" } ?? ""
+        throw ProgramError(
+            .usage, "'\(printable(name))' is not a step.\(nearest)", remedy: "List the steps with: help")
+    }
+
+    /// The result of a step.
+    struct Outcome: Sendable {
+        /// The exit status of a failure, which was printed.
+        var failure: ExitCode?
+        /// What continues after the step.
+        var background: [Background]
+    }
+
+    /// Runs a step, and prints its failure, unless the task was cancelled.
+    func perform(_ step: Step) async -> Outcome {
+        do {
+            return Outcome(background: try await run(step))
+        } catch {
+            let failure = error as? SessionFailure
+            let background = failure?.background ?? []
+            guard !Task.isCancelled else { return Outcome(background: background) }
+            let words = "\(program): \(printable(step.text))"
+            return Outcome(failure: console.report(failure?.error ?? error, of: words), background: background)
+        }
+    }
+
     /// Runs a step.
     /// - Returns: what continues after it.
-    func run(_ step: Step) async throws -> [Background] {
+    private func run(_ step: Step) async throws -> [Background] {
         switch step.command {
         case let command as ConnectStep: return [try await connect(command)]
         case is DisconnectStep: try await disconnect()
@@ -70,11 +109,6 @@ final class Session: Sendable {
         default: throw ProgramError(.usage, "'\(printable(step.text))' is not a step.")
         }
         return []
-    }
-
-    /// Prints the error of a step, and returns its exit status.
-    func report(_ error: any Error, of step: Step) -> ExitCode {
-        console.report(error, of: "ble exec: \(printable(step.text))")
     }
 
     /// Ends the link, without waiting.
@@ -184,7 +218,7 @@ final class Session: Sendable {
     private func subscribe(_ step: SubscribeStep) async throws -> [Background] {
         let (connection, background) = try await connected()
         let streams = try await connection.subscriptions(
-            to: step.attributes, kind: step.indicate ? .indication : .automatic, format: nil,
+            to: step.attributes, kind: step.indicate ? .indication : .automatic, format: step.format,
             timeout: common.timeout(or: .seconds(30)), console)
         return background
             + streams.map { attribute, decoder, values in
@@ -235,7 +269,7 @@ final class Session: Sendable {
 }
 
 /// The failure of a step that leaves something running.
-struct SessionFailure: Error {
+private struct SessionFailure: Error {
     var error: any Error
     var background: [Session.Background]
 }

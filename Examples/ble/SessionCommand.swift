@@ -2,15 +2,25 @@ import ArgumentParser
 import BluetoothLE
 import ExampleSupport
 
-/// The steps of `ble exec`: those that work on a link, and those that make and end it.
+/// The steps of `ble exec` and `ble shell`: those that work on a link, and those that make and end it.
 struct SessionCommand: ProgramCommand {
     static let configuration = CommandConfiguration(
         commandName: "ble", abstract: "Work with a device step by step, on one link.",
         subcommands: [
             ConnectStep.self, DisconnectStep.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self,
             NotifyCommand.self, SubscribeStep.self, UnsubscribeStep.self, PairCommand.self, RSSICommand.self,
-            ParametersCommand.self, ScanCommand.self, SleepStep.self,
+            ParametersCommand.self, ScanCommand.self, SleepStep.self, ExitStep.self,
         ])
+
+    /// The names of the steps, with other names for them.
+    static let names = configuration.subcommands.flatMap { [$0._commandName] + $0.configuration.aliases }
+
+    /// The list of the steps.
+    static var overview: String {
+        var table = Table([("STEP", .left), ("", .left)])
+        for step in configuration.subcommands { table.add([step._commandName, step.configuration.abstract]) }
+        return (table.lines + ["List the options of a step with: help STEP"]).joined(separator: "\n")
+    }
 }
 
 /// A command that a session runs as a step.
@@ -21,7 +31,7 @@ protocol SessionStep: StepCommand {}
 
 extension SessionStep {
     func run() async throws {
-        throw ValidationError("\(Self._commandName) is a step of ble exec.")
+        throw ValidationError("\(Self._commandName) is a step of ble exec and ble shell.")
     }
 }
 
@@ -51,6 +61,9 @@ struct SubscribeStep: SessionStep {
 
     @Flag(help: "Request indications from characteristics that both notify and indicate.")
     var indicate = false
+
+    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    var format: ValueFormat?
 }
 
 struct UnsubscribeStep: SessionStep {
@@ -71,4 +84,9 @@ struct SleepStep: SessionStep {
     func validate() throws {
         guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 or more seconds.") }
     }
+}
+
+struct ExitStep: SessionStep {
+    static let configuration = CommandConfiguration(
+        commandName: "exit", abstract: "End the link, and leave.", aliases: ["quit"])
 }

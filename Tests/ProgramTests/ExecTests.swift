@@ -29,7 +29,7 @@ import Testing
         arguments: [
             (["read 2AFF; read 2A19"], 76, "ble exec: read 2AFF: The device has no attribute 2AFF.", ""),
             (["-k", "read 2AFF; read 2A19 --format hex"], 76, "no attribute 2AFF", "61\n"),
-            (["read 2A19; raed 2A19"], 64, "'raed' is not a command. Did you mean read?", ""),
+            (["read 2A19; raed 2A19"], 64, "'raed' is not a step. Did you mean read?", ""),
             ([#"read "x"#], 64, "A quote in line 1 is not closed.", ""),
             (["connect; connect"], 64, "Pulse-Z1 is connected already.\nEnd the link with: disconnect", ""),
             (["disconnect"], 64, "No device is connected.", ""),

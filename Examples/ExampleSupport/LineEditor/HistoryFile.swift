@@ -1,3 +1,5 @@
+import BluetoothLE
+import BluetoothPrimitives
 import BluetoothSystem
 
 #if canImport(Glibc)

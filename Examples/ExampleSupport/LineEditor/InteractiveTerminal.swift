@@ -57,7 +57,7 @@ public final class InteractiveTerminal: Sendable {
         var hasEnded = false
         var onInterrupt: (@Sendable () -> Void)?
         /// Redraws the line when the size of the terminal changes.
-        var sizeSource: (any DispatchSourceSignal)?
+        var sizeWatch: SizeWatch?
     }
 
     private static let mostTypedAhead = 4096
@@ -100,24 +100,35 @@ public final class InteractiveTerminal: Sendable {
     /// Takes over the terminal.
     public func start() {
         _ = makeTerminalRaw()
-        let source = DispatchSource.makeSignalSource(signal: SIGWINCH, queue: DispatchQueue(label: "terminal size"))
-        source.setEventHandler { [weak self] in self?.redraw() }
-        source.activate()
-        state.withLock { $0.sizeSource = source }
+        state.withLock { $0.sizeWatch = SizeWatch { [weak self] in self?.redraw() } }
     }
 
     /// Gives the terminal back.
     public func stop() {
-        state.withLock { state in
-            state.sizeSource?.cancel()
-            state.sizeSource = nil
-        }
+        state.withLock { $0.sizeWatch = nil }
         restoreTerminal()
     }
 
-    /// Sets what Ctrl-C does while no line is read; nil for nothing.
-    public func setInterruptHandler(_ handler: (@Sendable () -> Void)?) {
-        state.withLock { $0.onInterrupt = handler }
+    /// Runs work that Ctrl-C, or the end of the terminal, cancels. Returns its result, and whether it was cancelled so.
+    public func interruptible<Value: Sendable>(
+        _ body: @escaping @Sendable () async -> Value
+    ) async -> (value: Value?, isInterrupted: Bool) {
+        let (interrupts, signal) = AsyncStream.makeStream(of: Never.self)
+        state.withLock { $0.onInterrupt = { signal.finish() } }
+        defer { state.withLock { $0.onInterrupt = nil } }
+        return await withTaskGroup(of: Value?.self) { group in
+            group.addTask { await body() }
+            group.addTask {
+                for await _ in interrupts {}
+                return nil
+            }
+            var (value, isInterrupted) = (Value?.none, false)
+            for await result in group {
+                if let result { value = result } else if value == nil { isInterrupted = !Task.isCancelled }
+                group.cancelAll()
+            }
+            return (value, isInterrupted)
+        }
     }
 
     /// Reads keys until the task is cancelled, or the terminal ends.
@@ -194,6 +205,15 @@ public final class InteractiveTerminal: Sendable {
         return waiter != nil
     }
 
+    /// Replaces the prompt of the line that is being read, unless it is an answer.
+    public func setPrompt(_ prompt: String) {
+        state.withLock { state in
+            guard state.prompt != nil, state.answer == nil else { return }
+            state.prompt = prompt
+            draw(&state)
+        }
+    }
+
     /// Adds a line to the history, and to its file.
     public func remember(_ line: String) throws {
         let isNew = state.withLock { $0.editor.remember(line) }
@@ -206,19 +226,15 @@ public final class InteractiveTerminal: Sendable {
     // MARK: Keys
 
     private func take(_ bytes: [UInt8]) async {
-        for (index, byte) in bytes.enumerated() {
-            let isLast = index == bytes.count - 1
+        for byte in bytes {
             let (action, onInterrupt) = state.withLock { state -> (LineEditor.Action?, (@Sendable () -> Void)?) in
                 guard state.prompt != nil else { return (nil, keep(byte, in: &state)) }
-                let action = state.answer == nil ? state.editor.take(byte) : state.answer?.take(byte)
-                if action == .bell { write("\u{07}") }
-                // The keys that have arrived together are drawn once.
-                if action == .draw || action == .bell, isLast { draw(&state) }
-                return (action, nil)
+                return (state.answer == nil ? state.editor.take(byte) : state.answer?.take(byte), nil)
             }
             onInterrupt?()
             if let action { await perform(action) }
         }
+        // The keys that have arrived together are drawn once.
         redraw()
     }
 
@@ -234,13 +250,13 @@ public final class InteractiveTerminal: Sendable {
 
     private func perform(_ action: LineEditor.Action) async {
         switch action {
-        case .draw, .bell: break
+        case .draw: break
+        case .bell: write("\u{07}")
         case .accept(let text): finish(.line(text), leaving: "\n")
         case .interrupt: finish(.interrupted, leaving: "^C\n")
         case .endOfInput: finish(.ended, leaving: "\n")
         case .clearScreen:
             write("\u{1B}[H\u{1B}[2J")
-            redraw()
         case .suspend: suspend()
         case .complete(let text, let listsAll): await complete(text, listsAll: listsAll)
         }
@@ -253,7 +269,6 @@ public final class InteractiveTerminal: Sendable {
         kill(0, SIGTSTP)
         _ = makeTerminalRaw()
         write(Self.pasteOn)
-        redraw()
     }
 
     private func complete(_ text: String, listsAll: Bool) async {
@@ -273,7 +288,6 @@ public final class InteractiveTerminal: Sendable {
                 let list = columns(completion.candidates, width: terminalSize(of: descriptor).width)
                 write(LineDrawing.clear + list.map { $0 + "\n" }.joined())
             }
-            draw(&state)
         }
     }
 
@@ -312,6 +326,20 @@ public final class InteractiveTerminal: Sendable {
             return failure
         }
     }
+}
+
+/// Calls a handler when the size of the terminal changes (SIGWINCH), until it is released.
+// Unchecked: the source does not change, and is only cancelled.
+private final class SizeWatch: @unchecked Sendable {
+    private let source: any DispatchSourceSignal
+
+    init(_ handler: @escaping @Sendable () -> Void) {
+        source = DispatchSource.makeSignalSource(signal: SIGWINCH, queue: DispatchQueue(label: "terminal size"))
+        source.setEventHandler(handler: handler)
+        source.activate()
+    }
+
+    deinit { source.cancel() }
 }
 
 extension [String] {
