@@ -18,7 +18,7 @@ struct ShellCommand: AsyncParsableCommand {
             then exits with the status of the last failure.
 
             EXAMPLES:
-              ble shell Pulse-Z1 </dev/null
+              ble shell Pulse-Z1
               echo 'read 2A19' | ble shell -n Pulse-Z1
             """)
 

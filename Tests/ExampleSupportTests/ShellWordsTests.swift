@@ -27,3 +27,25 @@ import Testing
         #expect(steps.map(\.text) == ["connect 'a b'", "read 2A19"])
     }
 }
+
+/// The step that a user is typing.
+@Suite struct UnfinishedStepTests {
+    @Test(
+        arguments: [
+            ("", [], "", 0), ("re", [], "re", 2), ("read ", ["read"], "", 0), ("read 2A", ["read"], "2A", 2),
+            ("read 2A19; wr", [], "wr", 2), ("read 2A19;", [], "", 0), ("connect 'My D", ["connect"], "My D", 5),
+            (#"connect My\ D"#, ["connect"], "My D", 5), (#"connect "a"b"#, ["connect"], "ab", 4),
+            ("connect '", ["connect"], "", 1), (#"connect \"#, ["connect"], "", 1), ("a\nb c", ["b"], "c", 1),
+            ("connect ''", ["connect"], "", 2),
+        ] as [(String, [String], String, Int)])
+    func theLastStepIsSplit(_ text: String, _ words: [String], _ last: String, _ count: Int) {
+        #expect(ShellWords.unfinished(in: text) == .init(words: words, last: last, count: count))
+    }
+
+    @Test func aCommentIsNoStep() { #expect(ShellWords.unfinished(in: "read # 2A") == nil) }
+
+    @Test(arguments: ["LINBLE-Z1", "My Device", "it's", "", "a;b", "#1", "漢字", #"a\b"#])
+    func aQuotedWordIsReadAsItself(_ word: String) throws {
+        #expect(try ShellWords.steps(in: "connect " + ShellWords.quoted(word)).first?.words == ["connect", word])
+    }
+}

@@ -139,7 +139,8 @@ struct KeyDecoder: Hashable, Sendable {
         pasted.append(byte)
         if pasted.suffix(Self.endOfPaste.count) == Self.endOfPaste[...] {
             defer { (state, pasted) = (.plain, []) }
-            return .paste(String(decoding: pasted.dropLast(Self.endOfPaste.count), as: UTF8.self))
+            let text = pasted.dropLast(Self.endOfPaste.count).prefix(Self.mostPastedBytes)
+            return .paste(String(decoding: text, as: UTF8.self))
         }
         // Of what is too long, only the end matters.
         if pasted.count > Self.mostPastedBytes + Self.endOfPaste.count { pasted.remove(at: Self.mostPastedBytes) }
