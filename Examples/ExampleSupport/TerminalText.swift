@@ -136,6 +136,14 @@ public final class StatusLine {
         writeAll("\r\u{1B}[K\(text)", to: descriptor)
     }
 
+    /// Removes the text, which otherwise remains at the end.
+    public func clear() {
+        guard text != nil else { return }
+        text = nil
+        writeAll("\r\u{1B}[K", to: descriptor)
+        showCursor()
+    }
+
     deinit {
         guard let text else { return }
         writeAll("\r\u{1B}[K\(text)\n", to: descriptor)
@@ -154,6 +162,11 @@ extension Console {
     public func drawLast(_ lines: [String], over text: inout LiveText) {
         result(Array(text.last(lines).utf8))
         showCursor()
+    }
+
+    /// A status line on standard error; nil if that is no terminal, or has other messages.
+    public func messageLine() -> StatusLine? {
+        messages.isTerminal && verbosity == 0 ? StatusLine(on: STDERR_FILENO) : nil
     }
 
     /// A status line on the terminal for results.

@@ -21,8 +21,8 @@ import ExampleSupport
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
             RecordCommand.self, PairCommand.self, BondsCommand.self, RSSICommand.self, ParametersCommand.self,
-            AdvertiseCommand.self, ServeCommand.self, ExecCommand.self, ShellCommand.self, AdaptersCommand.self,
-            PowerCommand.self, DoctorCommand.self, DecodeCommand.self,
+            BenchCommand.self, AdvertiseCommand.self, ServeCommand.self, ExecCommand.self, ShellCommand.self,
+            AdaptersCommand.self, PowerCommand.self, DoctorCommand.self, DecodeCommand.self,
         ])
 
     // Declared here and in the subcommands, so that options may precede or follow the subcommand.

@@ -25,7 +25,10 @@ extension DeviceCommand {
 
     mutating func prepare() throws {}
 
-    func run() async throws {
+    func run() async throws { try await runOnDevice() }
+
+    /// Connects to the device of the options, performs the command, and disconnects.
+    func runOnDevice() async throws {
         let parsed = self
         try await common.run("ble \(Self._commandName)") { console in
             var command = parsed

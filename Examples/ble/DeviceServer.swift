@@ -36,7 +36,8 @@ struct DeviceServer {
         try await adapter.serve(device.content, options: options) {
             services(reporting: writes, echoing: echoes)
         } while: { published, incoming in
-            console.started(device, on: adapter.information)
+            console.started(
+                named: device.name, services: device.services.map(\.uuid), on: adapter.information)
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await serve(incoming, published, once: once) }
                 group.addTask {
@@ -174,19 +175,22 @@ struct DeviceServer {
 }
 
 extension Console {
-    fileprivate func started(_ device: ServedDevice, on adapter: AdapterInformation) {
+    /// Prints that a device is served.
+    func started(named name: String, services: [BluetoothUUID], on adapter: AdapterInformation) {
+        let services = services.map { "\($0)" }
         guard isJSON else {
-            let services = device.services.map { "\($0.uuid)" }.joined(separator: ", ")
-            return result("\(adapter.name) \(adapter.address) serves \(printable(device.name)): \(services)")
+            return result(
+                "\(adapter.name) \(adapter.address) serves \(printable(name)): \(services.joined(separator: ", "))")
         }
         result([
             ("event", .string("serving")), ("adapter", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("name", .string(device.name)),
-            ("services", .array(device.services.map { .string("\($0.uuid)") })),
+            ("address", .string("\(adapter.address)")), ("name", .string(name)),
+            ("services", .array(services.map { .string($0) })),
         ])
     }
 
-    fileprivate func tell(
+    /// Prints an operation of a central.
+    func tell(
         _ event: String, by peer: BluetoothAddress, _ uuid: BluetoothUUID? = nil, _ value: [UInt8]? = nil,
         reason: DisconnectReason? = nil
     ) {

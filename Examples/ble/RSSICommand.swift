@@ -49,7 +49,8 @@ private func follow(_ connection: Connection, _ console: Console) async throws {
 }
 
 extension Console {
-    fileprivate func json(_ strength: Int) {
+    /// Prints an RSSI.
+    func json(_ strength: Int) {
         result([("event", .string("rssi")), ("rssi", .integer(strength))])
     }
 }

@@ -6,7 +6,7 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
-            PROFILE is battery, heart-rate, or a file that ble record has written, or one such as
+            PROFILE is battery, heart-rate, bench, with which ble bench measures a link, or a file that ble record has written, or one such as
 
               {"name": "Note", "services": [{"uuid": "FFF0", "characteristics": [
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
@@ -20,6 +20,7 @@ struct ServeCommand: AsyncParsableCommand {
             EXAMPLES:
               ble serve battery
               ble serve heart-rate -n Pulse --once
+              ble serve bench --once
               ble serve device.json
               ble serve world.json --device Pulse-Z1
             """)
@@ -27,8 +28,8 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var scoped: ScopedOptions<PeripheralScope>
 
     @Argument(
-        help: "battery, heart-rate, or a file that describes the device.",
-        completion: .words(["battery", "heart-rate"], orFilesEndingIn: ".json"))
+        help: "battery, heart-rate, bench, or a file that describes the device.",
+        completion: .words(["battery", "heart-rate", "bench"], orFilesEndingIn: ".json"))
     var profile: String
 
     @Option(help: ArgumentHelp("The device to serve, of a file that describes several.", valueName: "name"))
@@ -43,6 +44,18 @@ struct ServeCommand: AsyncParsableCommand {
         let (common, profile, chosen) = (scoped.common, profile, device)
         let (once, limit) = (once, runTime.duration)
         try await common.run("ble serve", isServer: true) { console in
+            guard profile != "bench" else {
+                guard chosen == nil else {
+                    throw ProgramError(.usage, "--device chooses a device of a file; bench is not a file.")
+                }
+                let name = common.name ?? BenchmarkService.deviceName
+                return try await common.withAdapter(
+                    console, visitedBy: { try await BenchVisit(to: name, console).run(on: $0) }
+                ) { adapter in
+                    let server = BenchServer(named: name, on: adapter, console)
+                    _ = try await upTo(limit) { try await server.run(once: once) }
+                }
+            }
             var device = try ServedDevice(profile, device: chosen)
             if let name = common.name { device.rename(name) }
             let served = device

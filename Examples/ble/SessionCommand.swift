@@ -9,7 +9,7 @@ struct SessionCommand: ProgramCommand {
         subcommands: [
             ConnectStep.self, DisconnectStep.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self,
             NotifyCommand.self, SubscribeStep.self, UnsubscribeStep.self, PairCommand.self, RSSICommand.self,
-            ParametersCommand.self, ScanCommand.self, SleepStep.self, ExitStep.self,
+            ParametersCommand.self, BenchCommand.self, ScanCommand.self, SleepStep.self, ExitStep.self,
         ])
 
     /// The names of the steps, with other names for them.

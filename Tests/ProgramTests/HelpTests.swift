@@ -133,6 +133,7 @@ import Testing
             if isEndless, !line.contains("--count"), !line.contains("--once"), !line.contains("--clear") {
                 line += " --for 2"
             }
+            if example.path == ["bench"], !line.contains("--count"), !line.contains("--for") { line += " --for 0.1" }
             let session =
                 example.line.contains("session.btsnoop")
                 ? "; ble explore --simulate -a C0:98:E5:12:34:58 --trace session.btsnoop" : ""

@@ -1,0 +1,214 @@
+import BluetoothLE
+import BluetoothSimulation
+import ExampleSupport
+import Synchronization
+import Testing
+
+@testable import ble
+
+/// `ble bench` and `ble serve bench` on the simulated radio.
+@Suite(.serialized) struct BenchTests {
+    @Test func everythingIsMeasured() async throws {
+        let ended = try await run("ble", ["bench", "--simulate", "--count", "2"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        for word in BenchmarkMeasurement.allCases.map(\.rawValue) + ["ATT_MTU      517 bytes", "RSSI"] {
+            #expect(ended.output.contains(word), "\(word) in \(ended.output)")
+        }
+        #expect(!ended.output.contains("incomplete"))
+        // Nothing is drawn where there is no terminal.
+        #expect(ended.messages.isEmpty, "\(ended.messages)")
+    }
+
+    @Test func aDeviceWithoutTheServiceIsReadOnly() async throws {
+        let all = try await run("ble", ["bench", "--simulate", "-n", "Pulse-Z1", "--count", "2"])
+        #expect(all.status == 0, "\(all.messages)")
+        #expect(all.messages.contains("ble serve bench"), "\(all.messages)")
+        #expect(all.output.contains("read "), "\(all.output)")
+        let some = try await run("ble", ["bench", "--simulate", "-n", "Pulse-Z1", "latency", "up", "--count", "2"])
+        #expect(some.status == 76)
+        #expect(some.output.contains("read "), "\(some.output)")
+        let none = try await run("ble", ["bench", "--simulate", "-n", "Pulse-Z1", "up"])
+        #expect(none.status == 76)
+        #expect(none.output.isEmpty)
+    }
+
+    @Test(
+        arguments: [
+            (["--size", "0"], "8 to 512"), (["--size", "7"], "8 to 512"), (["--size", "513"], "8 to 512"),
+            (["--count", "0"], "above 0"), (["--count", "-1"], "above 0"), (["--for", "0"], "above 0"),
+            (["sideways"], "sideways"),
+        ] as [([String], String)])
+    func invalidArgumentsAreRejected(_ arguments: [String], _ words: String) async throws {
+        let ended = try await run("ble", ["bench", "--simulate"] + arguments)
+        #expect(ended.status == 64)
+        #expect(ended.messages.contains(words), "\(ended.messages)")
+    }
+
+    @Test func ctrlCPrintsWhatWasMeasured() async throws {
+        let ended = try await run("ble", ["bench", "--simulate", "--json", "--for", "0.3"], signal: "INT", after: "read")
+        #expect(ended.status == 130)
+        #expect(ended.lines.last?.contains(#""complete":false"#) == true, "\(ended.output)")
+        let text = try await run(
+            "ble", ["bench", "--simulate", "up", "--for", "60"], signal: "INT", after: "RSSI")
+        #expect(text.status == 130)
+        #expect(text.output.contains("write commands (incomplete)"), "\(text.output)")
+    }
+
+    // MARK: In virtual time
+
+    /// Serves on one machine, and runs `body` with the link of another and what it has to measure.
+    private func withLink(
+        maximumTransmissionUnit: UInt16 = 517,
+        _ body: @escaping @Sendable (Connection, BenchmarkRun, SimulatedKernel, Adapter) async throws -> Void
+    ) async throws {
+        let radio = SimulatedRadio()
+        let (own, other) = (radio.makeKernel(), radio.makeKernel())
+        try await radio.run {
+            let server = try await Adapter.open(on: own)
+            let adapter = try await Adapter.open(on: other)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try await BenchServer(on: server, nil).run(once: false) }
+                group.addTask {
+                    var options = ConnectionOptions()
+                    options.maximumTransmissionUnit = maximumTransmissionUnit
+                    let connection = try await adapter.connect(options: options) { $0.localName == "Bench" }
+                    let run = BenchmarkRun(
+                        measurements: BenchmarkMeasurement.allCases, limit: BenchmarkLimit(count: 50),
+                        timeout: .seconds(10), clock: BenchmarkClock(loop: adapter.loop))
+                    try await body(connection, run, other, adapter)
+                    await connection.disconnect(timeout: .zero)
+                }
+                defer { group.cancelAll() }
+                try await group.next()
+            }
+            await server.close()
+            await adapter.close()
+        }
+    }
+
+    /// The results, and the error that has ended the measurements.
+    private nonisolated(nonsending) func results(
+        of run: BenchmarkRun, on connection: Connection
+    ) async throws -> (latencies: [LatencyResult], throughputs: [ThroughputResult], failure: (any Error)?) {
+        let service = try #require(BenchmarkCharacteristics(in: try await connection.discover()))
+        let all = Mutex<[BenchmarkRun.Result]>([])
+        var failure: (any Error)?
+        do {
+            try await run.run(on: connection, with: service) { result in all.withLock { $0.append(result) } }
+        } catch {
+            failure = error
+        }
+        let results = all.withLock { $0 }
+        return (
+            results.compactMap { if case .latency(let result) = $0 { result } else { nil } },
+            results.compactMap { if case .throughput(let result) = $0 { result } else { nil } }, failure
+        )
+    }
+
+    @Test(arguments: [23, 517] as [UInt16]) func anIntactLinkLosesNothing(_ mtu: UInt16) async throws {
+        try await withLink(maximumTransmissionUnit: mtu) { connection, run, _, _ in
+            let (latencies, throughputs, failure) = try await results(of: run, on: connection)
+            #expect(failure == nil)
+            #expect(latencies.map(\.durations.count) == [50, 50, 50])
+            #expect(latencies.map(\.corrupted) == [0, 0, 0])
+            // A request and its response are in different connection events.
+            let interval = try #require(await connection.parameters).interval
+            for result in latencies {
+                let median = try #require(result.durations.percentile(50))
+                #expect(median >= interval && median <= interval * 4, "\(result.measurement): \(median)")
+            }
+            let bytes = Int(min(mtu - 3, 512))
+            for result in throughputs {
+                #expect(result.isComplete)
+                #expect(result.sent == 50)
+                #expect(result.counts == PacketCounts(received: 50, bytes: UInt64(50 * bytes)))
+                #expect(result.lost == 0)
+            }
+            // Commands are faster than requests, of which each takes a round trip.
+            let rates = throughputs.compactMap(\.rate)
+            try #require(rates.count == 4)
+            #expect(rates[0] > rates[1] * 2 && rates[2] > rates[3] * 2, "\(rates)")
+        }
+    }
+
+    @Test func aMeasurementEndsAfterItsTime() async throws {
+        try await withLink { connection, run, _, _ in
+            var run = run
+            run.limit = BenchmarkLimit(duration: .seconds(2))
+            run.measurements = [.readLatency, .writeCommands, .notifications]
+            let (latencies, throughputs, failure) = try await results(of: run, on: connection)
+            #expect(failure == nil)
+            #expect(latencies.allSatisfy { $0.durations.count > 10 })
+            for result in throughputs {
+                #expect(result.time >= .seconds(2) && result.time < .seconds(3), "\(result)")
+                #expect(result.lost == 0 && (result.sent ?? 0) > 100, "\(result)")
+            }
+        }
+    }
+
+    @Test func aPacketThatDoesNotFitIsRefused() async throws {
+        try await withLink(maximumTransmissionUnit: 100) { connection, run, _, _ in
+            var run = run
+            run.size = 98
+            let (latencies, _, failure) = try await results(of: run, on: connection)
+            #expect(latencies.isEmpty)
+            let error = try #require(failure as? ProgramError)
+            #expect(error.status == .usage)
+            #expect(error.message.contains("at most 97 bytes"), "\(error.message)")
+        }
+    }
+
+    /// After each number of packets the link is lost, and a new one measures everything.
+    @Test func aLostLinkLeavesPartialResultsAndAConsistentServer() async throws {
+        try await withLink { first, run, kernel, adapter in
+            var connection = first
+            let address = first.peer
+            for measurement in BenchmarkMeasurement.allCases {
+                for packets in [1, 2, 7] {
+                    var run = run
+                    run.measurements = [measurement]
+                    let own = adapter.information.address
+                    run.progress = { _, count, _ in if count == packets { kernel.breakLink(own, address) } }
+                    let (latencies, throughputs, failure) = try await results(of: run, on: connection)
+                    #expect((failure as? BluetoothError)?.code == .disconnected, "\(measurement): \(failure as Any)")
+                    #expect(latencies.count + throughputs.count == 1)
+                    #expect(latencies.allSatisfy { !$0.isComplete && $0.durations.count >= packets })
+                    #expect(throughputs.allSatisfy { !$0.isComplete && $0.lost == nil })
+                    connection = try await adapter.connect(to: address)
+                }
+            }
+            let (_, throughputs, failure) = try await results(of: run, on: connection)
+            #expect(failure == nil)
+            #expect(throughputs.map(\.lost) == [0, 0, 0, 0])
+            await connection.disconnect(timeout: .zero)
+        }
+    }
+
+    @Test func nonsenseIsRefusedAndChangesNothing() async throws {
+        try await withLink { connection, run, _, _ in
+            let service = try #require(BenchmarkCharacteristics(in: try await connection.discover()))
+            for (value, code) in [
+                ([], 0x0D), ([2, 1, 0], 0x80), ([1, 9, 0], 0x81), ([1, 1], 0x0D),
+                ([1, 2, 0, 0, 20, 0, 0, 0, 0, 0], 0xFD), ([1, 2, 0, 0, 255, 255, 0, 0, 0, 0], 0xFF),
+                ([UInt8](repeating: 0xFF, count: 300), 0x80),
+            ] as [([UInt8], UInt8)] {
+                let error = await #expect(throws: BluetoothError.self) {
+                    try await connection.write(value, to: service.control)
+                }
+                guard case .attribute(let refusal)? = error?.cause else {
+                    Issue.record("\(value): \(error as Any)")
+                    continue
+                }
+                #expect(refusal.rawValue == code, "\(value)")
+            }
+            for target in [service.sink, service.echo] {
+                for value in [[], [0], [UInt8](repeating: 0xAA, count: 512)] {
+                    try await connection.writeCommand(value, to: target)
+                }
+            }
+            let (_, throughputs, failure) = try await results(of: run, on: connection)
+            #expect(failure == nil)
+            #expect(throughputs.map(\.counts?.corrupted) == [0, 0, 0, 0])
+        }
+    }
+}
