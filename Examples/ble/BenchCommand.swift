@@ -17,8 +17,7 @@ struct BenchCommand: DeviceCommand {
 
             EXAMPLES:
               ble bench -n Bench
-              ble bench -n Bench up down --size 20 --for 0.5
-              ble bench -n Bench latency --count 10 --json
+              ble bench -n Bench up down --size 20 --for 0.5 --json
             """)
 
     static var isOnLoop: Bool { true }
@@ -31,7 +30,9 @@ struct BenchCommand: DeviceCommand {
         completion: .list(BenchmarkGroup.allCases.map(\.rawValue)))
     var groups: [BenchmarkGroup] = []
 
-    @Option(name: .customLong("for"), help: ArgumentHelp("The time of each measurement (default: 2).", valueName: "seconds"))
+    @Option(
+        name: .customLong("for"), help: ArgumentHelp("The time of each measurement (default: 2).", valueName: "seconds")
+    )
     var seconds: Double?
 
     @Option(help: ArgumentHelp("The number of packets of each measurement.", valueName: "number"))

@@ -20,7 +20,6 @@ struct ServeCommand: AsyncParsableCommand {
             EXAMPLES:
               ble serve battery
               ble serve heart-rate -n Pulse --once
-              ble serve bench --once
               ble serve device.json
               ble serve world.json --device Pulse-Z1
             """)

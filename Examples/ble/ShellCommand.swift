@@ -7,7 +7,7 @@ struct ShellCommand: AsyncParsableCommand {
         commandName: "shell", abstract: "Work with a device interactively, step by step on one link.",
         discussion: """
             The steps are those of ble exec: connect, disconnect, explore, read, write, notify, subscribe, unsubscribe, \
-            pair, rssi, params, scan and sleep, several on a line separated by ; and each with --help. exit or Ctrl-D \
+            pair, rssi, params, bench, scan and sleep, several on a line separated by ; and each with --help. exit or Ctrl-D \
             leaves.
 
             Tab completes steps, options, device names and the attributes of the connected device; the arrow keys and \

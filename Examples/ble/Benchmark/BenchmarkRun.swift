@@ -28,7 +28,8 @@ struct BenchmarkRun: Sendable {
         if let size, size > greatest {
             throw ProgramError(
                 .usage,
-                "--size \(size) is too long: with the link's ATT_MTU of \(await connection.maximumTransmissionUnit), a packet has at most \(greatest) bytes.")
+                "--size \(size) is too long: with the link's ATT_MTU of \(await connection.maximumTransmissionUnit), a packet has at most \(greatest) bytes."
+            )
         }
         let latencySize = size ?? Self.latencySize
         let trips = roundTrips(on: connection)

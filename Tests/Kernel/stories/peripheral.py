@@ -105,6 +105,35 @@ def gatttool_writes_a_long_value_and_confirms(radio):
         program.finish(130, within=10)
 
 
+def a_link_is_measured(radio):
+    with served(radio, 'bench') as program:
+        # Bumble's central writes nonsense, which changes nothing.
+        radio.ask(f'call central connect {ADDRESS} public')
+        radio.ask('call central find')
+        for number in ('0002', '0003', '0005'):
+            for value in ('02', 'ff' * 20):
+                radio.ask(f'call central command 8D3A{number}-52C1-4F7E-A16B-4E907CF2D5B8 {value}')
+        radio.ask('call central close')
+        program.until(lambda: '"disconnected"' in program.out, 20, 'its link has ended')
+        ended = run('ble', 'bench', '-i', 'hci1', '-n', 'Bench', '--count', '200', '--json', within=120)
+        lines = [json.loads(line) for line in ended.out.splitlines()]
+        trips = [each for each in lines if each['event'] == 'roundTrip']
+        streams = [each for each in lines if each['event'] == 'throughput']
+        check([each['count'] for each in trips] == [200] * 3, f'round trips: {trips}')
+        check([each['received'] for each in streams] == [200] * 4, f'streams: {streams}')
+        check(all(each['complete'] for each in trips + streams), 'one is incomplete')
+        check(not any(each['lost'] or each['corrupted'] for each in streams), f'not intact: {streams}')
+        # One that is killed while it receives leaves the other usable.
+        with Program('ble', 'bench', '-i', 'hci1', '-n', 'Bench', 'down', '--for', '600') as central:
+            central.until(lambda: 'ATT_MTU' in central.out, 60, 'it measures')
+            central.process.kill()
+            central.join()
+        program.until(lambda: program.out.count('"disconnected"') == 3, 30, 'the link of the killed one has ended')
+        run('ble', 'bench', '-i', 'hci1', '-n', 'Bench', 'down', '--count', '20', within=120)
+        program.interrupt()
+        program.finish(130, within=10)
+
+
 def both_are_served(radio):
     power(1)
     with served(radio, 'battery') as program:
@@ -170,6 +199,6 @@ def it_survives_rfkill(radio):
 for profile in ('extended', 'legacy'):
     with Radio('central', n=2, profile=profile) as radio:
         for story in (it_is_received, gatttool_uses_it, gatttool_subscribes, gatttool_writes_a_long_value_and_confirms,
-                      both_are_served, a_killed_program_leaves_its_advertising, it_survives_rfkill):
+                      a_link_is_measured, both_are_served, a_killed_program_leaves_its_advertising, it_survives_rfkill):
             run_story(f'{profile}: {story.__name__.replace("_", " ")}', story, radio)
 the_end()
