@@ -27,7 +27,7 @@ import Testing
 
     @Test(arguments: [
         ("ble sc", ["scan"]), ("ble bonds rem", ["remove"]), ("ble scan --simulate -i ", ["hci0"]),
-        ("ble serve ", ["battery", "heart-rate", "lamp.json"]), ("ble scan --trace no", ["notes.txt"]),
+        ("ble serve ", ["battery", "bench", "heart-rate", "lamp.json"]), ("ble scan --trace no", ["notes.txt"]),
         ("ble params --phy ", ["1m", "2m", "coded"]), ("ble advertise --extended c", ["coded"]),
         ("ble scan -n ", []), ("linble serve --profile nor", ["nordic"]), ("linble send l", ["lamp.json"]),
     ])
