@@ -47,7 +47,7 @@ final class BenchmarkDisplay {
 
     private func showLatencies() {
         var table = Table([
-            .init("round trip"), .init("bytes", .right, omission: 1), .init("count", .right, omission: 3),
+            .init("round trip in ms"), .init("bytes", .right, omission: 1), .init("count", .right, omission: 3),
             .init("min", .right, omission: 4), .init("median", .right), .init("95 %", .right, omission: 5),
             .init("max", .right), .init("corrupted", .right, omission: 2),
         ])
@@ -92,7 +92,7 @@ final class BenchmarkDisplay {
     }
 
     private func text(_ duration: Duration?) -> String {
-        duration.map { "\(formatDecimal($0 / .milliseconds(1), digits: 2)) ms" } ?? "?"
+        duration.map { formatDecimal($0 / .milliseconds(1), digits: 2) } ?? "?"
     }
 }
 

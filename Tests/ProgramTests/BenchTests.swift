@@ -15,7 +15,7 @@ import Testing
         #expect(ended.messages.contains("ble serve bench"), "\(ended.messages)")
         #expect(ended.output.contains("ATT_MTU      517 bytes\n"), "\(ended.output)")
         #expect(ended.output.contains("RSSI         -5"), "\(ended.output)")
-        #expect(ended.lines.last?.hasPrefix("read            8      2") == true, "\(ended.output)")
+        #expect(ended.lines.last?.hasPrefix("read                  8      2") == true, "\(ended.output)")
     }
 
     @Test(
