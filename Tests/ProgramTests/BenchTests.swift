@@ -25,8 +25,8 @@ import Testing
             (["sideways"], "sideways"),
         ] as [([String], String)])
     func invalidArgumentsAreRejected(_ arguments: [String], _ words: String) throws {
-        let error = #expect(throws: (any Error).self) { try BleCommand.parseAsRoot(["bench"] + arguments) }
-        let message = BleCommand.message(for: try #require(error))
+        let error = #expect(throws: (any Error).self) { try BenchCommand.parse(arguments) }
+        let message = BenchCommand.message(for: try #require(error))
         #expect(message.contains(words), "\(message)")
     }
 
@@ -193,6 +193,39 @@ import Testing
             let (_, throughputs, failure) = try await results(of: run, on: connection)
             #expect(failure == nil)
             #expect(throughputs.map(\.counts?.corrupted) == [0, 0, 0, 0])
+        }
+    }
+
+    @Test func aCentralThatUnsubscribesEndsItsRun() async throws {
+        try await withLink { connection, run, _, _ in
+            let service = try #require(BenchmarkCharacteristics(in: try await connection.discover()))
+            let packets = try await connection.subscribe(to: service.source, kind: .notification)
+            let start = BenchmarkControl.send(run: 9, as: .notifications, size: 20, count: 0)
+            try await connection.write(start.bytes, to: service.control)
+            for try await packet in packets {
+                // Neither stopped nor limited.
+                if BenchmarkPacket(packet) == .data(run: 9, number: 5, size: 20) { break }
+            }
+            let (_, throughputs, failure) = try await results(of: run, on: connection)
+            #expect(failure == nil)
+            #expect(throughputs.map(\.lost) == [0, 0, 0, 0])
+        }
+    }
+
+    @Test func twoCentralsAreMeasuredSeparately() async throws {
+        try await withLink { connection, run, radio, _ in
+            let adapter = try await Adapter.open(on: radio.makeKernel())
+            let second = try await adapter.connect(to: connection.peer)
+            async let others = results(of: run, on: second)
+            let own = try await results(of: run, on: connection)
+            for (latencies, throughputs, failure) in [own, try await others] {
+                #expect(failure == nil)
+                #expect(latencies.map(\.corrupted) == [0, 0, 0])
+                #expect(throughputs.map(\.counts?.received) == [50, 50, 50, 50])
+                #expect(throughputs.map(\.counts?.corrupted) == [0, 0, 0, 0])
+            }
+            await second.disconnect(timeout: .zero)
+            await adapter.close()
         }
     }
 }
