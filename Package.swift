@@ -229,7 +229,7 @@ let package = Package(
             name: "ProgramTests",
             dependencies: [
                 "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile", "BluetoothJSON", "BluetoothLE",
-                "BluetoothSimulation", arguments,
+                "BluetoothSimulation", "TestSupport", arguments,
             ],
             path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: testSettings),

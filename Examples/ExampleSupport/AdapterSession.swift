@@ -17,6 +17,15 @@ extension CommonOptions {
         try await withAdapter(console, on: try makeKernel(), body)
     }
 
+    /// As ``withAdapter(_:_:)``, but waits for an adapter that is absent, off or blocked; `absence` runs meanwhile with
+    /// the reason, and is then cancelled.
+    func withAdapter<Value: Sendable>(
+        _ console: Console, whileAbsent absence: @escaping @Sendable (BluetoothError) async -> Void,
+        _ body: @Sendable (Adapter) async throws -> Value
+    ) async throws -> Value {
+        try await withAdapter(console, on: try makeKernel(), whileAbsent: absence, body)
+    }
+
     /// As ``withAdapter(_:_:)``; with --simulate, a second machine on the same radio runs `visit` meanwhile, and its
     /// failure is the program's.
     public func withAdapter<Value: Sendable>(
@@ -42,15 +51,14 @@ extension CommonOptions {
     }
 
     private func withAdapter<Value: Sendable>(
-        _ console: Console, on kernel: (any BluetoothKernel)?, _ body: @Sendable (Adapter) async throws -> Value
+        _ console: Console, on kernel: (any BluetoothKernel)?,
+        whileAbsent absence: (@Sendable (BluetoothError) async -> Void)? = nil,
+        _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
-        let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
         let trace = try await openTrace(console, on: kernel)
         let result: Result<Value, any Error>
         do {
-            let adapter = try await Adapter.open(
-                selector, power: powerOn ? .powerOn : .leave, bonds: .store(try bondStore()), on: kernel, log: log,
-                trace: trace)
+            let adapter = try await openAdapter(on: kernel, trace, whileAbsent: absence)
             do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
             await adapter.close()
         } catch {
@@ -60,6 +68,38 @@ extension CommonOptions {
         if let trace { await Task { await trace.close() }.value }
         return try result.get()
     }
+
+    private func openAdapter(
+        on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?,
+        whileAbsent absence: (@Sendable (BluetoothError) async -> Void)?
+    ) async throws -> Adapter {
+        let bonds = BondStorage.store(try bondStore())
+        let open = { @Sendable (limit: Duration?) async throws(BluetoothError) in
+            try await Adapter.open(
+                adapter.flatMap { AdapterSelector($0) } ?? .first, power: powerOn ? .powerOn : .leave,
+                waitingFor: limit, bonds: bonds, on: kernel, log: log, trace: trace)
+        }
+        do throws(BluetoothError) {
+            return try await open(nil)
+        } catch {
+            guard let absence, [.noAdapter, .adapterOff, .adapterBlocked].contains(error.code) else { throw error }
+            return try await withThrowingTaskGroup(of: Adapter?.self) { group in
+                group.addTask { try await open(Self.patience) }
+                group.addTask { [error] in
+                    await absence(error)
+                    return nil
+                }
+                defer { group.cancelAll() }
+                while let result = try await group.next() {
+                    if let result { return result }
+                }
+                throw CancellationError()
+            }
+        }
+    }
+
+    /// A century.
+    private static let patience = Duration.seconds(100 * 366 * 86_400)
 
     /// The trace that --trace requests. If its file cannot be created the program ends; if a later write fails, the
     /// failure is printed and the program continues.

@@ -16,6 +16,9 @@ func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _
     poll(descriptors, count, timeout)
 }
 
+/// The event of poll(2) when the peer of a socket has closed its side (`POLLRDHUP`, which needs `_GNU_SOURCE`).
+let systemPeerClosed: Int16 = 0x2000
+
 func systemSignal(_ number: CInt, _ handler: @escaping @convention(c) (CInt) -> Void) { signal(number, handler) }
 
 func systemSocket(_ family: CInt, _ kind: __socket_type) -> CInt {

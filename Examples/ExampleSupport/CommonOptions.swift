@@ -8,6 +8,7 @@ import BluetoothLE
 public struct CommonOptions: ParsableArguments, Sendable {
     @OptionGroup(title: "Device") var named: NameOptions
     @OptionGroup(title: "Device") var addressed: AddressOptions
+    @OptionGroup(title: "Device") var choosing: ChoosingOptions
     @OptionGroup(title: "Device") var finding: FindingOptions
     @OptionGroup(title: "Link") var response: TimeoutOptions
     @OptionGroup(title: "Link") var protection: ProtectionOptions
@@ -47,10 +48,10 @@ extension CommonOptions {
     public var addressType: AddressTypeOption { addressed.addressType }
 
     /// The device to choose if several match.
-    public var pick: PickOption? { finding.pick }
+    public var pick: PickOption? { choosing.pick }
 
     /// How long to look for the device.
-    public var findTime: Duration { .seconds(finding.findTime) }
+    public var findTime: Duration { .seconds(finding.findTime ?? 10) }
 
     /// The time limit of the connection and each response, in seconds.
     public var timeout: Double? {
@@ -98,7 +99,8 @@ extension CommonOptions {
     /// The options of a step: its device, its times and its protection, and the rest from the command line that runs it.
     public func inheriting(_ session: CommonOptions) -> CommonOptions {
         var options = session
-        (options.named, options.addressed, options.finding) = (named, addressed, finding)
+        (options.named, options.addressed) = (named, addressed)
+        (options.choosing, options.finding) = (choosing, finding)
         options.response.timeout = timeout ?? session.timeout
         options.protection.security = security ?? session.security
         options.protection.passkey = passkey ?? session.passkey
@@ -119,8 +121,10 @@ public struct OptionGroups: OptionSet, Sendable {
     public static let name = OptionGroups(rawValue: 1)
     /// The device's address and its type.
     public static let address = OptionGroups(rawValue: 128)
-    /// The choice among devices, and the time to look for one.
-    public static let finding = OptionGroups(rawValue: 2)
+    /// The choice among devices.
+    public static let choosing = OptionGroups(rawValue: 2)
+    /// The time to look for a device.
+    public static let finding = OptionGroups(rawValue: 256)
     /// The time limit of responses.
     public static let timeout = OptionGroups(rawValue: 4)
     /// The protection of links.
@@ -151,6 +155,7 @@ extension OptionScope {
 public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: NameOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.address)) var addressed: AddressOptions
+    @OptionGroup(title: "Device", visibility: Self.visibility(.choosing)) var choosing: ChoosingOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.finding)) var finding: FindingOptions
     @OptionGroup(title: "Link", visibility: Self.visibility(.timeout)) var response: TimeoutOptions
     @OptionGroup(title: "Link", visibility: Self.visibility(.security)) var protection: ProtectionOptions
@@ -170,7 +175,8 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     /// All common options.
     public var common: CommonOptions {
         var common = CommonOptions()
-        (common.named, common.addressed, common.finding) = (named, addressed, finding)
+        (common.named, common.addressed) = (named, addressed)
+        (common.choosing, common.finding) = (choosing, finding)
         (common.response, common.protection) = (response, protection)
         (common.adapterOptions, common.opening, common.bondOptions) = (adapterOptions, opening, bondOptions)
         (common.output, common.capture) = (output, capture)
@@ -185,7 +191,8 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
         }
         try reject("--name", of: .name, if: named.name != nil)
         try reject("--address", of: .address, if: addressed.address != nil)
-        try reject("--pick", of: .finding, if: finding.pick != nil)
+        try reject("--pick", of: .choosing, if: choosing.pick != nil)
+        try reject("--find-time", of: .finding, if: finding.findTime != nil)
         if let seconds = response.timeout {
             var hint = ""
             if let option = Scope.insteadOfTimeout {

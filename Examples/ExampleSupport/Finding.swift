@@ -8,6 +8,19 @@ import Synchronization
 #endif
 
 extension CommonOptions {
+    /// Waits for the device that a query describes, as --pick demands, however long that takes.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/usage``, with the devices, if several match.
+    func findPatiently(_ query: DeviceQuery, on adapter: Adapter) async throws -> DeviceSearch.Sighting {
+        while true {
+            let search = SharedSearch(pick: pick)
+            let first = try await search.next(query, on: adapter, within: nil)
+            if let choice = first.choice { return choice }
+            let second = try await search.next(
+                query, on: adapter, within: DeviceSearch.collectingTime, isCollecting: true)
+            if let choice = try second.choice ?? search.state.withLock({ try $0.choose() }) { return choice }
+        }
+    }
+
     /// Scans for the device that a query describes, as --pick and --find-time demand. Shows its progress on a terminal.
     /// - Throws: ``ProgramError``: ``ExitStatus/notFound``, with what was seen instead; ``ExitStatus/usage``, with the
     ///   devices, if several match.
@@ -79,7 +92,7 @@ private final class SharedSearch: Sendable {
 
     /// Scans until the search has found a device, or also, unless it is collecting already, a first one that matches.
     func next(
-        _ query: DeviceQuery, on adapter: Adapter, within limit: Duration, isCollecting: Bool = false
+        _ query: DeviceQuery, on adapter: Adapter, within limit: Duration?, isCollecting: Bool = false
     ) async throws -> Outcome {
         let step = Mutex(DeviceSearch.Step.search)
         do throws(BluetoothError) {

@@ -1,4 +1,5 @@
 import Dispatch
+import Synchronization
 
 #if canImport(Glibc)
     import Glibc
@@ -67,6 +68,28 @@ final class OpenDescriptor: Sendable {
         await wait(for: DispatchSource.makeWriteSource(fileDescriptor: number, queue: queue))
     }
 
+    /// Waits until the peer of a socket has closed its side, whether or not its bytes have been read, or the task is
+    /// cancelled.
+    func waitUntilPeerCloses() async throws {
+        let wake = try WakePipe()
+        let number = number
+        await withTaskCancellationHandler {
+            await withCheckedContinuation { (continuation: CheckedContinuation<Void, Never>) in
+                // A source for reading would report bytes that are not read yet over and over.
+                DispatchQueue(label: "hang-up").async {
+                    var watched = [
+                        pollfd(fd: number, events: systemPeerClosed, revents: 0),
+                        pollfd(fd: wake.readEnd, events: 0, revents: 0),
+                    ]
+                    while systemPoll(&watched, nfds_t(watched.count), -1) < 0, errno == EINTR {}
+                    continuation.resume()
+                }
+            }
+        } onCancel: {
+            wake.wake()
+        }
+    }
+
     /// Waits for a source's first event, or the task's cancellation.
     private func wait(for source: any DispatchSourceProtocol) async {
         let canceller = Canceller(source: source)
@@ -78,6 +101,36 @@ final class OpenDescriptor: Sendable {
             }
         } onCancel: {
             canceller.source.cancel()
+        }
+    }
+}
+
+/// A pipe that wakes a thread, which polls its read end.
+private final class WakePipe: Sendable {
+    let readEnd: Int32
+
+    private let writeEnd: Mutex<Int32?>
+
+    init() throws {
+        var ends: [Int32] = [-1, -1]
+        guard pipe(&ends) == 0 else {
+            throw ProgramError(.linkLost, "Cannot create a pipe: \(systemMessage())")
+        }
+        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        readEnd = ends[0]
+        writeEnd = Mutex(ends[1])
+    }
+
+    deinit {
+        wake()
+        close(readEnd)
+    }
+
+    /// Ends the read end's input.
+    func wake() {
+        writeEnd.withLock { end in
+            if let number = end { close(number) }
+            end = nil
         }
     }
 }

@@ -65,8 +65,8 @@ public struct AddressOptions: ParsableArguments, Sendable {
     }
 }
 
-/// How a device is found.
-public struct FindingOptions: ParsableArguments, Sendable {
+/// The choice among devices.
+public struct ChoosingOptions: ParsableArguments, Sendable {
     /// The device to choose if several match.
     @Option(
         help: ArgumentHelp(
@@ -74,16 +74,22 @@ public struct FindingOptions: ParsableArguments, Sendable {
             valueName: "strongest|first|only"))
     public var pick: PickOption?
 
+    /// The defaults.
+    public init() {}
+}
+
+/// How long a device is looked for.
+public struct FindingOptions: ParsableArguments, Sendable {
     /// The time limit in seconds.
-    @Option(help: ArgumentHelp("How long to look for the device.", valueName: "seconds"))
-    public var findTime = 10.0
+    @Option(help: ArgumentHelp("How long to look for the device (default: 10).", valueName: "seconds"))
+    public var findTime: Double?
 
     /// The defaults.
     public init() {}
 
     /// Rejects an invalid time.
     public mutating func validate() throws {
-        guard findTime > 0, findTime <= 1_000_000 else {
+        if let findTime, !(findTime > 0 && findTime <= 1_000_000) {
             throw ValidationError("--find-time takes a number of seconds above 0, not \(findTime).")
         }
     }

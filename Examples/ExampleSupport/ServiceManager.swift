@@ -44,6 +44,15 @@ public final class ServiceManager: Sendable {
     /// The program works: to be called at each ``watchdogInterval``.
     public func isAlive() { send("WATCHDOG=1") }
 
+    /// Reports at each ``watchdogInterval`` that the program works, if `check` returns, until the task is cancelled.
+    public func stayAlive(_ check: @Sendable () async -> Void = {}) async {
+        guard let watchdogInterval else { return }
+        while (try? await Task.sleep(for: watchdogInterval)) != nil {
+            await check()
+            isAlive()
+        }
+    }
+
     /// The program's state for people, one line.
     public func setStatus(_ text: String) {
         let line = printable(text)

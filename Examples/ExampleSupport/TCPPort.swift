@@ -92,6 +92,9 @@ public final class TCPClient: Sendable {
         return nil
     }
 
+    /// Waits until the client has closed its side, whether or not its bytes have been read, or the task is cancelled.
+    public func waitUntilClosed() async throws { try await socket.waitUntilPeerCloses() }
+
     /// Writes as many of the bytes as there is room for now, and returns their number.
     public func tryWrite(_ bytes: ArraySlice<UInt8>) throws -> Int { try socket.write(bytes, to: peer) }
 

@@ -119,26 +119,6 @@ extension CommonOptions {
         }
     }
 
-    /// Opens the adapter, runs `body` with a UART that outlives links, and disconnects in any case.
-    public func withKeptUART<Value: Sendable>(
-        _ device: UARTDevice, _ options: KeptUARTOptions, _ console: Console,
-        _ body: @Sendable (KeptUART, Adapter) async throws -> Value
-    ) async throws -> Value {
-        try await withAdapter(console) { adapter in
-            try await preparePairing(on: adapter, console)
-            let uart = UARTConnection.keep(device, on: adapter, options: options) { console.tell($0) }
-            let result: Result<Value, any Error>
-            do {
-                result = .success(try await body(uart, adapter))
-            } catch {
-                result = .failure(await namingPairing(error))
-            }
-            // Without waiting: the kernel ends the link, also after the program.
-            await uart.disconnect(timeout: .zero)
-            return try result.get()
-        }
-    }
-
     /// Finds the device and connects to its UART; a timeout with a given address type suggests that the type may be
     /// wrong.
     public func openUART(
@@ -164,7 +144,7 @@ extension CommonOptions {
     }
 
     /// The query that finds the device; nil if it is connected to without scanning.
-    private func query(for device: UARTDevice, _ services: [BluetoothUUID]) -> DeviceQuery? {
+    func query(for device: UARTDevice, _ services: [BluetoothUUID]) -> DeviceQuery? {
         switch device {
         case .name(let name): .name(name)
         case .address: nil

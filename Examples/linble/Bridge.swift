@@ -62,14 +62,9 @@ struct Bridge: Sendable {
             group.addTask {
                 for try await event in await uart.events() { report.tell(event, await counts) }
             }
-            if let interval = manager.watchdogInterval {
-                group.addTask {
-                    while true {
-                        try await Task.sleep(for: interval)
-                        // On the loop, which has to be alive for it.
-                        await adapter.run { manager.isAlive() }
-                    }
-                }
+            if manager.watchdogInterval != nil {
+                // On the loop, which has to be alive for it.
+                group.addTask { await manager.stayAlive { await adapter.run {} } }
             }
             manager.isReady()
             defer { group.cancelAll() }

@@ -12,7 +12,7 @@ enum OfflineOption: String, ExpressibleByArgument, CaseIterable {
 
 /// The scope of `bridge`, which waits for the device, however long that takes.
 enum BridgeScope: OptionScope {
-    static let groups: OptionGroups = [.name, .address, .timeout, .security, .opening, .bonds, .trace]
+    static let groups: OptionGroups = [.name, .address, .choosing, .timeout, .security, .opening, .bonds, .trace]
 }
 
 struct BridgeCommand: AsyncParsableCommand {
@@ -22,9 +22,10 @@ struct BridgeCommand: AsyncParsableCommand {
             --pty creates a link to a pseudo terminal, which programs open like a serial port; --tcp accepts one client at \
             a time. With both, the device's bytes go to both, and the bytes of both go to the device in the order in \
             which they arrive. Runs until Ctrl-C, or for the time of --for. \
-            -n is the device's whole name.
+            -n is any part of the device's name, as for the other commands. The device is chosen when it is first found; \
+            afterwards the bridge stays with its address or, if that is private and thus changes, with its name.
 
-            The port stays while links come and go, and the device is waited for. A program that writes blocks while the \
+            The port stays while links come and go, and the device is waited for, as is the adapter. A program that writes blocks while the \
             buffer of --buffer bytes is full, so that nothing is lost on an intact link. Bytes that were on the way when \
             a link ended may be lost, and are counted as unconfirmed; none arrives twice. Of the device's bytes, as many \
             as --buffer says wait for a program that reads slowly; then the oldest are dropped, and counted as unread.
@@ -113,7 +114,15 @@ struct BridgeCommand: AsyncParsableCommand {
             let options = KeptUARTOptions(
                 uart: uartOptions.options(common), sendCapacity: buffer, whileOffline: offline)
             _ = try await upTo(limit) {
-                try await common.withKeptUART(device, options, console) { uart, adapter in
+                try await common.withKeptUART(
+                    device, options, console,
+                    whileAbsent: { error in
+                        report.absent(error)
+                        // The ports are open.
+                        manager.isReady()
+                        await manager.stayAlive()
+                    }
+                ) { uart, adapter in
                     report.opened(ports, on: adapter.information)
                     try await Bridge(uart, ports, log, report).run(on: adapter, manager)
                 }

@@ -93,8 +93,7 @@ final class BridgePorts: Sendable {
                 group.addTask { try await tcp.accept() }
                 let next = BridgeClient(connection, capacity: capacity)
                 let (isFree, previous) = client.withLock { client in
-                    // One that has closed its side is only written to.
-                    guard client?.hasEndedInput ?? true else { return (false, BridgeClient?.none) }
+                    guard client?.isReplaceable ?? true else { return (false, BridgeClient?.none) }
                     defer { client = next }
                     return (true, client)
                 }
@@ -103,7 +102,9 @@ final class BridgePorts: Sendable {
                 previous?.leave()
                 group.addTask { [self] in
                     defer { forget(next) }
-                    try await next.serve(send) { [report] in report.client(connection.peer, .closed) }
+                    try await next.serve(send, after: previous) { [report] in
+                        report.client(connection.peer, .closed)
+                    }
                     return nil
                 }
             }
@@ -114,67 +115,5 @@ final class BridgePorts: Sendable {
     private func forget(_ left: BridgeClient) {
         client.withLock { if $0 === left { $0 = nil } }
         unreadByClients.withLock { $0 += left.output.count }
-    }
-}
-
-/// A TCP client of the bridge.
-final class BridgeClient: Sendable {
-    let connection: TCPClient
-    let output: UnreadBytes
-
-    private enum Part {
-        case input, output, departure
-    }
-
-    private let inputHasEnded = Atomic(false)
-    private let departure = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-
-    init(_ connection: TCPClient, capacity: Int) {
-        self.connection = connection
-        output = UnreadBytes(capacity: capacity)
-    }
-
-    /// Whether it has closed its side: it may still read, or have left.
-    var hasEndedInput: Bool { inputHasEnded.load(ordering: .sequentiallyConsistent) }
-
-    /// Ends ``serve(_:onClose:)``.
-    func leave() { departure.continuation.finish() }
-
-    /// Moves bytes in both directions until the client has left, or ``leave()``. An error of the connection ends only
-    /// this client; one of `send` is thrown. What the client has sent before it left is passed on.
-    func serve(
-        _ send: @escaping @Sendable ([UInt8]) async throws -> Void, onClose: @escaping @Sendable () -> Void
-    ) async throws {
-        try await withThrowingTaskGroup(of: Part.self) { group in
-            group.addTask { [self] in
-                while case let bytes = (try? await connection.read()) ?? [], !bytes.isEmpty { try await send(bytes) }
-                guard !Task.isCancelled else { return .input }
-                inputHasEnded.store(true, ordering: .sequentiallyConsistent)
-                onClose()
-                return .input
-            }
-            group.addTask { [self] in
-                await write()
-                return .output
-            }
-            group.addTask { [departure] in
-                for await _ in departure.stream {}
-                return .departure
-            }
-            defer { group.cancelAll() }
-            var rest: Set<Part> = [.input, .output]
-            while !rest.isEmpty, let part = try await group.next(), part != .departure { rest.remove(part) }
-        }
-    }
-
-    /// Writes the device's bytes until the connection fails or the task is cancelled.
-    private func write() async {
-        for await _ in output.additions {
-            while !Task.isCancelled {
-                guard let isEmpty = try? output.drain(connection.tryWrite) else { return }
-                if isEmpty { break }
-                await connection.waitUntilWritable()
-            }
-        }
     }
 }

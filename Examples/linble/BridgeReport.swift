@@ -80,9 +80,7 @@ final class BridgeReport: Sendable {
             // A later attempt follows a line that announces it.
             guard console.isJSON || attempt == 1 else { return }
             line("waiting", "\(device)", [("for", .string("device")), ("attempt", .integer(attempt))])
-        case .waitingForAdapter(let error):
-            manager.setStatus("waiting for the adapter: \(error.message)")
-            line("waiting", error.message, [("for", .string("adapter")), ("reason", .string(error.message))])
+        case .waitingForAdapter(let error): absent(error)
         case .online(let uart):
             manager.setStatus("online with \(uart.peer)")
             line(
@@ -101,6 +99,12 @@ final class BridgeReport: Sendable {
                 "failed", "\(error.message)  next attempt in \(formatDecimal(seconds, digits: 1)) s",
                 [("reason", .string(error.message)), ("retryAfter", .number(seconds))])
         }
+    }
+
+    /// The adapter is absent, off or blocked, and is waited for.
+    func absent(_ error: BluetoothError) {
+        manager.setStatus("waiting for the adapter: \(error.message)")
+        line("waiting", error.message, [("for", .string("adapter")), ("reason", .string(error.message))])
     }
 
     /// A program has not read bytes, which were dropped. Printed for the first, and each time that their number has

@@ -17,7 +17,9 @@ actor KeptDriver: LoopActor {
     nonisolated let loop: EventLoop
     nonisolated let sender: KeptSender
     nonisolated let buffer: ReceiveBuffer
-    private let device: UARTDevice
+    private var device: UARTDevice
+    /// Finds the device to stay with; nil when it is found.
+    private var choice: KeptUART.Choice?
     private let options: KeptUARTOptions
     private let progress: (@Sendable (UARTProgress) -> Void)?
     private var phase = Phase.offline
@@ -31,12 +33,13 @@ actor KeptDriver: LoopActor {
     private static let operation = BluetoothError.Operation("keep the UART connected")
 
     init(
-        _ device: UARTDevice, _ options: KeptUARTOptions, on loop: EventLoop,
+        _ device: UARTDevice, _ options: KeptUARTOptions, on loop: EventLoop, choosing choice: KeptUART.Choice?,
         progress: (@Sendable (UARTProgress) -> Void)?
     ) {
         mark = loop.components.mark("KeptDriver")
         self.loop = loop
         self.device = device
+        self.choice = choice
         self.options = options
         self.progress = progress
         sender = KeptSender(options, on: loop)
@@ -122,6 +125,10 @@ actor KeptDriver: LoopActor {
             report(.connecting(attempt: attempt))
             let reason: BluetoothError
             do throws(BluetoothError) {
+                if let choice {
+                    device = try await choice(adapter)
+                    self.choice = nil
+                }
                 let uart = try await UARTConnection.open(
                     device, on: adapter, options: options.uart, attempt: attempt, isPatient: true, progress: progress)
                 let start = loop.now

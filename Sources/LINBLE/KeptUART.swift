@@ -27,12 +27,12 @@ public final class KeptUART: Sendable {
     private let task: Task<Void, Never>
 
     init(
-        _ device: UARTDevice, on adapter: Adapter, options: KeptUARTOptions,
+        _ device: UARTDevice, on adapter: Adapter, options: KeptUARTOptions, choosing choice: Choice?,
         progress: (@Sendable (UARTProgress) -> Void)?
     ) {
         self.device = device
         self.options = options
-        let driver = KeptDriver(device, options, on: adapter.loop, progress: progress)
+        let driver = KeptDriver(device, options, on: adapter.loop, choosing: choice, progress: progress)
         self.driver = driver
         // One task for all links.
         task = Task(executorPreference: adapter.loop) { await driver.run(on: adapter) }
@@ -131,11 +131,13 @@ extension UARTConnection {
     ///   - device: the device to connect to.
     ///   - adapter: the adapter to use; it is waited for while it is off, blocked or absent.
     ///   - options: the options of each link, the delays between attempts, and the send buffer.
+    ///   - choice: finds the device to stay with, in place of `device`, before the first connection attempt, and again
+    ///     after an error that another attempt may repair; nil if `device` says all. Its task is cancelled at the end.
     ///   - progress: called at every step of each attempt; on any thread.
     public static func keep(
         _ device: UARTDevice, on adapter: Adapter, options: KeptUARTOptions = KeptUARTOptions(),
-        progress: (@Sendable (UARTProgress) -> Void)? = nil
+        choosing choice: KeptUART.Choice? = nil, progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) -> KeptUART {
-        KeptUART(device, on: adapter, options: options, progress: progress)
+        KeptUART(device, on: adapter, options: options, choosing: choice, progress: progress)
     }
 }

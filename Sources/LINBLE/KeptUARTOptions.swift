@@ -33,6 +33,10 @@ public struct KeptUARTOptions: Sendable {
 }
 
 extension KeptUART {
+    /// A search for the device to stay with, by a rule of the program's own. It may wait for the device as long as it
+    /// likes.
+    public typealias Choice = @Sendable (Adapter) async throws(BluetoothError) -> UARTDevice
+
     /// An event of a UART that outlives links.
     public enum Event: Sendable {
         /// An attempt begins, the n-th since the last link, from 1: it scans for the device, unless that is given by its

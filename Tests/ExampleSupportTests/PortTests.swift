@@ -1,6 +1,7 @@
 import Dispatch
 import Glibc
 import Synchronization
+import TestSupport
 import Testing
 
 @testable import ExampleSupport
@@ -113,11 +114,11 @@ import Testing
         // More than the kernel keeps, whatever its limit is; these do not wait.
         for _ in 0..<2000 { manager.isAlive() }
         DispatchQueue(label: "program").async { manager.isReady() }
-        var (text, block) = ("", [UInt8](repeating: 0, count: 64))
+        var text = ""
         while text != "READY=1" {
-            var poll = pollfd(fd: socket, events: Int16(POLLIN), revents: 0)
-            try #require(Glibc.poll(&poll, 1, 10_000) == 1)
-            text = String(decoding: block[..<max(0, read(socket, &block, block.count))], as: UTF8.self)
+            let bytes = readDescriptor(socket)
+            try #require(!bytes.isEmpty)
+            text = String(decoding: bytes, as: UTF8.self)
         }
     }
 

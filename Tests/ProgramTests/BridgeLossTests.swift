@@ -1,5 +1,6 @@
 import ExampleSupport
 import Glibc
+import TestSupport
 import Testing
 
 /// What becomes of the bytes of `linble bridge` when a client, the log or the bridge ends.
@@ -35,6 +36,17 @@ import Testing
         }
         #expect(status == 0)
         return descriptor
+    }
+
+    /// The address of a connection's own end, as the bridge prints it.
+    private static func ownAddress(_ descriptor: Int32) -> String {
+        var address = sockaddr_in()
+        var length = socklen_t(MemoryLayout<sockaddr_in>.size)
+        let status = withUnsafeMutablePointer(to: &address) {
+            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { getsockname(descriptor, $0, &length) }
+        }
+        #expect(status == 0)
+        return "127.0.0.1:\(UInt16(bigEndian: address.sin_port))"
     }
 
     private static func write(_ count: Int, to descriptor: Int32) {
@@ -98,6 +110,31 @@ import Testing
                 #expect(program.stop() == 0)
                 #expect(Self.count("buffered", program) == 100, "\(program.lines)")
             }
+        }
+    }
+
+    @Test func aClientThatLeavesWhileItsBytesWaitForRoomFreesItsPlace() async throws {
+        try await Self.bridge(["-n", "absent", "--buffer", "10"]) { program, port in
+            let first = Self.connect(port)
+            _ = try program.line(containing: "connected")
+            Self.write(100, to: first)
+            close(first)
+            // Its place is free when the bridge has noticed; a client that comes before is refused.
+            func isAccepted(_ client: Int32) throws -> Bool {
+                try program.line(containing: "\(Self.ownAddress(client))\"").contains("connected")
+            }
+            var second = Self.connect(port)
+            while try !isAccepted(second) {
+                close(second)
+                second = Self.connect(port)
+            }
+            // It leaves as well, but one that waits is enough.
+            close(second)
+            let third = Self.connect(port)
+            defer { close(third) }
+            #expect(try !isAccepted(third))
+            #expect(program.stop() == 0)
+            #expect(Self.count("buffered", program) == 100, "\(program.lines)")
         }
     }
 }

@@ -1,5 +1,6 @@
 import ExampleSupport
 import Glibc
+import TestSupport
 import Testing
 
 /// `linble bridge` on the simulated radio, used like a serial port.
@@ -142,6 +143,31 @@ import Testing
         }
     }
 
+    @Test(arguments: [["-n", "echo"], ["-n", "linble", "--pick", "strongest"]])
+    func theDeviceIsChosenAsByOtherCommands(_ arguments: [String]) async throws {
+        try await Self.bridge({ _ in ["--tcp", "0"] + arguments }) { program, _ in
+            let address = arguments.contains("echo") ? "C0:98:E5:12:34:57" : "C0:98:E5:12:34:56"
+            _ = try program.line(containing: #""event":"online","address":"\#(address)"#)
+        }
+    }
+
+    @Test func anAbsentAdapterIsWaitedFor() async throws {
+        try await withFolder { folder in
+            try await onItsOwnThread {
+                let program = try RunningProgram(
+                    "linble", ["bridge", "--simulate", "--json", "-i", "hci7", "--pty", "\(folder)/tty"],
+                    messages: "\(folder)/err")
+                _ = try program.line(containing: #""event":"waiting","for":"adapter""#)
+                // The port is there for programs that begin earlier.
+                let port = open("\(folder)/tty", O_RDWR | O_NOCTTY)
+                #expect(port >= 0)
+                close(port)
+                #expect(program.stop() == 0, "\(contents(of: "\(folder)/err"))")
+                #expect(program.lines.count(where: { $0.contains("waiting") }) == 1, "\(program.lines)")
+            }
+        }
+    }
+
     @Test(arguments: [false, true]) func aServiceManagerIsNotified(_ isAbstract: Bool) async throws {
         let path = "/tmp/notify-\(getpid())"
         let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue), 0)
@@ -191,7 +217,8 @@ import Testing
             (["--tcp", "0", "--log", "/nowhere/log"], 73, "/nowhere/log"),
             (["--tcp", "0", "--log", "/etc/hostname"], 73, "another kind of file"),
             (["--tcp", "0", "--log", "/dev/full"], 74, "No space left"),
-            (["--tcp", "0", "--pick", "first"], 64, "--pick"),
+            (["--tcp", "0", "--find-time", "1"], 64, "--find-time has no meaning for this command."),
+            (["--tcp", "0", "-n", "linble"], 64, "2 devices match:\n  LINBLE-Z1"),
             (["--tcp", "0", "-n", "Pulse-Z1"], 76, "no LINBLE service"),
         ] as [([String], Int32, String)])
     func whatCannotBeIsAnError(_ arguments: [String], _ status: Int32, _ words: String) async throws {

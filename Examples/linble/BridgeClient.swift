@@ -1,0 +1,96 @@
+import ExampleSupport
+import Synchronization
+
+/// A TCP client of the bridge.
+///
+/// When it closes its side, its place is free, also while its last bytes wait for room; those of the next client follow
+/// them.
+final class BridgeClient: Sendable {
+    let connection: TCPClient
+    let output: UnreadBytes
+
+    private enum Part {
+        case input, output, hangUp
+    }
+
+    private let inputHasEnded = Atomic(false)
+    private let hasHungUp = Atomic(false)
+    /// Whether the bytes of an earlier client precede its own.
+    private let isWaiting = Atomic(false)
+    private let inputEnd = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+    private let departure = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+
+    init(_ connection: TCPClient, capacity: Int) {
+        self.connection = connection
+        output = UnreadBytes(capacity: capacity)
+    }
+
+    /// Whether it has closed its side, and its bytes were passed on: it may still read, or have left.
+    var hasEndedInput: Bool { inputHasEnded.load(ordering: .sequentiallyConsistent) }
+
+    /// Whether the next client may take its place: it has closed its side, and no other's bytes precede its own, so that
+    /// at most one client that has left waits.
+    var isReplaceable: Bool {
+        hasHungUp.load(ordering: .sequentiallyConsistent) && !isWaiting.load(ordering: .sequentiallyConsistent)
+    }
+
+    /// Ends its output.
+    func leave() { departure.continuation.finish() }
+
+    /// Moves bytes in both directions until the client has left: its input ends, and its output fails, or ends by
+    /// ``leave()``. An error of the connection ends only this client; one of `send` is thrown. What the client has sent
+    /// before it left is passed on, after the bytes of `previous`.
+    func serve(
+        _ send: @escaping @Sendable ([UInt8]) async throws -> Void, after previous: BridgeClient?,
+        onClose: @escaping @Sendable () -> Void
+    ) async throws {
+        isWaiting.store(previous.map { !$0.hasEndedInput } ?? false, ordering: .sequentiallyConsistent)
+        defer { inputEnd.continuation.finish() }
+        try await withThrowingTaskGroup(of: Part.self) { group in
+            group.addTask { [self] in
+                if let previous { for await _ in previous.inputEnd.stream {} }
+                isWaiting.store(false, ordering: .sequentiallyConsistent)
+                while case let bytes = (try? await connection.read()) ?? [], !bytes.isEmpty { try await send(bytes) }
+                guard !Task.isCancelled else { return .input }
+                inputHasEnded.store(true, ordering: .sequentiallyConsistent)
+                hasHungUp.store(true, ordering: .sequentiallyConsistent)
+                inputEnd.continuation.finish()
+                onClose()
+                return .input
+            }
+            group.addTask { [self] in
+                await writeUntilLeft()
+                return .output
+            }
+            group.addTask { [self] in
+                // Without the watch, the end of the input is noticed when it is read.
+                guard (try? await connection.waitUntilClosed()) != nil, !Task.isCancelled else { return .hangUp }
+                hasHungUp.store(true, ordering: .sequentiallyConsistent)
+                return .hangUp
+            }
+            defer { group.cancelAll() }
+            var rest: Set<Part> = [.input, .output]
+            while !rest.isEmpty, let part = try await group.next() { rest.remove(part) }
+        }
+    }
+
+    private func writeUntilLeft() async {
+        await withTaskGroup(of: Void.self) { group in
+            group.addTask { [self] in await write() }
+            group.addTask { [departure] in for await _ in departure.stream {} }
+            defer { group.cancelAll() }
+            await group.next()
+        }
+    }
+
+    /// Writes the device's bytes until the connection fails or the task is cancelled.
+    private func write() async {
+        for await _ in output.additions {
+            while !Task.isCancelled {
+                guard let isEmpty = try? output.drain(connection.tryWrite) else { return }
+                if isEmpty { break }
+                await connection.waitUntilWritable()
+            }
+        }
+    }
+}
