@@ -16,6 +16,7 @@ package final class FaultingKernel: BluetoothKernel {
         var raiseRefusals = 0
         var raiseRefusal = ErrorNumber.invalidArgument
         var notifiedByteCount = 0
+        var sendBuffer: Int?
     }
 
     private let base: SimulatedKernel
@@ -37,9 +38,9 @@ package final class FaultingKernel: BluetoothKernel {
     /// `withController` counts the packets of raw HCI sockets too.
     package func arm(at index: Int?, withController: Bool = false, _ fault: @escaping @Sendable () -> Void) {
         state.withLock {
-            let notified = $0.notifiedByteCount
+            let (notified, sendBuffer) = ($0.notifiedByteCount, $0.sendBuffer)
             $0 = State(index: index, fault: fault, countsController: withController)
-            $0.notifiedByteCount = notified
+            ($0.notifiedByteCount, $0.sendBuffer) = (notified, sendBuffer)
         }
     }
 
@@ -57,6 +58,9 @@ package final class FaultingKernel: BluetoothKernel {
     package func refuseToRaise(_ count: Int, with number: ErrorNumber = .invalidArgument) {
         state.withLock { ($0.raiseRefusals, $0.raiseRefusal) = (count, number) }
     }
+
+    /// The size of the send buffers of the sockets from now on, in place of what the options say.
+    package func setSendBuffer(_ size: Int?) { state.withLock { $0.sendBuffer = size } }
 
     fileprivate func checkRaise() throws(KernelError) {
         let refusal = state.withLock { state -> ErrorNumber? in
@@ -113,7 +117,9 @@ package final class FaultingKernel: BluetoothKernel {
         to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
         _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any L2CAPSocket {
-        CountedSocket(
+        var options = options
+        if let size = state.withLock({ $0.sendBuffer }) { options.sendBuffer = size }
+        return CountedSocket(
             try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler), self)
     }
 
