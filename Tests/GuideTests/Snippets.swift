@@ -531,6 +531,20 @@ enum ConnectingPage {
         }
         await kept.disconnect()
     }
+
+    /// A UART that outlives links
+    static func aUARTThatOutlivesLinks(_ adapter: Adapter) async throws {
+        let uart = UARTConnection.keep(.name("LINBLE-Z1"), on: adapter)
+        // Waits in the buffer until there is a link.
+        try await uart.send(Array("measure\n".utf8))
+        for try await line in uart.frames(DelimiterFramer()) {
+            print(String(decoding: line, as: UTF8.self))
+            break
+        }
+        try await uart.flush()
+        print(await uart.statistics.confirmedByteCount)
+        await uart.disconnect()
+    }
 }
 
 /// Docs/Guide/Central/LocalServer.md
