@@ -1,4 +1,5 @@
 import Glibc
+import TestSupport
 import Testing
 
 /// `ble shell` on a terminal and in a pipe, on the simulated radio.
