@@ -122,7 +122,8 @@ import Testing
             let links = try await Self.transfer(count, cutAfter: first, sendBuffer: sendBuffer)
             Self.check(links, count, sendBuffer: sendBuffer, "cut after \(first) chunks")
             let cut = try #require(links.first)
-            #expect(links.count == 2, "cut after \(first) chunks")
+            // One link is enough if all was handed over before the cut.
+            #expect(links.count <= 2, "cut after \(first) chunks")
             // The cut follows the connection event.
             let delivered = cut.delivered.count / Self.chunkLength
             #expect(delivered >= first && delivered < first + Self.chunksPerEvent, "cut after \(first) chunks")
