@@ -22,6 +22,8 @@ import Testing
         (Array("\u{1B}[1;5C\u{1B}[1;3D".utf8), [.wordRight, .wordLeft]),
         (Array("é漢😀".utf8), [.text("é"), .text("漢"), .text("😀")]),
         (Array("\u{1B}[200~a\r\nb\u{1B}[201~c".utf8), [.paste("a\r\nb"), .text("c")]),
+        // Ctrl-C ends a paste whose end does not come.
+        (Array("\u{1B}[200~ab\u{03}c".utf8), [.control("c"), .text("c")]),
         // Unknown sequences, and sequences that are too long, are no keys.
         (Array("\u{1B}[5~\u{1B}[15;2~\u{1B}OPx".utf8), [.text("x")]),
         (Array("\u{1B}[\(String(repeating: "1;", count: 100))Ax".utf8), [.up, .text("x")]),

@@ -11,7 +11,7 @@ import Synchronization
 /// drawn again below.
 ///
 /// From ``start()`` to ``stop()`` the terminal is raw, and ``run()`` reads its keys. What is typed while no line is read
-/// is kept for the next one, except for Ctrl-C.
+/// is kept for the next one, except for Ctrl-C and Ctrl-Z.
 public final class InteractiveTerminal: Sendable {
     /// What a user has entered.
     public enum Entry: Hashable, Sendable {
@@ -238,12 +238,13 @@ public final class InteractiveTerminal: Sendable {
         redraw()
     }
 
-    /// Keeps a key for the next line; returns what an interrupt does.
+    /// Keeps a key for the next line; returns what Ctrl-C or Ctrl-Z does.
     private func keep(_ byte: UInt8, in state: inout State) -> (@Sendable () -> Void)? {
         if byte == 0x03 {
             state.typedAhead = []
             return state.onInterrupt
         }
+        if byte == 0x1A { return { [self] in suspend() } }
         if state.typedAhead.count < Self.mostTypedAhead { state.typedAhead.append(byte) } else { write("\u{07}") }
         return nil
     }
@@ -267,8 +268,11 @@ public final class InteractiveTerminal: Sendable {
         write(Self.pasteOff + "\r\n")
         restoreTerminal()
         kill(0, SIGTSTP)
+        // Another thread may receive the signal, and the program stops a moment later: the terminal must not be raw by
+        // then. A process group that nobody can continue does not stop, so that there may be no end to wait for.
+        _ = systemPoll(nil, 0, 100)
         _ = makeTerminalRaw()
-        write(Self.pasteOn)
+        if state.withLock({ $0.prompt != nil }) { write(Self.pasteOn) }
     }
 
     private func complete(_ text: String, listsAll: Bool) async {

@@ -136,6 +136,11 @@ struct KeyDecoder: Hashable, Sendable {
     }
 
     private mutating func paste(_ byte: UInt8) -> Key? {
+        // Terminals remove control characters from what they paste: this is a key, and the end of the paste was lost.
+        if byte == 0x03 {
+            (state, pasted) = (.plain, [])
+            return .control("c")
+        }
         pasted.append(byte)
         if pasted.suffix(Self.endOfPaste.count) == Self.endOfPaste[...] {
             defer { (state, pasted) = (.plain, []) }
