@@ -80,6 +80,8 @@ public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
     public var uuid: BluetoothUUID?
     /// The characteristic whose value it is; nil for descriptors and bare handles.
     public var characteristic: RemoteCharacteristic?
+    /// The characteristic of a descriptor.
+    public var owner: RemoteCharacteristic?
 
     /// An attribute known only by its handle.
     public init(_ handle: AttributeHandle) {
@@ -94,7 +96,8 @@ public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
     }
 
     /// A descriptor.
-    public init(_ descriptor: RemoteDescriptor) {
+    public init(_ descriptor: RemoteDescriptor, of characteristic: RemoteCharacteristic) {
+        owner = characteristic
         attributeHandle = descriptor.handle
         uuid = descriptor.uuid
     }
@@ -128,7 +131,8 @@ extension AttributeSelector {
     ) -> [(attribute: ChosenAttribute, service: RemoteService)] {
         services.flatMap { service in
             service.characteristics.flatMap { characteristic in
-                ([ChosenAttribute(characteristic)] + characteristic.descriptors.map { ChosenAttribute($0) })
+                ([ChosenAttribute(characteristic)]
+                    + characteristic.descriptors.map { ChosenAttribute($0, of: characteristic) })
                     .filter { matches($0, of: characteristic, in: service) }.map { ($0, service) }
             }
         }

@@ -107,6 +107,16 @@ extension CommonOptions {
         options.output.json = json || session.json
         return options
     }
+
+    /// Rejects the options that a step cannot have, since the steps share an adapter and its capture.
+    public func validateStep() throws {
+        let shared = [
+            ("--simulate", simulate), ("--world", world != nil), ("--adapter", adapter != nil),
+            ("--no-power-on", !powerOn), ("--bonds", bonds != nil), ("--trace", trace != nil),
+        ]
+        guard let option = shared.first(where: \.1)?.0 else { return }
+        throw ValidationError("\(option) has no meaning for a step. It belongs before the steps.")
+    }
 }
 
 /// Groups of common options.
@@ -193,6 +203,9 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
         try reject("--address", of: .address, if: addressed.address != nil)
         try reject("--pick", of: .choosing, if: choosing.pick != nil)
         try reject("--find-time", of: .finding, if: finding.findTime != nil)
+        try reject("--address-type", of: .address, if: addressed.addressType != .auto)
+        try reject("--bonds", of: .bonds, if: bondOptions.bonds != nil)
+        try reject("--trace", of: .trace, if: capture.trace != nil)
         if let seconds = response.timeout {
             var hint = ""
             if let option = Scope.insteadOfTimeout {

@@ -9,8 +9,9 @@ import Synchronization
 
 func systemMessage(_ number: Int32 = errno) -> String { String(cString: strerror(number)) }
 
-/// The contents of a file.
+/// The contents of a file of at most 64 MiB. Blocks; ``contents(of:limit:)`` ends with the task.
 public func readFile(_ path: String) throws -> [UInt8] {
+    let limit = 64 << 20
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
     guard descriptor >= 0 else { throw ProgramError(.noInput, "Cannot open \(path): \(systemMessage())") }
     defer { close(descriptor) }
@@ -22,7 +23,24 @@ public func readFile(_ path: String) throws -> [UInt8] {
         guard count >= 0 else { throw ProgramError(.linkLost, "Cannot read \(path): \(systemMessage())") }
         guard count > 0 else { return contents }
         contents += block[..<count]
+        guard contents.count <= limit else { throw isTooLarge(path, limit) }
     }
+}
+
+/// The contents of a file, or of standard input for `-`. Waits for the data of a pipe until the task is cancelled.
+public func contents(of path: String, limit: Int) async throws -> [UInt8] {
+    let file = try InputFile(path)
+    var contents: [UInt8] = []
+    while let bytes = try await file.next() {
+        contents += bytes
+        guard contents.count <= limit else { throw isTooLarge(path, limit) }
+    }
+    try Task.checkCancellation()
+    return contents
+}
+
+private func isTooLarge(_ path: String, _ limit: Int) -> ProgramError {
+    ProgramError(.badData, "\(printable(path)) is larger than \(limit >> 10) KiB.")
 }
 
 /// A file that is written from its beginning.
@@ -100,19 +118,21 @@ public final class AppendedFile: Sendable {
 /// An open file that is read from its beginning, or standard input for `-`.
 public final class InputFile: Sendable {
     private let path: String
-    private let descriptor: Int32
     private let input: StandardInput
 
-    /// Opens the file; a named pipe once it has a writer.
+    /// Opens the file. A named pipe is opened by the first ``next()``, which waits for its writer.
     public init(_ path: String) throws {
         self.path = path == "-" ? "standard input" : path
-        descriptor = path == "-" ? STDIN_FILENO : open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw ProgramError(.noInput, "Cannot open \(path): \(systemMessage())") }
-        input = StandardInput(reading: descriptor)
-    }
-
-    deinit {
-        if descriptor != STDIN_FILENO { close(descriptor) }
+        var status = stat()
+        if path == "-" {
+            input = StandardInput()
+        } else if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO {
+            input = StandardInput(openingPipe: path)
+        } else {
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else { throw ProgramError(.noInput, "Cannot open \(path): \(systemMessage())") }
+            input = StandardInput(owning: descriptor)
+        }
     }
 
     /// The next bytes; nil at the end of the file, or if the task is cancelled.
@@ -137,8 +157,15 @@ public final class StandardInput: Sendable {
         var failure: Int32?
     }
 
+    private enum Source {
+        case open(Int32, isOwned: Bool)
+        /// A named pipe that is not open yet.
+        case pipe(String)
+    }
+
     private let state = Mutex(State())
-    private let descriptor: Int32
+    /// Where the bytes come from; changed by the queue alone.
+    private let source: Mutex<Source>
     private let queue = DispatchQueue(label: "standard input")
 
     /// Standard input.
@@ -146,7 +173,21 @@ public final class StandardInput: Sendable {
 
     /// The input from a descriptor, which must stay open while the object is used.
     public init(reading descriptor: Int32) {
-        self.descriptor = descriptor
+        source = Mutex(.open(descriptor, isOwned: false))
+    }
+
+    /// The input from a descriptor, which is closed with the object.
+    fileprivate init(owning descriptor: Int32) {
+        source = Mutex(.open(descriptor, isOwned: true))
+    }
+
+    /// The input from a named pipe, which is opened by the first read.
+    fileprivate init(openingPipe path: String) {
+        source = Mutex(.pipe(path))
+    }
+
+    deinit {
+        if case .open(let descriptor, true) = source.withLock({ $0 }) { close(descriptor) }
     }
 
     /// The `errno` of a failed read, which ends the input.
@@ -187,13 +228,33 @@ public final class StandardInput: Sendable {
     }
 
     private func readBlock() -> [UInt8]? {
+        guard let descriptor = openedDescriptor() else { return nil }
         var block = [UInt8](repeating: 0, count: 4096)
         while true {
             let count = read(descriptor, &block, block.count)
             if count < 0, errno == EINTR { continue }
-            let number = errno
-            if count < 0 { state.withLock { $0.failure = number } }
+            if count < 0 { recordFailure() }
             return count > 0 ? Array(block[..<count]) : nil
         }
+    }
+
+    /// The descriptor; waits for the writer of a named pipe. Nil if it cannot be opened.
+    private func openedDescriptor() -> Int32? {
+        switch source.withLock({ $0 }) {
+        case .open(let descriptor, _): return descriptor
+        case .pipe(let path):
+            let descriptor = open(path, O_RDONLY | O_CLOEXEC)
+            guard descriptor >= 0 else {
+                recordFailure()
+                return nil
+            }
+            source.withLock { $0 = .open(descriptor, isOwned: true) }
+            return descriptor
+        }
+    }
+
+    private func recordFailure() {
+        let number = errno
+        state.withLock { $0.failure = number }
     }
 }

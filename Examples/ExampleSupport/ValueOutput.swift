@@ -41,8 +41,10 @@ extension Connection {
     public func decoder(
         for attribute: ChosenAttribute, format: ValueFormat?, timeout: Duration?
     ) async throws -> ValueDecoder {
-        var decoder = ValueDecoder(of: attribute.uuid, format: format)
-        guard format == nil, let characteristic = attribute.characteristic else { return decoder }
+        var decoder = ValueDecoder(of: attribute.uuid, in: attribute.owner?.uuid, format: format)
+        // A Valid Range has the format of its characteristic.
+        let ranged = attribute.uuid == .validRange ? attribute.owner : nil
+        guard format == nil, let characteristic = attribute.characteristic ?? ranged else { return decoder }
         decoder.declared = try await characteristic.presentationFormats { descriptor in
             do throws(BluetoothError) {
                 return try await read(descriptor, timeout: timeout)

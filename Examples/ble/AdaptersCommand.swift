@@ -7,8 +7,8 @@ struct AdaptersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "adapters", abstract: "List the Bluetooth adapters, or watch them change.",
         discussion: """
-            Needs no privilege, changes nothing, and ignores --trace. With --watch, prints a line for each adapter that is \
-            added, removed or changed, until Ctrl-C or for the time of --for. Exits with 69 if there is none.
+            Needs no privilege, and changes nothing. With --watch, prints a line for each adapter that is added, \
+            removed or changed, until Ctrl-C or for the time of --for. Exits with 69 if there is none.
 
             EXAMPLES:
               ble adapters

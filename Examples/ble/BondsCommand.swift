@@ -6,7 +6,7 @@ struct BondsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bonds", abstract: "List, show and remove bonds.",
         discussion: """
-            Keys are never printed; --trace is ignored. Listing and showing require only read access to the files. With \
+            Keys are never printed. Listing and showing require only read access to the files. With \
             CAP_NET_ADMIN, removing a bond deletes the kernel's copy of its keys immediately; without it, the kernel keeps \
             them until a program next loads the bonds.
 

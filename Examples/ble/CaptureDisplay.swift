@@ -233,7 +233,7 @@ extension CapturedAttributePDU.Value {
         if offset > 0 { title += " from byte \(offset)" }
         guard let bytes else { return title }
         // A part has no meaning of its own.
-        let value = ValueText.describe(bytes, of: offset > 0 ? nil : name?.uuid)
+        let value = ValueText.describe(bytes, of: offset > 0 ? nil : name?.uuid, in: name?.characteristic)
         return title.isEmpty ? value : "\(title)  \(value)"
     }
 
@@ -246,7 +246,7 @@ extension CapturedAttributePDU.Value {
             fields.append(("characteristic", .string("\(characteristic)")))
         }
         if offset > 0 { fields.append(("offset", .integer(offset))) }
-        if let bytes { fields += valueFields(bytes, of: offset > 0 ? nil : name?.uuid) }
+        if let bytes { fields += valueFields(bytes, of: offset > 0 ? nil : name?.uuid, in: name?.characteristic) }
         return fields
     }
 }

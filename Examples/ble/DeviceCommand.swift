@@ -13,7 +13,7 @@ protocol DeviceCommand: StepCommand {
     static var isOnLoop: Bool { get }
 
     /// Completes and checks the options before anything is connected, such as by reading a file.
-    mutating func prepare() throws
+    mutating func prepare() async throws
 
     /// Runs the command on an open connection.
     func perform(on connection: Connection, _ console: Console) async throws
@@ -23,7 +23,7 @@ extension DeviceCommand {
     static var isPairing: Bool { false }
     static var isOnLoop: Bool { false }
 
-    mutating func prepare() throws {}
+    mutating func prepare() async throws {}
 
     func run() async throws { try await runOnDevice() }
 
@@ -32,7 +32,7 @@ extension DeviceCommand {
         let parsed = self
         try await common.run("ble \(Self._commandName)") { console in
             var command = parsed
-            try command.prepare()
+            try await command.prepare()
             let common = command.common
             try common.validateDevice()
             let ready = command

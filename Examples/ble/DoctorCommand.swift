@@ -6,8 +6,8 @@ struct DoctorCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "doctor", abstract: "Check this machine, and print the fix for whatever is missing.",
         discussion: """
-            Checks the kernel, adapters, rfkill switches, permissions and bluetoothd. Needs no privilege, changes nothing, \
-            and ignores --trace. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
+            Checks the kernel, adapters, rfkill switches, permissions and bluetoothd. Needs no privilege, and changes \
+            nothing. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
 
             EXAMPLES:
               ble doctor

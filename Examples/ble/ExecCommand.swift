@@ -39,9 +39,15 @@ struct ExecCommand: AsyncParsableCommand {
     func run() async throws {
         let (common, steps, file, keepGoing) = (common, steps, file, keepGoing)
         try await common.run("ble exec") { console in
-            var texts = try file.map { [try Self.text(of: $0)] } ?? []
-            texts += try steps.map { $0 == "-" ? try Self.text(of: "/dev/stdin") : $0 }
-            let parsed = try texts.flatMap { try ShellWords.steps(in: $0) }.map { try Session.parse($0) }
+            var texts: [String] = []
+            if let file { texts.append(try await Self.text(of: file)) }
+            for step in steps { texts.append(step == "-" ? try await Self.text(of: step) : step) }
+            let parsed: [Session.Step]
+            do {
+                parsed = try Self.steps(in: texts)
+            } catch let help as ProgramError where help.status == .success {
+                return console.message(help.message)
+            }
             try await common.withAdapter(console) { adapter in
                 let session = Session(on: adapter, common, console, program: "ble exec")
                 try await session.run(parsed, keepGoing: keepGoing)
@@ -49,9 +55,17 @@ struct ExecCommand: AsyncParsableCommand {
         }
     }
 
-    private static func text(of path: String) throws -> String {
-        guard let text = String(validating: try readFile(path), as: UTF8.self) else {
-            throw ProgramError(.badData, "\(printable(path)) is not text in UTF-8.")
+    private static func steps(in texts: [String]) throws -> [Session.Step] {
+        try texts.flatMap { try ShellWords.steps(in: $0) }.map { step in
+            try Task.checkCancellation()
+            return try Session.parse(step)
+        }
+    }
+
+    private static func text(of path: String) async throws -> String {
+        guard let text = String(validating: try await contents(of: path, limit: 1 << 20), as: UTF8.self) else {
+            let name = path == "-" ? "Standard input" : printable(path)
+            throw ProgramError(.badData, "\(name) is not text in UTF-8.")
         }
         return text
     }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BluetoothLE
 import ExampleSupport
+import Synchronization
 
 struct ExploreCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
@@ -39,7 +40,7 @@ struct ExploreCommand: DeviceCommand {
 }
 
 /// Reads values unless --no-values is given; a refusal is a result.
-private struct Reading: Sendable {
+private final class Reading: Sendable {
     enum Outcome: Sendable {
         case value([UInt8])
         case refused(ATTErrorCode)
@@ -48,6 +49,8 @@ private struct Reading: Sendable {
     private let connection: Connection
     private let isOn: Bool
     private let timeout: Duration
+    /// The descriptors that were read before their turn, for the formats that they declare.
+    private let early = Mutex<[AttributeHandle: Outcome?]>([:])
 
     init(_ connection: Connection, isOn: Bool, timeout: Duration) {
         self.connection = connection
@@ -57,6 +60,7 @@ private struct Reading: Sendable {
 
     func value(of handle: AttributeHandle) async throws -> Outcome? {
         guard isOn else { return nil }
+        if let known = early.withLock({ $0[handle] }) { return known }
         do throws(BluetoothError) {
             return .value(try await connection.read(handle, timeout: timeout))
         } catch {
@@ -64,15 +68,19 @@ private struct Reading: Sendable {
             return .refused(code)
         }
     }
-}
 
-extension Reading {
-    /// The decoder for a characteristic's value, with the formats that it declares.
-    func decoder(for characteristic: RemoteCharacteristic) async throws -> ValueDecoder {
+    /// The decoder for a characteristic's value, or for a descriptor of it, with the formats that it declares.
+    func decoder(
+        for characteristic: RemoteCharacteristic, descriptor uuid: BluetoothUUID? = nil
+    ) async throws -> ValueDecoder {
+        if let uuid, uuid != .validRange { return ValueDecoder(of: uuid) }
         let declared = try await characteristic.presentationFormats { descriptor in
-            if case .value(let value) = try await value(of: descriptor.handle) { value } else { nil }
+            let outcome = try await value(of: descriptor.handle)
+            early.withLock { $0[descriptor.handle] = outcome }
+            if case .value(let value) = outcome { return value }
+            return nil
         }
-        return ValueDecoder(of: characteristic.uuid, declared: declared)
+        return ValueDecoder(of: uuid ?? characteristic.uuid, in: characteristic.uuid, declared: declared)
     }
 }
 
@@ -89,8 +97,9 @@ extension Reading.Outcome {
 private struct Line: Sendable {
     var text: String
     var attribute: (uuid: BluetoothUUID, handle: AttributeHandle)?
-    /// The characteristic whose value it is; nil for a descriptor.
+    /// The characteristic whose value or descriptor it is.
     var characteristic: RemoteCharacteristic?
+    var isDescriptor = false
 }
 
 /// Draws the database as a tree, line by line as the values are read.
@@ -106,7 +115,9 @@ private func draw(
         var text = branches + line.text
         if let (uuid, handle) = line.attribute, let outcome = try await reading.value(of: handle) {
             var decoder = ValueDecoder(of: uuid)
-            if let characteristic = line.characteristic { decoder = try await reading.decoder(for: characteristic) }
+            if let characteristic = line.characteristic {
+                decoder = try await reading.decoder(for: characteristic, descriptor: line.isDescriptor ? uuid : nil)
+            }
             text += "  " + outcome.text(decoder, limit: limit)
         }
         console.result(text)
@@ -132,7 +143,8 @@ private func picture(of service: RemoteService, _ style: Style) -> Tree<Line> {
                     Tree(
                         Line(
                             text: "\(style.dim(name(of: descriptor.uuid)))  \(descriptor.handle)",
-                            attribute: (descriptor.uuid, descriptor.handle)))
+                            attribute: (descriptor.uuid, descriptor.handle), characteristic: characteristic,
+                            isDescriptor: true))
                 }))
     }
     return branch
@@ -183,7 +195,7 @@ private func list(
                         ("event", .string("descriptor")), ("characteristic", .string("\(characteristic.uuid)")),
                         ("uuid", .string("\(descriptor.uuid)")), ("name", JSONValue(descriptor.uuid.knownName)),
                         ("handle", .integer(Int(descriptor.handle.rawValue))),
-                    ] + fields(value, ValueDecoder(of: descriptor.uuid)))
+                    ] + fields(value, try await reading.decoder(for: characteristic, descriptor: descriptor.uuid)))
             }
         }
     }

@@ -29,6 +29,9 @@ struct PowerCommand: AsyncParsableCommand {
         guard state == .off || scoped.common.powerOn else {
             throw ValidationError("--no-power-on contradicts power on.")
         }
+        guard state == .on || scoped.common.trace == nil else {
+            throw ValidationError("--trace has no meaning for power off, which exchanges no packets with a device.")
+        }
     }
 
     func run() async throws {

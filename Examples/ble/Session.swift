@@ -52,7 +52,10 @@ final class Session: Sendable {
         do {
             try checkName(of: step)
             var command = try SessionCommand.parseAsRoot(step.words)
-            if let command = command as? any StepCommand { return Step(text: step.text, command: command) }
+            if let command = command as? any StepCommand {
+                try command.options?.validateStep()
+                return Step(text: step.text, command: command)
+            }
             // The built-in help.
             try command.run()
             throw CleanExit.helpRequest()
@@ -194,7 +197,7 @@ final class Session: Sendable {
         var command = parsed
         guard command.common.name == nil, command.common.address == nil else { throw Self.choosesDevice }
         command.common = command.common.inheriting(common)
-        try command.prepare()
+        try await command.prepare()
         guard command.common.name == nil, command.common.address == nil else { throw Self.choosesDevice }
         let (connection, background) = try await connected()
         let (ready, output) = (command, console.asJSON(command.common.json))

@@ -26,6 +26,18 @@ struct SessionCommand: ProgramCommand {
 /// A command that a session runs as a step.
 protocol StepCommand: AsyncParsableCommand, Sendable {}
 
+extension StepCommand {
+    /// The common options of a step; nil if it has none.
+    var options: CommonOptions? {
+        switch self {
+        case let command as any DeviceCommand: command.common
+        case let command as ConnectStep: command.common
+        case let command as ScanCommand: command.scoped.common
+        default: nil
+        }
+    }
+}
+
 /// A command that only a session has. On its own it cannot run.
 protocol SessionStep: StepCommand {}
 

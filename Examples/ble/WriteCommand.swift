@@ -47,13 +47,13 @@ struct WriteCommand: DeviceCommand {
     }
 
     /// Reads a file once, so that the value is the same in each repetition.
-    mutating func prepare() throws {
-        value = [try written.bytes().hexadecimal]
+    mutating func prepare() async throws {
+        value = [try await written.bytes().hexadecimal]
         format = ValueFormat("hex")
     }
 
     func perform(on connection: Connection, _ console: Console) async throws {
-        let (bytes, timeout) = (try written.bytes(), common.timeout(or: .seconds(30)))
+        let (bytes, timeout) = (try await written.bytes(), common.timeout(or: .seconds(30)))
         for attribute in try await connection.choose([attribute], timeout: timeout) {
             let way = way ?? WriteWay(for: attribute)
             switch way {
@@ -125,10 +125,10 @@ enum WrittenValue: Sendable {
         }
     }
 
-    func bytes() throws -> [UInt8] {
+    func bytes() async throws -> [UInt8] {
         switch self {
         case .bytes(let bytes): return bytes
-        case .file(let path): return try readFile(path == "-" ? "/dev/stdin" : path)
+        case .file(let path): return try await contents(of: path, limit: 1 << 16)
         }
     }
 }

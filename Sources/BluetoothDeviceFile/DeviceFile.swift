@@ -37,10 +37,19 @@ package struct DeviceFile: Hashable, Sendable {
         do throws(KernelError) {
             bytes = try SystemFiles.read(path, limit: Self.mostBytes)
         } catch {
-            throw Problem(place: "", reason: "\(error)")
+            throw Problem(place: "", reason: Self.reason(of: error))
         }
         guard let bytes else { throw Problem(place: "", reason: "there is no such file", isMissing: true) }
         try self.init(reading: bytes)
+    }
+
+    private static func reason(of error: KernelError) -> String {
+        switch "\(error.number)" {
+        case "EFBIG": "it is larger than \(mostBytes >> 20) MiB"
+        case "EISDIR": "it is a folder"
+        case "EAGAIN": "it is a pipe without data yet; give a regular file"
+        default: "it cannot be read (\(error))"
+        }
     }
 
     /// Reads the text of a file.

@@ -116,10 +116,43 @@ private struct JSONReader {
     private mutating func number() throws(JSONProblem) -> JSONValue {
         let start = position
         while let byte = next, "+-.0123456789eE".utf8.contains(byte) { position += 1 }
+        guard Self.isNumber(bytes[start..<position]) else {
+            throw failure(start == position ? "a value is missing" : "not a number")
+        }
         let text = String(decoding: bytes[start..<position], as: UTF8.self)
         if let integer = Int(text) { return .integer(integer) }
-        guard let number = Double(text), number.isFinite else { throw failure("a value is missing") }
+        if let integer = Int128(text) { return .wideInteger(integer) }
+        guard let number = Double(text), number.isFinite else {
+            throw failure("a number that is too large")
+        }
         return .number(number)
+    }
+
+    /// Whether text has the form of a number (RFC 8259 §6).
+    private static func isNumber(_ text: ArraySlice<UInt8>) -> Bool {
+        var rest = text
+        func skip(_ options: String) {
+            if let first = rest.first, options.utf8.contains(first) { rest = rest.dropFirst() }
+        }
+        func skipDigits() -> Int {
+            let digits = rest.prefix { (0x30...0x39).contains($0) }
+            rest = rest.dropFirst(digits.count)
+            return digits.count
+        }
+        skip("-")
+        let startsWithZero = rest.first == 0x30
+        let count = skipDigits()
+        guard count == 1 || count > 1 && !startsWithZero else { return false }
+        if rest.first == UInt8(ascii: ".") {
+            skip(".")
+            guard skipDigits() > 0 else { return false }
+        }
+        if let first = rest.first, "eE".utf8.contains(first) {
+            skip("eE")
+            skip("+-")
+            guard skipDigits() > 0 else { return false }
+        }
+        return rest.isEmpty
     }
 
     private mutating func string() throws(JSONProblem) -> String {

@@ -6,6 +6,8 @@ public indirect enum JSONValue: Sendable, CustomStringConvertible {
     case bool(Bool)
     /// An integer.
     case integer(Int)
+    /// An integer that an `Int` cannot hold.
+    case wideInteger(Int128)
     /// A number; prints as `null` if it is not finite.
     case number(Double)
     /// A string.
@@ -37,6 +39,7 @@ public indirect enum JSONValue: Sendable, CustomStringConvertible {
         case .null: text += "null"
         case .bool(let value): text += value ? "true" : "false"
         case .integer(let value): text += String(value)
+        case .wideInteger(let value): text += String(value)
         case .number(let value): text += value.isFinite ? "\(value)" : "null"
         case .string(let value): Self.quote(value, to: &text)
         case .array(let values):

@@ -77,7 +77,7 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
 
     private static let names: [Int32: String] = [
         1: "EPERM", 5: "EIO", 6: "ENXIO", 9: "EBADF", 11: "EAGAIN", 12: "ENOMEM", 13: "EACCES", 16: "EBUSY",
-        17: "EEXIST", 19: "ENODEV",
+        17: "EEXIST", 19: "ENODEV", 20: "ENOTDIR", 24: "EMFILE", 27: "EFBIG", 36: "ENAMETOOLONG", 40: "ELOOP",
         2: "ENOENT", 21: "EISDIR", 22: "EINVAL", 28: "ENOSPC", 30: "EROFS", 32: "EPIPE", 38: "ENOSYS", 90: "EMSGSIZE",
         92: "ENOPROTOOPT", 93: "EPROTONOSUPPORT", 95: "EOPNOTSUPP",
         97: "EAFNOSUPPORT", 98: "EADDRINUSE", 100: "ENETDOWN", 103: "ECONNABORTED", 104: "ECONNRESET", 107: "ENOTCONN",

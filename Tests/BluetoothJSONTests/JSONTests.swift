@@ -20,6 +20,7 @@ import Testing
         arguments: [
             (" {\"a\" : [1, -2.5, true, false, null, \"x\"]}\n", #"{"a":[1,-2.5,true,false,null,"x"]}"#),
             (#""\u00e9\ud83d\ude00\/\b\f\n\r\t""#, #""é😀/\u0008\u000c\n\r\t""#), ("1e3", "1000.0"), ("[ ]", "[]"),
+            ("[-0, 0.5, 1E+2]", "[0,0.5,100.0]"), ("18446744073709551615", "18446744073709551615"),
             (#"{"a":1,"a":2}"#, #"{"a":1,"a":2}"#),
         ])
     func itIsRead(text: String, written: String) throws {
@@ -30,6 +31,7 @@ import Testing
         arguments: [
             ("", 1), ("{", 1), ("[1,\n2,\n]", 3), ("{\n\"a\" 1}", 2), ("[1] 2", 1), (#"["\x"]"#, 1), (#""\ud83d""#, 1),
             ("\"a", 1), ("nul", 1), ("[1,,2]", 1), (String(repeating: "[", count: 1000), 1), ("\"\u{1}\"", 1),
+            ("01", 1), ("+1", 1), ("1.", 1), (".5", 1), ("-", 1), ("1e", 1), ("1e400", 1), ("1-2", 1), ("NaN", 1),
         ])
     func whatIsNoneSaysWhere(text: String, line: Int) {
         let problem = #expect(throws: JSONProblem.self) { try JSONValue(reading: Array(text.utf8)) }

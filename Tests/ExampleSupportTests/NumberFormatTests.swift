@@ -126,7 +126,7 @@ import Testing
             try ValueFormat(name)?.numbers(bytes).first.map { "\($0.json)" }
         }
         #expect(try json("i64", [0, 0, 0, 0, 0, 0, 0, 0x80]) == "-9223372036854775808")
-        #expect(try json("u64", Array(repeating: 0xFF, count: 8)) == "1.8446744073709552e+19")
+        #expect(try json("u64", Array(repeating: 0xFF, count: 8)) == "18446744073709551615")
         #expect(try json("f32", [0xCD, 0xCC, 0xCC, 0x3D]) == "0.1")
         #expect(try json("f32", [0, 0, 0xC0, 0x7F]) == "null")
         #expect(try json("sfloat", [0x64, 0x20]) == "10000")

@@ -168,6 +168,16 @@ import Testing
         #expect(chosen.describe([0x2C, 1]) == "2C 01  44 1")
     }
 
+    @Test func aValidRangeHasTheFormatOfItsCharacteristic() {
+        let temperature = ValueDecoder(of: .validRange, in: "2A6E")
+        #expect(temperature.decode([0x60, 0xF0, 0xA0, 0x0F])?.text == "-40.00 to 40.00 °C")
+        #expect(Self.fields([0x60, 0xF0, 0xA0, 0x0F], temperature) == #"{"value":[-40.0,40.0],"unit":"°C"}"#)
+        let declared = ValueDecoder(of: .validRange, in: "2A6E", declared: [PresentationFormat(format: .uint8)])
+        #expect(declared.decode([0, 100])?.text == "0 to 100")
+        // Bounds without the format are shown as bytes.
+        #expect(temperature.decode([0, 100])?.text == "00 to 64")
+    }
+
     @Test func anAggregateIsDecodedPieceByPiece() {
         let formats = [
             PresentationFormat(format: .sint16, exponent: -1, unit: 0x272F, valueDescription: 0x010B),

@@ -36,6 +36,10 @@ import Testing
             (["read -n pulse 2A19"], 64, "Choose the device with: connect", ""),
             (["pair pulse"], 64, "Choose the device with: connect", ""), ([], 64, "Give steps", ""),
             (["--file", "/nowhere"], 66, "/nowhere", ""),
+            (["--file", "/dev/zero"], 65, "/dev/zero is larger than 1024 KiB.", ""),
+            (["read 2A19; read 2A19 --trace x"], 64, "--trace has no meaning for a step", ""),
+            (["scan --world x"], 64, "--world has no meaning for a step", ""),
+            (["read 2A19; read --help"], 0, "OVERVIEW: Read", ""),
             (["connect nobody --find-time 0.5"], 68, "No device named 'nobody'", ""),
         ] as [([String], Int32, String, String)])
     func aFailureHasTheStatusOfItsStep(

@@ -56,6 +56,17 @@ import Testing
         }
     }
 
+    @Test(
+        arguments: [
+            ["adapters", "--trace", "x"], ["doctor", "--bonds", "x"], ["decode", "x", "--trace", "x"],
+            ["bonds", "--trace", "x"], ["--trace", "x", "power", "off"], ["scan", "--find-time", "3"],
+            ["serve", "battery", "--address-type", "random"],
+        ])
+    func whatHasNoMeaningIsRejected(_ arguments: [String]) {
+        let error = #expect(throws: (any Error).self) { try BleCommand.parseAsRoot(arguments) }
+        #expect(error.map { BleCommand.message(for: $0) }?.contains("has no meaning") == true)
+    }
+
     /// The words after these are no commands.
     @Test func theOptionsWithAValueAreKnown() {
         let help = BleCommand.helpMessage(columns: 1000) + LinbleCommand.helpMessage(columns: 1000)

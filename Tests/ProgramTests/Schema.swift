@@ -132,6 +132,7 @@ extension JSONValue {
     fileprivate var number: Double? {
         switch self {
         case .integer(let number): Double(number)
+        case .wideInteger(let number): Double(number)
         case .number(let number): number
         default: nil
         }
@@ -139,7 +140,9 @@ extension JSONValue {
 
     fileprivate func has(type: String) -> Bool {
         switch (self, type) {
-        case (.null, "null"), (.bool, "boolean"), (.integer, "integer"), (.integer, "number"), (.number, "number"),
+        case (.null, "null"), (.bool, "boolean"), (.integer, "integer"), (.integer, "number"),
+            (.wideInteger, "integer"),
+            (.wideInteger, "number"), (.number, "number"),
             (.string, "string"), (.array, "array"), (.object, "object"):
             true
         default: false

@@ -50,16 +50,16 @@ public struct DecimalNumber: Hashable, Sendable {
     /// The nearest binary number.
     public var double: Double { Double("\(mantissa)e\(exponent)") ?? .nan }
 
-    /// The integer, if the number is one that fits.
-    public var integer: Int? {
-        guard exponent >= 0, exponent <= 18 else { return mantissa == 0 ? 0 : nil }
+    /// The integer, if the number is one of 128 bits.
+    public var integer: Int128? {
+        guard exponent >= 0, exponent <= 38 else { return mantissa == 0 ? 0 : nil }
         var value = mantissa
         for _ in 0..<exponent {
             let (product, overflows) = value.multipliedReportingOverflow(by: 10)
             guard !overflows else { return nil }
             value = product
         }
-        return Int(exactly: value)
+        return value
     }
 
     /// The number with its trailing zeros moved to the exponent.

@@ -26,7 +26,12 @@ public enum ScalarNumber: Hashable, Sendable {
     /// The number as JSON; null if it is not a finite number.
     public var json: JSONValue {
         switch self {
-        case .decimal(let number): number.integer.map { .integer($0) } ?? .number(number.double)
+        case .decimal(let number):
+            if let integer = number.integer {
+                Int(exactly: integer).map { .integer($0) } ?? .wideInteger(integer)
+            } else {
+                .number(number.double)
+            }
         case .binary(let number, _): .number(number)
         case .special: .null
         }

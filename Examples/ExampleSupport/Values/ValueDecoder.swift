@@ -6,14 +6,20 @@ import BluetoothLE
 public struct ValueDecoder: Sendable {
     /// The attribute's UUID; nil if it is not known.
     public var uuid: BluetoothUUID?
+    /// The characteristic of a descriptor; nil if it is not known, or for a characteristic.
+    public var characteristic: BluetoothUUID?
     /// The Characteristic Presentation Formats of the characteristic (Core Vol 3 Part G §3.3.3.5).
     public var declared: [PresentationFormat]
     /// The format that the user named.
     public var format: ValueFormat?
 
-    /// A decoder for an attribute.
-    public init(of uuid: BluetoothUUID?, declared: [PresentationFormat] = [], format: ValueFormat? = nil) {
+    /// A decoder for an attribute; for a descriptor, `declared` are the formats of its `characteristic`.
+    public init(
+        of uuid: BluetoothUUID?, in characteristic: BluetoothUUID? = nil, declared: [PresentationFormat] = [],
+        format: ValueFormat? = nil
+    ) {
         self.uuid = uuid
+        self.characteristic = characteristic
         self.declared = declared
         self.format = format
     }
@@ -24,19 +30,32 @@ public struct ValueDecoder: Sendable {
             guard format.number != nil, let numbers = try? format.numbers(value) else { return nil }
             return DecodedValue([.init(numbers: numbers)])
         }
+        if uuid?.isDescriptor == true { return descriptor(value) }
         return PresentationFormat.decode(value, as: declared) ?? CharacteristicFormat(uuid)?.decode(value)
-            ?? descriptor(value)
     }
 
     private func descriptor(_ value: [UInt8]) -> DecodedValue? {
-        guard let uuid, uuid.uint16.map({ 0x2900...0x29FF ~= $0 }) == true, !value.isEmpty else { return nil }
+        guard let uuid, !value.isEmpty else { return nil }
         switch DescriptorValue(value, of: uuid) {
         case .other, .userDescription: return nil
         case .clientConfiguration(let flags): return DecodedValue(text: flags.isEmpty ? "off" : Self.names("\(flags)"))
         case .serverConfiguration(let flags): return DecodedValue(text: flags.isEmpty ? "off" : Self.names("\(flags)"))
         case .extendedProperties(let flags): return DecodedValue(text: flags.isEmpty ? "none" : Self.names("\(flags)"))
+        case .validRange(let lower, let upper):
+            return range(lower, upper) ?? DecodedValue(text: "\(lower.hexadecimal) to \(upper.hexadecimal)")
         case let other: return DecodedValue(text: printable("\(other)"))
         }
+    }
+
+    /// A Valid Range, whose bounds have the format of the characteristic; nil if that is not one number.
+    private func range(_ lower: [UInt8], _ upper: [UInt8]) -> DecodedValue? {
+        let decoder = ValueDecoder(of: characteristic, declared: declared)
+        guard let low = decoder.decode(lower)?.parts, let high = decoder.decode(upper)?.parts,
+            low.count == 1, high.count == 1, low[0].isNumber, high[0].isNumber
+        else { return nil }
+        var value = DecodedValue([.init(nil, "", .array([low[0].json, high[0].json]), unit: low[0].unit)])
+        value.summary = [low[0].text, "to", high[0].text, low[0].unit].compactMap { $0 }.joined(separator: " ")
+        return value
     }
 
     /// The names in `[a, b]`.
@@ -75,5 +94,19 @@ public struct ValueDecoder: Sendable {
             fields += decoded.jsonFields
         }
         return fields
+    }
+}
+
+extension BluetoothUUID {
+    /// Whether it is assigned to a descriptor.
+    fileprivate var isDescriptor: Bool { uint16.map { 0x2900...0x29FF ~= $0 } == true }
+}
+
+extension DecodedValue.Part {
+    fileprivate var isNumber: Bool {
+        switch json {
+        case .integer, .wideInteger, .number: name == nil
+        default: false
+        }
     }
 }

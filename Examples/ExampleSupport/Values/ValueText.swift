@@ -4,8 +4,10 @@ import BluetoothPrimitives
 /// Values as text for people.
 public enum ValueText {
     /// The value of an attribute as ``ValueDecoder`` describes it.
-    public static func describe(_ value: [UInt8], of uuid: BluetoothUUID?, limit: Int? = 24) -> String {
-        ValueDecoder(of: uuid).describe(value, limit: limit)
+    public static func describe(
+        _ value: [UInt8], of uuid: BluetoothUUID?, in characteristic: BluetoothUUID? = nil, limit: Int? = 24
+    ) -> String {
+        ValueDecoder(of: uuid, in: characteristic).describe(value, limit: limit)
     }
 
     /// Pairs of hexadecimal digits, separated by spaces.
@@ -32,8 +34,10 @@ public enum ValueText {
 }
 
 /// The JSON fields of a value, as ``ValueDecoder/jsonFields(_:)`` has them.
-public func valueFields(_ value: [UInt8], of uuid: BluetoothUUID?) -> [(String, JSONValue)] {
-    ValueDecoder(of: uuid).jsonFields(value)
+public func valueFields(
+    _ value: [UInt8], of uuid: BluetoothUUID?, in characteristic: BluetoothUUID? = nil
+) -> [(String, JSONValue)] {
+    ValueDecoder(of: uuid, in: characteristic).jsonFields(value)
 }
 
 extension CharacteristicProperties {
