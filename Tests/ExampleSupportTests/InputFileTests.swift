@@ -21,10 +21,13 @@ import Testing
         let path = temporaryPath()
         defer { unlink(path) }
         try #require(mkfifo(path, 0o600) == 0)
-        async let read = contents(of: path, limit: 100)
-        // It opens once there is a reader.
-        try await Task.detached { try OutputFile(path).write([1, 2]) }.value
-        #expect(try await read == [1, 2])
+        // Opened for both, it waits for no reader.
+        let writer = open(path, O_RDWR | O_NONBLOCK)
+        #expect(write(writer, [1, 2] as [UInt8], 2) == 2)
+        let file = try InputFile(path)
+        #expect(try await file.next() == [1, 2])
+        close(writer)
+        #expect(try await file.next() == nil)
     }
 
     /// Opening a named pipe waits for its writer.
@@ -35,8 +38,8 @@ import Testing
         let reading = Task { try await contents(of: path, limit: 100) }
         reading.cancel()
         await #expect(throws: CancellationError.self) { try await reading.value }
-        // The thread that waits for a writer ends.
-        close(open(path, O_RDWR | O_NONBLOCK))
+        // The thread that waits for a writer, and then for a byte, ends.
+        #expect(write(open(path, O_RDWR | O_NONBLOCK), [0] as [UInt8], 1) == 1)
     }
 
     private func temporaryPath() -> String {
