@@ -7,6 +7,19 @@ import BluetoothPrimitives
 
 extension Host {
     package var obstacles: HostObstacles { HostObstacles() }
+    package var health: any HostHealth { UnwatchedHealth() }
+}
+
+/// The health of a host that notices no problems and has no steps.
+private final class UnwatchedHealth: HostHealth {
+    func follow(_ onProblem: @escaping (RadioProblem) -> Void) {}
+    func probe(then completion: @escaping (Bool) -> Void) { completion(true) }
+    func countLinks(then completion: @escaping (Int?) -> Void) { completion(nil) }
+
+    func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
+        completion(
+            BluetoothError(.unsupported, .init("\(step)"), "This host cannot \(step)."))
+    }
 }
 
 extension HostDirectory {

@@ -48,6 +48,7 @@ package final class AdapterHost: Host {
 
     package var links: any HostLinks { controller.links }
     package var scanning: any HostScanning { controller.scanning }
+    package var health: any HostHealth { controller.health }
 
     package func follow(
         onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void

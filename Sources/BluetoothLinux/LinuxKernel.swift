@@ -59,6 +59,31 @@ public final class LinuxKernel: BluetoothKernel {
         return LinuxRadioSwitchWatch(driver: driver, loop: loop, handler)
     }
 
+    /// Intervenes in the control of an adapter, on a thread of its own: the kernel waits for the controller, up to ten
+    /// seconds if that hangs.
+    public func control(
+        _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void
+    ) {
+        let completion = LoopBound(completion, on: loop)
+        do throws(KernelError) {
+            try startThread(named: "bluetooth-reset") { [loop] in
+                let failure = Self.failure { () throws(KernelError) in try control.carryOut(on: index) }
+                loop.execute { completion.value(failure) }
+            }
+        } catch {
+            loop.execute { completion.value(error) }
+        }
+    }
+
+    private static func failure(_ body: () throws(KernelError) -> Void) -> KernelError? {
+        do throws(KernelError) {
+            try body()
+            return nil
+        } catch {
+            return error
+        }
+    }
+
     /// Opens the management socket (`bind` to `HCI_CHANNEL_CONTROL`).
     public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
@@ -133,5 +158,21 @@ public final class LinuxKernel: BluetoothKernel {
                 pair.second, peer: BluetoothAddress(0xC000_0000_0001, kind: .random), options: options,
                 driver: driver, second)
         )
+    }
+}
+
+extension AdapterControl {
+    /// Carries out the intervention, which blocks.
+    fileprivate func carryOut(on index: UInt16) throws(KernelError) {
+        switch self {
+        case .reset: try FileDescriptor.hci().reset(index)
+        case .down: try FileDescriptor.hci().takeDown(index)
+        case .up: try FileDescriptor.hci().takeUp(index)
+        case .rebind:
+            guard let device = AdapterDevice(ofAdapter: index) else {
+                throw KernelError("unbind", .noSuchDevice)
+            }
+            try device.rebind()
+        }
     }
 }

@@ -208,4 +208,21 @@ extension FileDescriptor {
         try check("HCIGETDEVINFO") { ioctl(number, UInt(kernel_hci_get_device_info), &information) }
         return information
     }
+
+    /// `HCIDEVUP`; an adapter that is up already is no error.
+    func takeUp(_ index: UInt16) throws(KernelError) {
+        do throws(KernelError) {
+            try check("HCIDEVUP") { ioctl(number, UInt(kernel_hci_device_up), CInt(index)) }
+        } catch  where error.number == .alreadyInProgress {}
+    }
+
+    /// `HCIDEVDOWN`.
+    func takeDown(_ index: UInt16) throws(KernelError) {
+        try check("HCIDEVDOWN") { ioctl(number, UInt(kernel_hci_device_down), CInt(index)) }
+    }
+
+    /// `HCIDEVRESET`.
+    func reset(_ index: UInt16) throws(KernelError) {
+        try check("HCIDEVRESET") { ioctl(number, UInt(kernel_hci_device_reset), CInt(index)) }
+    }
 }

@@ -57,6 +57,17 @@ extension SimulatedKernel {
         withAdapter(index) { $0.controller.isSilent = isSilent }
     }
 
+    /// Gives an adapter's controller a fault; nil ends it.
+    public func setFault(_ fault: ControllerFault?, adapter index: UInt16) {
+        withAdapter(index) { $0.controller.fault = fault }
+    }
+
+    /// Makes an adapter's controller report Hardware Error with a code, after which the kernel closes and opens the
+    /// adapter.
+    public func reportHardwareError(_ code: UInt8, adapter index: UInt16) {
+        withAdapter(index) { $0.reportHardwareError(code) }
+    }
+
     /// Pauses or resumes the packets that an adapter's controller sends over its links, or over the one to `peer`, to
     /// fill socket buffers.
     public func setSending(_ isSending: Bool, adapter index: UInt16, to peer: BluetoothAddress? = nil) {

@@ -57,6 +57,31 @@ public final class SimulatedKernel: BluetoothKernel {
         }
     }
 
+    /// Intervenes in the control of an adapter: at once, or after ten seconds if its controller hangs.
+    public func control(
+        _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void
+    ) {
+        let completion = LoopBound(completion, on: loop)
+        let call = control.call
+        withHost { host in
+            let failure: ErrorNumber?
+            var delay = Duration.milliseconds(5)
+            if !host.conditions.hasNetAdmin {
+                failure = .notPermitted
+            } else if let adapter = host.adapter(index) {
+                failure = adapter.control(control)
+                if failure == .timedOut { delay = Adapter.controllerPatience }
+                if control == .rebind { host.rebind(adapter) }
+            } else {
+                failure = .noSuchDevice
+            }
+            let error = failure.map { KernelError(call, $0) }
+            host.world.schedule(after: delay) { [world = host.world] in
+                world.post(.completion { completion.value(error) })
+            }
+        }
+    }
+
     // MARK: Sockets
 
     /// Opens the management socket.
@@ -127,5 +152,17 @@ extension SimulatedRadio {
         -> SimulatedKernel
     {
         SimulatedKernel(radio: self, number: withWorld { $0.addKernel(adapters: adapters) })
+    }
+}
+
+extension AdapterControl {
+    /// The name of the system call or file.
+    fileprivate var call: String {
+        switch self {
+        case .reset: "HCIDEVRESET"
+        case .down: "HCIDEVDOWN"
+        case .up: "HCIDEVUP"
+        case .rebind: "bind"
+        }
     }
 }

@@ -97,6 +97,7 @@ public final class SimulatedRadio: Sendable {
             withWorld { $0.sockets[identifier]?.install(handler) }
         case .peripheral(let end, let event): deliver(event, toPeripheralAt: end)
         case .radioSwitches(let identifier): withWorld({ $0.radioSwitchHandler(identifier) })?.value()
+        case .completion(let completion): completion()
         }
     }
 

@@ -19,6 +19,18 @@ public struct KernelAdapter: Hashable, Sendable {
     }
 }
 
+/// An intervention in the kernel's control of an adapter.
+public enum AdapterControl: Hashable, Sendable {
+    /// Resets the controller, and ends its links (`HCIDEVRESET`).
+    case reset
+    /// Takes the adapter down (`HCIDEVDOWN`).
+    case down
+    /// Takes the adapter up (`HCIDEVUP`).
+    case up
+    /// Unbinds the adapter's device from its driver, and binds it again (sysfs).
+    case rebind
+}
+
 /// The interface to a kernel: packet sockets, their creation, and their clock.
 ///
 /// `LinuxKernel` implements it with file descriptors, `SimulatedKernel` in memory; the layers above only exchange bytes
@@ -47,6 +59,12 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     /// The management socket reports that a switch powers an adapter off, but not that it is unblocked. Nil when this
     /// process cannot watch the switches.
     func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)?
+
+    /// Intervenes in the control of an adapter, which may take seconds. Needs CAP_NET_ADMIN, or, for
+    /// ``AdapterControl/rebind``, the permission to write to sysfs.
+    /// - Parameter completion: called on the loop, once, with the error.
+    func control(
+        _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void)
 
     /// Opens the management socket (`HCI_CHANNEL_CONTROL`). Opening needs no privilege; most commands need
     /// CAP_NET_ADMIN.

@@ -54,6 +54,13 @@ public struct HostEnvironment: Hashable, Sendable {
 public protocol RadioSwitchWatch: AnyObject, Sendable {}
 
 extension BluetoothKernel {
+    /// Not supported.
+    public func control(
+        _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void
+    ) {
+        completion(KernelError("ioctl", .operationNotSupported))
+    }
+
     /// The radio switches in ``environment()``.
     public func radioSwitches() -> [HostEnvironment.RadioSwitch] { environment().radioSwitches }
 

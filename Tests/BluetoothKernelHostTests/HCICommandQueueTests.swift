@@ -193,6 +193,7 @@ import BluetoothKernelHost
         func receive(_ reports: AdvertisingReports) {}
         func receive(_ event: HCIEvent) {}
         func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { others.append(command.opcode) }
+        func wasUnanswered(_ command: HCICommand) {}
         func socketClosed(_ error: KernelError) { hasLost = true }
         func socketRests() {}
     }

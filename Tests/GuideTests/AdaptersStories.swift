@@ -135,4 +135,15 @@ import Testing
             #expect(fixture.lines.allSatisfy { $0.contains(Sensor.name) })
         }
     }
+
+    @Test func theEventsOfItsHealth() async throws {
+        try await Fixture.run { fixture in
+            let running = fixture.begin { try await AdaptersPage.whenItsRadioFails() }
+            try await fixture.settle(printed: 1)
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.settle(printed: 2)
+            #expect(fixture.lines == ["good", "the adapter was powered off"])
+            #expect(await running.ended() == .cancelled)
+        }
+    }
 }

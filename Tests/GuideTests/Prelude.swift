@@ -14,11 +14,11 @@ extension Adapter {
     static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
         bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        trace: PacketTrace? = nil
+        recovery: RecoveryOptions = RecoveryOptions(), trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         try await open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            on: Fixture.current?.kernel, log: Logger(label: "guide"), trace: trace)
+            recovery: recovery, on: Fixture.current?.kernel, log: Logger(label: "guide"), trace: trace)
     }
 
     static func all() async throws(BluetoothError) -> [AdapterInformation] {

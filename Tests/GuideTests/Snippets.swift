@@ -192,6 +192,18 @@ enum AdaptersPage {
         await connection.disconnect()
     }
 
+    /// When its radio fails
+    static func whenItsRadioFails() async throws {
+        let adapter = try await Adapter.open(power: .powerOn, recovery: RecoveryOptions(mode: .recover))
+        let events = await adapter.healthEvents()
+        print(await adapter.health)  // good
+        for try await event in events {
+            print(event)  // no advertisement was received for 30 s; trying to restart the scan; works again …
+            if case .gaveUp = event { break }
+        }
+        await adapter.close()
+    }
+
     /// All of them
     static func allOfThem() async throws {
         for try await change in try await Adapter.changes() {

@@ -15,6 +15,8 @@ package protocol HCIReceiver: AnyObject {
     func receive(_ event: HCIEvent)
     /// Receives the answer to a command of another program or of the kernel.
     func receiveOthers(_ command: HCICommand, _ status: HCIStatus)
+    /// The controller has not answered a command.
+    func wasUnanswered(_ command: HCICommand)
     /// The kernel has closed the socket.
     func socketClosed(_ error: KernelError)
     /// Whether the receiver needs the socket's events apart from command answers.
@@ -179,6 +181,7 @@ package final class HCICommandQueue {
     private func answerIsLate() {
         guard let current else { return }
         let operation = BluetoothError.Operation("\(current.command.opcode)", adapter: name)
+        receiver?.wasUnanswered(current.command)
         complete(
             .failure(
                 BluetoothError(
@@ -200,7 +203,7 @@ package final class HCICommandQueue {
             var filter = HCISocketFilter.events(
                 HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
                 HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.encryptionChange.rawValue,
-                HCIEventCode.leMeta.rawValue)
+                HCIEventCode.hardwareError.rawValue, HCIEventCode.leMeta.rawValue)
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             state = .open(socket)

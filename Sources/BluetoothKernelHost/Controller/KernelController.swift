@@ -17,6 +17,7 @@ package final class KernelController: HCIReceiver {
     private let commands: HCICommandQueue
     let links: KernelLinks
     private let scanner: KernelScanner
+    let health: KernelHealth
     private var isClosed = false
     /// Called when the adapter cannot be used for now, or any more.
     package var onEnd: (_ reason: BluetoothError, _ isForGood: Bool) -> Void = { _, _ in }
@@ -30,7 +31,10 @@ package final class KernelController: HCIReceiver {
         self.log = log
         commands = HCICommandQueue(adapter: adapter.index, on: kernel, log: log, trace: trace)
         links = KernelLinks(commands, on: kernel, log: log)
-        scanner = KernelScanner(adapter.ownAddress, commands, management, on: kernel, log: log)
+        let scanner = KernelScanner(adapter.ownAddress, commands, management, on: kernel, log: log)
+        self.scanner = scanner
+        health = KernelHealth(
+            commands, management, on: kernel, restartScan: { [weak scanner] in scanner?.restart() })
         commands.receiver = self
         links.isLeaving = { [weak scanner] in scanner?.isLeaving ?? false }
     }
@@ -88,11 +92,14 @@ package final class KernelController: HCIReceiver {
             links.began(event)
             scanner.connectionAttemptEnded()
         case .leMeta(.scanTimeout): scanner.scanTimedOut()
+        case .hardwareError(let code): health.hardwareError(code)
         default: links.receive(event)
         }
     }
 
     package func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { scanner.receiveOthers(command, status) }
+
+    package func wasUnanswered(_ command: HCICommand) { health.wasUnanswered(command) }
 
     package func socketClosed(_ error: KernelError) {
         suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))

@@ -88,6 +88,12 @@ final class KernelScanner: HostScanning {
         return features
     }
 
+    /// Ends the declared scan, if it runs, and starts it again; whatever was known of the controller's is forgotten.
+    func restart() {
+        machine.beginAnew()
+        advance()
+    }
+
     // MARK: Reconciling
 
     /// Waits until the controller's scan is the one declared.

@@ -23,11 +23,12 @@ public final class Adapter: Sendable {
     package static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
         bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        of provider: any HostProvider, log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
+        recovery: RecoveryOptions = RecoveryOptions(), of provider: any HostProvider,
+        log: Logger = Logger(label: "bluetooth.adapter"), trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let session = try await DetachedSession(on: provider.loop).open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            of: provider, log: log, trace: trace)
+            recovery: recovery, of: provider, log: log, trace: trace)
         return Adapter(session)
     }
 
@@ -76,5 +77,22 @@ extension Adapter {
     ///   than two seconds, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func setPowered(_ isOn: Bool) async throws(BluetoothError) {
         try await session.setPowered(isOn)
+    }
+}
+
+// MARK: - Health
+
+extension Adapter {
+    /// The health of the controller and its scan, as far as this program watches it; see ``RecoveryOptions``.
+    public var health: AdapterHealth {
+        get async { await session.presentHealth }
+    }
+
+    /// A stream of the events of the adapter's health from now on. Each call creates a separate stream.
+    ///
+    /// When `bufferCapacity` events wait, the oldest makes room. The stream ends when its loop is left or the adapter is
+    /// closed.
+    public func healthEvents(bufferCapacity: Int = 64) async -> BoundedStream<HealthEvent> {
+        await session.healthEvents(bufferCapacity)
     }
 }

@@ -20,6 +20,7 @@ extension Adapter {
     ///     (management `Set Privacy`), with a key that is stored with the bonds; nil leaves the setting unchanged. The
     ///     kernel changes it only while the adapter is off, so a powered adapter is switched off and on for it, which
     ///     ends the activity of other programs on it, unless `power` is ``PowerPolicy/leave``.
+    ///   - recovery: what happens when the controller does not answer, or a scan receives nothing any more.
     ///   - kernel: the kernel of the adapter; nil for the machine's own.
     ///   - log: receives PDUs and packets as `trace`, oddities as `debug`.
     ///   - trace: a capture of the same kernel, which records the adapter's packets.
@@ -28,13 +29,14 @@ extension Adapter {
     public static func open(
         _ selector: AdapterSelector = .first, power: PowerPolicy = .leave, waitingFor limit: Duration? = nil,
         bonds: BondStorage = .standard, bondLimit: BondLimit = BondLimit(), privacy: PrivacyMode? = nil,
-        on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.adapter"),
+        recovery: RecoveryOptions = RecoveryOptions(), on kernel: (any BluetoothKernel)? = nil,
+        log: Logger = Logger(label: "bluetooth.adapter"),
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
         return try await open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
-            of: KernelProvider(kernel, trace: trace?.synthesis), log: log, trace: trace)
+            recovery: recovery, of: KernelProvider(kernel, trace: trace?.synthesis), log: log, trace: trace)
     }
 
     /// All adapters of this machine, lowest index first. Needs no privilege.

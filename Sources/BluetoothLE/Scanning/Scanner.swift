@@ -15,6 +15,7 @@ final class Scanner: HostScanReceiver {
     /// The host, which retains this object as its receiver. The session holds both.
     private weak var host: (any HostScanning)?
     private let identities: DeviceIdentities
+    private let health: RadioHealth
     private let loop: EventLoop
     private let log: Logger
     private var subscribers = ScanSubscribers()
@@ -23,13 +24,14 @@ final class Scanner: HostScanReceiver {
     private var responseTimer: (timer: LoopTimer, deadline: KernelInstant)?
 
     init(
-        _ host: any HostScanning, of adapterRecord: AdapterRecord, _ identities: DeviceIdentities, on loop: EventLoop,
-        log: Logger
+        _ host: any HostScanning, of adapterRecord: AdapterRecord, _ identities: DeviceIdentities,
+        _ health: RadioHealth, on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("Scanner")
         (self.host, self.adapterRecord, self.identities, self.loop, self.log) = (
             host, adapterRecord, identities, loop, log
         )
+        self.health = health
         host.receiver = self
     }
 
@@ -59,6 +61,7 @@ final class Scanner: HostScanReceiver {
             leave(id)
             throw error
         }
+        health.scanChanged(isOn: true)
         if let duration = options.duration { setTimer(of: id, to: duration) }
         let bound = LoopBound(self, on: loop)
         return BoundedStream(channel: channel) { [owner, loop] in
@@ -86,7 +89,14 @@ final class Scanner: HostScanReceiver {
 
     private func leave(_ id: UInt64) {
         subscribers.remove(id)
-        host?.setScan(subscribers.request)
+        declare()
+    }
+
+    /// Declares to the host what is requested now.
+    private func declare() {
+        let request = subscribers.request
+        host?.setScan(request)
+        if request == nil { health.scanChanged(isOn: false) }
     }
 
     /// Schedules the end of a scan after its duration.
@@ -94,7 +104,7 @@ final class Scanner: HostScanReceiver {
         let timer = loop.makeLocalTimer { [weak self] in
             guard let self else { return }
             subscribers.finish(id)
-            host?.setScan(subscribers.request)
+            declare()
         }
         timer.set(after: duration)
         subscribers.setTimer(timer, of: id)
@@ -104,7 +114,9 @@ final class Scanner: HostScanReceiver {
 
     /// Delivers reports to all scans. A malformed report is skipped with the rest of its event.
     func receive(_ reports: AdvertisingReports) {
-        let deadline = subscribers.receive(reports, at: loop.now, identities) { error in
+        let now = loop.now
+        health.heard(at: now)
+        let deadline = subscribers.receive(reports, at: now, identities) { error in
             log.debug("malformed advertising report: \(error)", metadata: ["adapter": "\(name)"])
         }
         if let deadline { setResponseTimer(to: deadline) }
@@ -126,8 +138,21 @@ final class Scanner: HostScanReceiver {
 
     func scanStopped() { subscribers.scanStopped() }
 
-    func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
+    /// Ends the scans that do not wait for the adapter: the recovery has left it unusable.
+    func recoveryFailed(_ reason: BluetoothError) {
+        finish(reason, isForGood: false)
+        declare()
+    }
+
+    private func finish(_ reason: BluetoothError, isForGood: Bool) {
         subscribers.finish(reason, isForGood: isForGood)
-        return subscribers.request
+    }
+
+    func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
+        // A step of the recovery takes the adapter away, and brings it back for all scans.
+        if health.isRecovering, !isForGood { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
+        let request = subscribers.request
+        if request == nil { health.scanChanged(isOn: false) }
+        return request
     }
 }

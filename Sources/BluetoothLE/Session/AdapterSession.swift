@@ -24,6 +24,8 @@ actor AdapterSession: LoopActor {
     let shared: SharedComponents
     /// The bonds of the adapter; see AdapterSession+Bonds.
     let bondManager: BondManager
+    /// The watch over the controller and its scan.
+    let health: RadioHealth
 
     /// The state that handles access from any thread.
     private struct View {
@@ -78,8 +80,8 @@ actor AdapterSession: LoopActor {
     /// Called on the loop.
     init(
         _ information: AdapterInformation, _ requirements: AdapterRequirements,
-        in directory: LoopBound<any HostDirectory>,
-        _ bonds: LoopBound<BondManager>, log: Logger, trace: PacketTrace?
+        in directory: LoopBound<any HostDirectory>, _ bonds: LoopBound<BondManager>, recovery: RecoveryOptions,
+        log: Logger, trace: PacketTrace?
     ) {
         let directory = directory.value
         let loop = directory.loop
@@ -92,9 +94,10 @@ actor AdapterSession: LoopActor {
         let localServer = LocalServer(.generic(deviceName: information.localName))
         let links = LinkRegistry()
         let identities = DeviceIdentities()
+        health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
         central = CentralComponents(
             scheduler: ConnectScheduler(on: loop),
-            scanner: Scanner(host.scanning, of: adapterRecord, identities, on: loop, log: log),
+            scanner: Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log),
             identities: identities)
         let advertising = AdvertisingSets(host.advertising, on: loop)
         let pairings = LoopBound(
@@ -121,6 +124,12 @@ actor AdapterSession: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
+    var presentHealth: AdapterHealth {
+        get async { health.health }
+    }
+
+    func healthEvents(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> { health.events(bufferCapacity) }
+
     // MARK: State
 
     nonisolated var state: AdapterState { stateSource.value }
@@ -129,7 +138,10 @@ actor AdapterSession: LoopActor {
 
     func ready(timeout: Duration?) async throws(BluetoothError) { try await powerState.value.ready(timeout: timeout) }
 
-    func setPowered(_ isOn: Bool) async throws(BluetoothError) { try await powerState.value.setPowered(isOn) }
+    func setPowered(_ isOn: Bool) async throws(BluetoothError) {
+        try await health.withdraw(operation("power \(isOn ? "on" : "off")"))
+        try await powerState.value.setPowered(isOn)
+    }
 
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
@@ -152,31 +164,45 @@ actor AdapterSession: LoopActor {
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         followPowerState()
+        powerState.value.isRecovering = { [weak health] in health?.isRecovering ?? false }
+        health.ownLinkCount = { [links] in links.all.count }
+        health.onFailure = { [weak scanner, stateSource] reason in
+            if !stateSource.value.isReady { scanner?.recoveryFailed(reason) }
+        }
         powerState.value.begin()
     }
 
     private func followPowerState() {
         _ = powerState.value.follow {
-            [adapterRecord, incoming, localServer, channels, pairings, host, scheduler, bondManager] turn in
+            [
+                adapterRecord, incoming, localServer, channels, pairings, host, scheduler, bondManager, health,
+                weak powerState = powerState.value
+            ] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
                 if before == .absent { bondManager.reload(adapterRecord.information.index) }
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
+                    health.adapterChanged(isReady: false)
                     host.suspend(reason)
                     host.channels.adapterBecameUnavailable(reason)
                 } else if host.resume(with: adapterRecord.information) {
                     scheduler.adapterBecameAvailable()
                 }
-            case .changed(_, let reason?): host.advertising.adapterBecameUnavailable(reason)
-            case .changed(_, nil): host.advertising.adapterBecameAvailable()
+            case .changed(let state, let reason?):
+                if state == .poweredOff, powerState?.isSwitchedOffHere == false { health.wasPoweredOff() }
+                host.advertising.adapterBecameUnavailable(reason)
+            case .changed(_, nil):
+                host.advertising.adapterBecameAvailable()
+                health.adapterChanged(isReady: true)
             case .ended(let reason):
                 host.channels.close()
                 host.advertising.end(reason)
                 incoming.close(reason)
                 localServer.close(reason)
                 channels.close(reason)
+                health.close(reason)
                 pairings.value.close(reason)
                 host.close(reason)
                 bondManager.close(reason)

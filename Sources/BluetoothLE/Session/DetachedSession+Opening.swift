@@ -5,11 +5,11 @@ import Logging
 
 extension DetachedSession {
     /// Selects an adapter and makes it ready for use; see
-    /// ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:on:log:trace:)``.
+    /// ``Adapter/open(_:power:waitingFor:bonds:bondLimit:privacy:recovery:on:log:trace:)``.
     func open(
         _ selector: AdapterSelector, power: PowerPolicy, waitingFor limit: Duration?, bonds: BondStorage,
-        bondLimit: BondLimit, privacy: PrivacyMode?, of provider: any HostProvider, log: Logger,
-        trace: PacketTrace?
+        bondLimit: BondLimit, privacy: PrivacyMode?, recovery: RecoveryOptions, of provider: any HostProvider,
+        log: Logger, trace: PacketTrace?
     ) async throws(BluetoothError) -> AdapterSession {
         let directory = provider.makeDirectory(log: log)
         try await directory.start()
@@ -19,8 +19,8 @@ extension DetachedSession {
         let information = try await directory.choose(selector, requirements, waitingFor: limit, store: bondManager)
         // The components are made on the loop, whatever the caller's executor.
         let session = AdapterSession(
-            information, requirements, in: LoopBound(directory, on: loop), LoopBound(bondManager, on: loop), log: log,
-            trace: trace)
+            information, requirements, in: LoopBound(directory, on: loop), LoopBound(bondManager, on: loop),
+            recovery: recovery, log: log, trace: trace)
         await session.begin()
         return session
     }

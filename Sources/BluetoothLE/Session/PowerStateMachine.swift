@@ -20,9 +20,15 @@ final class PowerStateMachine {
         case ended(BluetoothError)
     }
 
-    private enum Restoration {
-        case none
-        case underWay(Task<Void, Never>, isDueAgain: Bool)
+    /// The restoration under way, and the error of the last one.
+    private struct Restoration {
+        enum Progress {
+            case none
+            case underWay(Task<Void, Never>, isDueAgain: Bool)
+        }
+
+        var progress = Progress.none
+        var failure: BluetoothError?
     }
 
     private let adapterRecord: AdapterRecord
@@ -31,12 +37,12 @@ final class PowerStateMachine {
     private let store: any AdapterStore
     private let log: Logger
     private var rules: RestorationRules
-    private var restoration = Restoration.none
-    /// The error of the last restoration.
-    private var restorationFailure: BluetoothError?
+    private var restoration = Restoration()
     private var readyWaiters = WaiterList<Void, BluetoothError>()
     /// The reason of the end; nil before.
     private(set) var end: BluetoothError?
+    /// Returns whether a step of the recovery is under way.
+    var isRecovering: () -> Bool = { false }
     /// The followers, the session's components first.
     private var followers = HandlerList<Turn>()
 
@@ -77,7 +83,7 @@ final class PowerStateMachine {
         guard end == nil else { return }
         end = reason
         log.debug("\(reason)")
-        if case .underWay(let task, _) = restoration { task.cancel() }
+        if case .underWay(let task, _) = restoration.progress { task.cancel() }
         readyWaiters.failAll(reason)
         stateSource.finish(reason.code == .cancelled ? nil : reason)
         followers(.ended(reason))
@@ -106,7 +112,7 @@ final class PowerStateMachine {
             try await call.value(operation, timeout: timeout, on: loop)
         } catch {
             guard error.code == .timedOut else { throw error }
-            throw restorationFailure ?? .unavailable(stateSource.value, operation) ?? error
+            throw restoration.failure ?? .unavailable(stateSource.value, operation) ?? error
         }
     }
 
@@ -134,6 +140,9 @@ final class PowerStateMachine {
         adapterRecord.update(try await directory.prepare(adapterRecord.information, requirements, store: store))
     }
 
+    /// Whether this program has powered the adapter off.
+    var isSwitchedOffHere: Bool { rules.isSwitchedOffHere }
+
     // MARK: Events
 
     private func handle(_ change: AdapterChange) {
@@ -160,8 +169,8 @@ final class PowerStateMachine {
         if let now { adapterRecord.update(now) }
         let (before, state) = (stateSource.value, now?.state ?? .absent)
         guard state != before else { return }
-        rules.stateChanged(from: before, to: state)
-        if state != .poweredOff, state != .lowEnergyOff { restorationFailure = nil }
+        rules.stateChanged(from: before, to: state, byRecovery: isRecovering())
+        if state != .poweredOff, state != .lowEnergyOff { restoration.failure = nil }
         log.debug("\(adapterRecord.information.name): \(state)")
         let reason = BluetoothError.unavailable(state, operation("use the adapter"))
         followers(.changing(from: before, to: state, reason))
@@ -179,29 +188,32 @@ final class PowerStateMachine {
 
     /// Restores the adapter if its policy requires that.
     private func restoreIfNeeded() {
-        guard end == nil, isRestorationNeeded else { return }
-        if case .underWay(let task, _) = restoration {
-            restoration = .underWay(task, isDueAgain: true)
+        // A step of the recovery powers the adapter on itself.
+        guard end == nil, !isRecovering(), isRestorationNeeded else { return }
+        if case .underWay(let task, _) = restoration.progress {
+            restoration.progress = .underWay(task, isDueAgain: true)
             return
         }
         let machine = LoopBound(WeakReference(to: self), on: loop)
         let task = Task(executorPreference: loop) { await machine.value.object?.restore() ?? () }
-        restoration = .underWay(task, isDueAgain: false)
+        restoration.progress = .underWay(task, isDueAgain: false)
     }
 
     private nonisolated(nonsending) func restore() async {
-        while case .underWay(let task, _) = restoration {
-            restoration = .underWay(task, isDueAgain: false)
+        while case .underWay(let task, _) = restoration.progress {
+            restoration.progress = .underWay(task, isDueAgain: false)
             do throws(BluetoothError) {
-                try await prepare(power: rules.requirements.power == .leave ? .leave : .powerOn)
+                try await prepare(power: rules.mayPowerOn ? .powerOn : .leave)
             } catch {
                 log.debug("restoration failed: \(error)")
-                restorationFailure = error
+                restoration.failure = error
             }
             rules.prepared()
-            guard case .underWay(_, isDueAgain: true) = restoration, end == nil, isRestorationNeeded else { break }
+            guard case .underWay(_, isDueAgain: true) = restoration.progress, end == nil, isRestorationNeeded else {
+                break
+            }
         }
-        restoration = .none
+        restoration.progress = .none
     }
 
     // MARK: Inspection
@@ -209,5 +221,5 @@ final class PowerStateMachine {
     /// The number of callers that wait for the adapter to be ready.
     var waiterCount: Int { readyWaiters.count }
     /// Whether a restoration is under way.
-    var isRestoring: Bool { if case .underWay = restoration { true } else { false } }
+    var isRestoring: Bool { if case .underWay = restoration.progress { true } else { false } }
 }

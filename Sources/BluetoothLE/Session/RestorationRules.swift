@@ -10,14 +10,18 @@ struct RestorationRules: Hashable {
     private(set) var isMeantOn = true
     /// Whether this program has powered the adapter off.
     var isSwitchedOffHere = false
+    /// Whether a step of the recovery has taken an adapter that was on, which must be on again.
+    private(set) var isTakenByRecovery = false
 
     init(_ requirements: AdapterRequirements) { self.requirements = requirements }
 
-    /// Records a change of state.
-    mutating func stateChanged(from before: AdapterState, to now: AdapterState) {
+    /// Records a change of state, caused by a step of the recovery or not.
+    mutating func stateChanged(from before: AdapterState, to now: AdapterState, byRecovery isRecovery: Bool = false) {
+        if isRecovery, before == .poweredOn { isTakenByRecovery = true }
         switch now {
-        case .poweredOn: (isMeantOn, isSwitchedOffHere) = (true, false)
+        case .poweredOn: (isMeantOn, isSwitchedOffHere, isTakenByRecovery) = (true, false, false)
         case .poweredOff, .lowEnergyOff:
+            if isTakenByRecovery { return }
             // Another program has powered it off, unless the adapter was absent or blocked before.
             if before == .poweredOn { isMeantOn = requirements.power == .keepOn && !isSwitchedOffHere }
         case .absent: isPrivacyDue = true
@@ -28,10 +32,13 @@ struct RestorationRules: Hashable {
     /// Records that the adapter was prepared, successfully or not.
     mutating func prepared() { isPrivacyDue = false }
 
+    /// Whether this program may power the adapter on.
+    var mayPowerOn: Bool { requirements.power != .leave || isTakenByRecovery }
+
     /// Returns whether this program must act for the adapter to be ready.
     func isNeeded(in state: AdapterState, hidesAddress: Bool) -> Bool {
         switch state {
-        case .poweredOff: isMeantOn && requirements.power != .leave
+        case .poweredOff: isMeantOn && mayPowerOn
         case .lowEnergyOff: isMeantOn
         // After hotplug another program may have powered it on, without the requested privacy.
         case .poweredOn:

@@ -50,7 +50,12 @@ final class Controller: RadioNode {
         }
     }
     /// Whether it hangs: it answers no command and sends no event.
-    var isSilent = false
+    var isSilent: Bool {
+        get { fault?.symptom == .hangs }
+        set { fault = newValue ? ControllerFault(.hangs, until: .unbinding) : nil }
+    }
+    /// What it does no more.
+    var fault: ControllerFault?
     var randomAddress = BluetoothAddress(0, kind: .random)
     private(set) lazy var scanner = Scanner(controller: self)
     private(set) lazy var initiator = Initiator(controller: self)
@@ -196,8 +201,14 @@ final class Controller: RadioNode {
         host?.heard(advertiser.address, advertiser, isResponse: isResponse, rssi: rssi)
     }
 
+    /// Ends the fault if the intervention cures it.
+    func intervene(_ cure: ControllerFault.Cure) {
+        if let fault, fault.cure <= cure { self.fault = nil }
+    }
+
     override func hear(_ advertiser: Advertiser) {
-        guard !isSilent else { return }
+        // A connection attempt does not need the reports.
+        if let fault, fault.symptom == .hangs || !initiator.isConnecting { return }
         let timing = scanner.timing(for: advertiser.advertisement)
         // Outside its scan window the radio does not listen.
         if !initiator.isConnecting, let timing, timing.window < timing.interval {

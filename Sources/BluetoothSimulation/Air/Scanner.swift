@@ -72,6 +72,7 @@ final class Scanner {
     {
         // Disabling a disabled scanner is refused; enabling an enabled one restarts it.
         guard isOn || isEnabled else { return .commandDisallowed }
+        if !isOn { controller.intervene(.scanRestart) }
         isEnabled = isOn
         self.isExtended = isExtended
         self.duplicates = duplicates

@@ -14,6 +14,8 @@ enum Output: Sendable {
     case peripheral(end: Int, PeripheralEvent)
     /// A change of a radio switch, for a watch.
     case radioSwitches(Int)
+    /// The completion of a call.
+    case completion(@Sendable () -> Void)
 }
 
 /// An event of a link, for a peripheral's handler.

@@ -41,6 +41,8 @@ final class Adapter {
     private static let powerLatency = Duration.milliseconds(5)
     /// The time for which the kernel keeps a new adapter up that is not powered.
     private static let settlingTime = Duration.seconds(2)
+    /// The time for which the kernel waits for a controller that does not answer.
+    static let controllerPatience = Duration.seconds(10)
 
     init(kernel: HostKernel, index: UInt16, controller: SimulatedController, address: BluetoothAddress, isSettled: Bool)
     {
@@ -105,6 +107,7 @@ final class Adapter {
             privacy.end()
             power.isUp = false
             controller.isRunning = false
+            controller.intervene(.powerOff)
             kernel.monitor.report(.closedIndex, adapter: index)
         }
         settings.changed(skipping: socket)
@@ -136,9 +139,46 @@ final class Adapter {
             guard let self, power.isPluggedIn else { return }
             power.isChanging = false
             guard !isOn || !isBlocked else { return request.fail(.failed) }
+            guard !isOn || !controller.isSilent else {
+                // The kernel waits for the controller.
+                power.isChanging = true
+                world.schedule(after: Self.controllerPatience) { [weak self] in
+                    self?.power.isChanging = false
+                    request.fail(.failed)
+                }
+                return
+            }
             setPowered(isOn, skipping: request.socket)
             request.complete(.settings(settings.current))
         }
+    }
+
+    /// Intervenes as the ioctls and sysfs do; returns the error.
+    func control(_ control: AdapterControl) -> ErrorNumber? {
+        switch control {
+        case .reset:
+            guard power.isUp else { return .networkDown }
+            connections.endAll(with: .connectionAborted)
+            controller.intervene(.reset)
+            controller.reset()
+        case .down:
+            controller.intervene(.takingDown)
+            setPowered(false)
+        case .up:
+            guard !isBlocked else { return .radioBlocked }
+            guard !controller.isSilent else { return .timedOut }
+            setPowered(true)
+        case .rebind: return nil
+        }
+        return controller.isSilent ? .timedOut : nil
+    }
+
+    /// Reports Hardware Error (Core Vol 4 Part E §7.7.16), after which the kernel closes and opens the adapter.
+    func reportHardwareError(_ code: UInt8) {
+        controller.emit(.hardwareError(code))
+        guard power.isUp else { return }
+        setPowered(false)
+        setPowered(true)
     }
 
     func unplugged() {

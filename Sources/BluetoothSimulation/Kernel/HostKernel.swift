@@ -70,6 +70,19 @@ final class HostKernel {
         monitor.report(.deletedIndex, adapter: adapter.index)
     }
 
+    /// Unplugs an adapter and plugs it in again, as unbinding and binding its driver does.
+    func rebind(_ adapter: Adapter) {
+        adapter.controller.intervene(.unbinding)
+        let (configuration, address) = (adapter.controller.configuration, adapter.controller.publicAddress)
+        let fault = adapter.controller.fault
+        unplug(adapter)
+        var fresh = configuration
+        (fresh.isPowered, fresh.isLEEnabled) = (false, !fresh.isDualMode)
+        world.schedule(after: .milliseconds(100)) { [weak self] in
+            self?.plug(fresh, address: address, isSettled: false).controller.fault = fault
+        }
+    }
+
     // MARK: Routes
 
     /// The adapter that a socket bound to `source` uses for a peer (`hci_get_route`).

@@ -1,0 +1,74 @@
+import BluetoothPrimitives
+
+/// A sign that an adapter does not work as it should.
+public enum RadioProblem: Hashable, Sendable {
+    /// A scan has received nothing for this time, although it did before.
+    case silent(Duration)
+    /// The controller has reported a Hardware Error event with this code (Core Vol 4 Part E §7.7.16).
+    case hardwareError(code: UInt8)
+    /// The controller has not answered a command.
+    case unanswered(command: String)
+    /// Nobody that this program knows of has powered the adapter off.
+    case poweredOff
+}
+
+extension RadioProblem: CustomStringConvertible {
+    /// The problem in words.
+    public var description: String {
+        switch self {
+        case .silent(let time): "no advertisement was received for \(time.inSeconds)"
+        case .hardwareError(let code):
+            "the controller reported a hardware error (0x\(hexadecimal(code, digits: 2)))"
+        case .unanswered(let command): "the controller did not answer \(command)"
+        case .poweredOff: "the adapter was powered off"
+        }
+    }
+}
+
+/// A step of an adapter's recovery, in the order in which they are tried; the mildest first.
+public enum RecoveryStep: CaseIterable, Hashable, Sendable, Comparable {
+    /// The scan is ended and started again.
+    case restartScan
+    /// The adapter is powered off and on (management `Set Powered`).
+    case powerCycle
+    /// The controller is reset (`HCIDEVRESET`).
+    case reset
+    /// The adapter is taken down and up (`HCIDEVDOWN`, `HCIDEVUP`), and prepared again.
+    case restart
+    /// The adapter's device is unbound from its driver and bound again, as if it were unplugged and plugged in (sysfs).
+    case rebind
+
+    /// Whether the step ends the adapter's links, those of other programs included.
+    public var endsLinks: Bool { self != .restartScan }
+}
+
+extension RecoveryStep: CustomStringConvertible {
+    /// What the step does, such as `restart the scan`.
+    public var description: String {
+        switch self {
+        case .restartScan: "restart the scan"
+        case .powerCycle: "power the adapter off and on"
+        case .reset: "reset the controller"
+        case .restart: "take the adapter down and up"
+        case .rebind: "bind the adapter's driver again"
+        }
+    }
+}
+
+/// The health of an adapter: what its host notices, and the steps that may help.
+//
+// Lives on the loop, with the session. Completions are called on the loop, once.
+package protocol HostHealth: AnyObject {
+    /// Registers the handler of problems.
+    func follow(_ onProblem: @escaping (RadioProblem) -> Void)
+
+    /// Asks whether the controller answers a harmless command.
+    func probe(then completion: @escaping (Bool) -> Void)
+
+    /// Counts the adapter's links; nil if they cannot be counted.
+    func countLinks(then completion: @escaping (Int?) -> Void)
+
+    /// Carries out a step; the scan, advertising and everything else that is declared comes back by itself.
+    /// - Parameter completion: receives why the step could not be carried out.
+    func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void)
+}

@@ -1,0 +1,100 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothSockets
+import BluetoothHCI
+import BluetoothManagement
+
+/// The health of a controller that the kernel drives: its problems, and the steps that may help.
+//
+// Lives on the loop, with the controller.
+final class KernelHealth: HostHealth {
+    private let mark: ComponentCount.Mark
+    private let commands: HCICommandQueue
+    private let management: ManagementClient
+    private let kernel: any BluetoothKernel
+    private let restartScan: () -> Void
+    private var onProblem: (RadioProblem) -> Void = { _ in }
+
+    /// - Parameter restartScan: ends the scan, if one runs, and starts it again.
+    init(
+        _ commands: HCICommandQueue, _ management: ManagementClient, on kernel: any BluetoothKernel,
+        restartScan: @escaping () -> Void
+    ) {
+        mark = kernel.loop.components.mark("KernelHealth")
+        (self.commands, self.management, self.kernel) = (commands, management, kernel)
+        self.restartScan = restartScan
+    }
+
+    func follow(_ onProblem: @escaping (RadioProblem) -> Void) { self.onProblem = onProblem }
+
+    /// Records that the controller has not answered a command.
+    func wasUnanswered(_ command: HCICommand) { onProblem(.unanswered(command: "\(command.opcode)")) }
+
+    /// Records the controller's own report of an error.
+    func hardwareError(_ code: UInt8) { onProblem(.hardwareError(code: code)) }
+
+    func probe(then completion: @escaping (Bool) -> Void) {
+        commands.send(.readLocalVersionInformation) { answer in
+            // A refusal is an answer.
+            switch answer {
+            case .success: completion(true)
+            case .failure(let error): if case .controller = error.cause { completion(true) } else { completion(false) }
+            }
+        }
+    }
+
+    func countLinks(then completion: @escaping (Int?) -> Void) {
+        management.post(.getConnections, to: commands.index) { answer in
+            guard case .success(.connections(let all)) = answer else { return completion(nil) }
+            completion(all.count)
+        }
+    }
+
+    // MARK: Steps
+
+    func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
+        let operation = BluetoothError.Operation("\(step)", adapter: commands.name)
+        switch step {
+        case .restartScan:
+            restartScan()
+            completion(nil)
+        case .powerCycle: setPowered(false) { [self] _ in setPowered(true, then: completion) }
+        case .reset:
+            control(.reset, operation) { [self] failure in
+                if let failure { return completion(failure) }
+                // The kernel does not know what the controller has forgotten; after power-on it declares it again.
+                setPowered(false) { [self] _ in setPowered(true, then: completion) }
+            }
+        case .restart:
+            control(.down, operation) { [self] failure in
+                if let failure { return completion(failure) }
+                control(.up, operation) { [self] failure in
+                    if let failure { return completion(failure) }
+                    // An adapter that was taken up this way has LE switched off, and is not powered for the management
+                    // interface.
+                    post(.setLowEnergy(true)) { [self] _ in setPowered(true, then: completion) }
+                }
+            }
+        case .rebind: control(.rebind, operation, then: completion)
+        }
+    }
+
+    private func setPowered(_ isOn: Bool, then completion: @escaping (BluetoothError?) -> Void) {
+        post(.setPowered(isOn), then: completion)
+    }
+
+    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
+        management.postWhenIdle(command, to: commands.index) { answer in
+            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
+        }
+    }
+
+    private func control(
+        _ control: AdapterControl, _ operation: BluetoothError.Operation,
+        then completion: @escaping (BluetoothError?) -> Void
+    ) {
+        kernel.control(control, adapter: commands.index) { [kernel] failure in
+            completion(failure.map { .controller(operation, $0, kernel.environment()) })
+        }
+    }
+}

@@ -1,0 +1,281 @@
+import BluetoothHost
+import BluetoothLoop
+
+/// The decisions about an adapter's health: when it is suspected, which step of the recovery follows, and when to stop.
+///
+/// A problem is tested before it is believed: silence by restarting the scan, a missing answer by another command. Each
+/// step is carried out once, the mildest first, and only if the last has not helped within a time that doubles. When all
+/// have failed, they are repeated after an hour, then after twice as long each time, up to a day.
+struct HealthStateMachine: Hashable {
+    /// What a problem means for the ladder of steps.
+    enum Trouble: Hashable {
+        /// Nothing is received; an advertisement proves the contrary.
+        case silence(RadioProblem)
+        /// Commands are not answered; an answer proves the contrary.
+        case noAnswer(RadioProblem)
+
+        var problem: RadioProblem {
+            switch self {
+            case .silence(let problem), .noAnswer(let problem): problem
+            }
+        }
+    }
+
+    enum State: Hashable {
+        case well
+        /// A command decides whether the problem exists.
+        case probing(RadioProblem, until: KernelInstant)
+        /// The links that a step would end are being counted.
+        case counting(Trouble, RecoveryStep)
+        case performing(Trouble, RecoveryStep)
+        /// The step was carried out; a command or an advertisement must prove that it has helped.
+        case proving(Trouble, RecoveryStep, until: KernelInstant)
+        /// No step can be carried out, or none has helped: the ladder begins anew then.
+        case resting(Trouble, until: KernelInstant)
+    }
+
+    enum Action {
+        case probe
+        case countLinks
+        case perform(RecoveryStep)
+        case report(HealthEvent)
+    }
+
+    private(set) var state = State.well
+    private let options: RecoveryOptions
+    /// The scan that is being watched; nil while there is none.
+    private var watch: SilenceWatch?
+    /// Whether the adapter can be used at all.
+    private var isReady = true
+    /// The number of ladders in a row that have not helped.
+    private var exhaustedCount = 0
+    /// Whether the step under way is the last, since the program acts itself.
+    private var isWithdrawn = false
+
+    private static let firstRest = Duration.seconds(3600)
+    private static let longestRest = Duration.seconds(86_400)
+    private static let linksRest = Duration.seconds(600)
+    private static let proofOfAnswer = Duration.seconds(10)
+
+    init(_ options: RecoveryOptions) { self.options = options }
+
+    // MARK: What is known
+
+    /// The health, for programs.
+    var health: AdapterHealth {
+        switch state {
+        case .well: .good
+        case .probing(let problem, _): .suspect(problem)
+        case .counting(let trouble, _): .suspect(trouble.problem)
+        case .performing(let trouble, let step), .proving(let trouble, let step, _):
+            .recovering(trouble.problem, step)
+        case .resting(let trouble, _): .failed(trouble.problem)
+        }
+    }
+
+    /// When ``timeOut(at:)`` is due; nil if nothing is awaited.
+    var deadline: KernelInstant? {
+        switch state {
+        case .well: isReady ? watch?.deadline : nil
+        case .counting, .performing: nil
+        case .probing(_, let until), .proving(_, _, let until), .resting(_, let until): until
+        }
+    }
+
+    // MARK: Inputs
+
+    /// A scan of this program runs from now on, or none does any more.
+    mutating func scanChanged(isOn: Bool, at now: KernelInstant) -> [Action] {
+        guard options.mode != .off, isOn != (watch != nil) else { return [] }
+        watch = isOn ? SilenceWatch(options.silence, at: now) : nil
+        // Without a scan there is no silence.
+        guard !isOn, case .silence? = trouble else { return [] }
+        return isPerforming ? [] : end(nil)
+    }
+
+    /// An advertisement was received: the most frequent input.
+    mutating func heard(at now: KernelInstant) -> [Action] {
+        watch?.heard(at: now)
+        switch state {
+        case .proving(.silence, let step, _): return end(step)
+        case .resting(.silence, _), .counting(.silence, _): return end(nil)
+        default: return []
+        }
+    }
+
+    /// The host has noticed a problem.
+    mutating func noticed(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
+        guard options.mode != .off, isReady else { return [] }
+        let report = Action.report(.problem(problem))
+        guard case .well = state else {
+            // A step's own commands may go unanswered.
+            return isPerforming ? [] : [report]
+        }
+        state = .probing(problem, until: now.advanced(by: Self.proofOfAnswer * 3))
+        return [report, .probe]
+    }
+
+    /// The controller has answered the probe, or has not.
+    mutating func probed(isAnswered: Bool, at now: KernelInstant) -> [Action] {
+        // Asked again when the adapter is back.
+        guard isAnswered || isReady else { return [] }
+        switch state {
+        case .probing(let problem, _):
+            guard isAnswered else { return begin(.noAnswer(problem), at: now) }
+            // The kernel resets a controller after a hardware error, which ends the scan without a report.
+            if case .hardwareError = problem, watch != nil, options.mode == .recover {
+                return perform(.restartScan, for: .silence(problem))
+            }
+            return end(nil)
+        case .proving(.noAnswer(let problem), let step, _):
+            return isAnswered ? end(step) : next(after: step, .noAnswer(problem), at: now)
+        default: return []
+        }
+    }
+
+    /// The links of the adapter were counted, those of this program apart; nil if they could not be.
+    mutating func counted(own: Int, others: Int?, at now: KernelInstant) -> [Action] {
+        guard case .counting(let trouble, let step) = state else { return [] }
+        // A radio that is silent, but carries links, is not worth them.
+        var spared = options.endsOtherProgramsLinks ? 0 : others ?? 0
+        if case .silence = trouble { spared += own }
+        guard spared == 0 else {
+            state = .resting(trouble, until: now.advanced(by: Self.linksRest))
+            return [.report(.waitingForLinks(spared))]
+        }
+        return perform(step, for: trouble)
+    }
+
+    /// A step was carried out, or could not be.
+    mutating func performed(_ step: RecoveryStep, _ failure: BluetoothError?, at now: KernelInstant) -> [Action] {
+        guard case .performing(let trouble, step) = state else { return [] }
+        if isWithdrawn {
+            (state, isWithdrawn) = (.well, false)
+            watch?.beginAnew(at: now)
+            return failure.map { [.report(.failed(step, $0))] } ?? []
+        }
+        if let failure { return [.report(.failed(step, failure))] + next(after: step, trouble, at: now) }
+        switch trouble {
+        case .silence:
+            guard watch != nil else { return end(step) }
+            watch?.beginAnew(at: now)
+            state = .proving(trouble, step, until: now.advanced(by: proofTime(of: step)))
+            return []
+        case .noAnswer:
+            state = .proving(trouble, step, until: now.advanced(by: Self.proofOfAnswer))
+            return [.probe]
+        }
+    }
+
+    /// The program powers the adapter on or off itself: the recovery ends, after the step that is under way.
+    mutating func withdraw(at now: KernelInstant) {
+        if isPerforming {
+            isWithdrawn = true
+        } else {
+            state = .well
+            watch?.beginAnew(at: now)
+        }
+    }
+
+    /// The adapter can be used from now on, or no longer.
+    mutating func adapterChanged(isReady: Bool, at now: KernelInstant) -> [Action] {
+        guard isReady != self.isReady else { return [] }
+        self.isReady = isReady
+        watch?.beginAnew(at: now)
+        guard isReady else { return [] }
+        switch state {
+        case .probing, .proving(.noAnswer, _, _): return [.probe]
+        case .proving(.silence(let problem), let step, _):
+            state = .proving(.silence(problem), step, until: now.advanced(by: proofTime(of: step)))
+        case .resting(let trouble, _):
+            // Somebody has done something about it.
+            state = .probing(trouble.problem, until: now.advanced(by: Self.proofOfAnswer * 3))
+            return [.probe]
+        case .well, .counting, .performing: break
+        }
+        return []
+    }
+
+    /// The time of ``deadline`` is over.
+    mutating func timeOut(at now: KernelInstant) -> [Action] {
+        guard let deadline, deadline <= now else { return [] }
+        switch state {
+        case .well:
+            let problem = RadioProblem.silent(watch?.last.duration(to: now) ?? .zero)
+            return [.report(.problem(problem))] + begin(.silence(problem), at: now)
+        case .proving(let trouble, let step, _): return next(after: step, trouble, at: now)
+        case .resting(let trouble, _): return begin(trouble, at: now)
+        case .probing(let problem, _): return begin(.noAnswer(problem), at: now)
+        case .counting, .performing: return []
+        }
+    }
+
+    // MARK: The ladder
+
+    private var trouble: Trouble? {
+        switch state {
+        case .well, .probing: nil
+        case .counting(let trouble, _), .performing(let trouble, _), .proving(let trouble, _, _),
+            .resting(let trouble, _):
+            trouble
+        }
+    }
+
+    /// Whether the adapter may be away for a moment: by a step, or by the kernel's own after a hardware error.
+    var takesAdapterAway: Bool {
+        if case .probing(.hardwareError, _) = state { options.mode == .recover } else { isPerforming }
+    }
+
+    var isPerforming: Bool { if case .performing = state { true } else { false } }
+
+    /// The time in which a step must prove that it has helped against silence: it doubles with each step.
+    private func proofTime(of step: RecoveryStep) -> Duration {
+        let rank = RecoveryStep.allCases.firstIndex(of: step) ?? 0
+        return min((watch?.limit ?? .zero) * (1 << rank), options.silence.upperBound * 2)
+    }
+
+    private mutating func begin(_ trouble: Trouble, at now: KernelInstant) -> [Action] {
+        guard options.mode == .recover else {
+            // Reported once, and again after a rest.
+            return rest(trouble, at: now)
+        }
+        switch trouble {
+        case .silence: return perform(.restartScan, for: trouble)
+        case .noAnswer: return next(after: .restartScan, trouble, at: now)
+        }
+    }
+
+    private mutating func perform(_ step: RecoveryStep, for trouble: Trouble) -> [Action] {
+        state = .performing(trouble, step)
+        return [.report(.began(step)), .perform(step)]
+    }
+
+    private mutating func next(after step: RecoveryStep, _ trouble: Trouble, at now: KernelInstant) -> [Action] {
+        guard let next = RecoveryStep.allCases.first(where: { $0 > step }) else { return rest(trouble, at: now) }
+        state = .counting(trouble, next)
+        return [.countLinks]
+    }
+
+    private mutating func rest(_ trouble: Trouble, at now: KernelInstant) -> [Action] {
+        let delay = min(Self.firstRest * (1 << min(exhaustedCount, 5)), Self.longestRest)
+        exhaustedCount += 1
+        state = .resting(trouble, until: now.advanced(by: delay))
+        guard options.mode == .recover else { return [] }
+        return [.report(.gaveUp(.radioFailure(trouble.problem), retryAfter: delay))]
+    }
+
+    /// The problem is over; `step` has helped.
+    private mutating func end(_ step: RecoveryStep?) -> [Action] {
+        (state, exhaustedCount) = (.well, 0)
+        return [.report(.recovered(step))]
+    }
+}
+
+extension BluetoothError {
+    /// The error of a radio that no step has brought back.
+    static func radioFailure(_ problem: RadioProblem) -> BluetoothError {
+        BluetoothError(
+            .failed, .init("recover the adapter"), "The adapter does not recover: \(problem).",
+            remedy: "Unplug it and plug it in again, or restart the machine; look at: sudo dmesg | grep -i bluetooth")
+    }
+}

@@ -1,0 +1,155 @@
+import BluetoothHost
+import BluetoothLoop
+import Logging
+
+/// The health of an adapter: watches its scan and its host, and carries out the steps of ``HealthStateMachine``.
+//
+// Lives on the loop, with the session.
+final class RadioHealth {
+    private let mark: ComponentCount.Mark
+    private let adapterRecord: AdapterRecord
+    private let host: any HostHealth
+    private let loop: EventLoop
+    private let log: Logger
+    private var machine: HealthStateMachine
+    private var events = Broadcaster<HealthEvent>()
+    private var alarm = Alarm()
+    private var isEnded = false
+    /// The callers that wait for the end of the step under way.
+    private var waiters = WaiterList<Void, BluetoothError>()
+    /// Returns the number of this program's links.
+    var ownLinkCount: () -> Int = { 0 }
+    /// Called when no step has helped.
+    var onFailure: (BluetoothError) -> Void = { _ in }
+
+    /// The timer, and when it is due; it is not set again for each advertisement.
+    private struct Alarm {
+        var timer: LoopTimer?
+        var deadline: KernelInstant?
+    }
+
+    init(
+        _ options: RecoveryOptions, of adapterRecord: AdapterRecord, _ host: any HostHealth, on loop: EventLoop,
+        log: Logger
+    ) {
+        mark = loop.components.mark("RadioHealth")
+        (self.adapterRecord, self.host, self.loop, self.log) = (adapterRecord, host, loop, log)
+        machine = HealthStateMachine(options)
+        host.follow { [weak self] problem in
+            guard let self else { return }
+            run(machine.noticed(problem, at: loop.now))
+        }
+    }
+
+    private var name: String { adapterRecord.information.name }
+
+    /// Whether the adapter may be away for a moment, and comes back.
+    var isRecovering: Bool { machine.takesAdapterAway }
+
+    /// The present health.
+    var health: AdapterHealth { machine.health }
+
+    func events(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> {
+        events.stream(
+            capacity: bufferCapacity, policy: .dropOldest, .init("follow the health", adapter: name), from: loop)
+    }
+
+    // MARK: Inputs
+
+    /// An advertisement was received: the most frequent input.
+    func heard(at now: KernelInstant) {
+        let actions = machine.heard(at: now)
+        if !actions.isEmpty { run(actions) }
+    }
+
+    /// The scan of this program begins or ends.
+    func scanChanged(isOn: Bool) { run(machine.scanChanged(isOn: isOn, at: loop.now)) }
+
+    /// The adapter can be used from now on, or no longer.
+    func adapterChanged(isReady: Bool) { run(machine.adapterChanged(isReady: isReady, at: loop.now)) }
+
+    /// The adapter was powered off, and not by this program.
+    func wasPoweredOff() {
+        if !isRecovering { run([.report(.problem(.poweredOff))]) }
+    }
+
+    /// Ends the watch: the adapter is closed.
+    func close(_ reason: BluetoothError) {
+        isEnded = true
+        waiters.failAll(reason)
+        alarm = Alarm()
+        events.finish(reason.code == .cancelled ? nil : reason)
+    }
+
+    /// Ends the recovery, since the program acts itself; returns when no step is under way.
+    nonisolated(nonsending) func withdraw(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        machine.withdraw(at: loop.now)
+        updateTimer()
+        guard machine.isPerforming else { return }
+        let call = waiters.makePromise()
+        // A step has limits of its own, which are shorter.
+        try await call.value(operation, timeout: .seconds(120), on: loop)
+    }
+
+    private func timeOut() {
+        alarm.deadline = nil
+        run(machine.timeOut(at: loop.now))
+    }
+
+    // MARK: Actions
+
+    private func run(_ actions: [HealthStateMachine.Action]) {
+        guard !isEnded else { return }
+        for action in actions { run(action) }
+        updateTimer()
+    }
+
+    private func run(_ action: HealthStateMachine.Action) {
+        switch action {
+        case .probe:
+            host.probe { [weak self] isAnswered in
+                guard let self else { return }
+                run(machine.probed(isAnswered: isAnswered, at: loop.now))
+            }
+        case .countLinks:
+            host.countLinks { [weak self] count in
+                guard let self else { return }
+                let own = ownLinkCount()
+                run(machine.counted(own: own, others: count.map { max(0, $0 - own) }, at: loop.now))
+            }
+        case .perform(let step):
+            host.perform(step) { [weak self] failure in
+                guard let self else { return }
+                run(machine.performed(step, failure, at: loop.now))
+                waiters.succeedAll()
+            }
+        case .report(let event):
+            log.log(level: event.level, "\(name): \(event)")
+            events.send(event)
+            if case .gaveUp(let reason, _) = event { onFailure(reason) }
+        }
+    }
+
+    private func updateTimer() {
+        guard let deadline = machine.deadline else {
+            if alarm.deadline != nil { alarm.timer?.cancel() }
+            alarm.deadline = nil
+            return
+        }
+        if let present = alarm.deadline, present <= deadline { return }
+        let timer = alarm.timer ?? loop.makeLocalTimer { [weak self] in self?.timeOut() }
+        timer.set(at: deadline)
+        alarm = Alarm(timer: timer, deadline: deadline)
+    }
+}
+
+extension HealthEvent {
+    /// The level of its line in the log.
+    fileprivate var level: Logger.Level {
+        switch self {
+        case .problem, .waitingForLinks, .failed: .notice
+        case .began, .recovered: .notice
+        case .gaveUp: .warning
+        }
+    }
+}

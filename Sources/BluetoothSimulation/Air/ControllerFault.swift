@@ -1,0 +1,34 @@
+/// A fault of a simulated controller: what it does no more, and what cures it.
+public struct ControllerFault: Hashable, Sendable {
+    /// What the controller does no more.
+    public enum Symptom: Hashable, Sendable {
+        /// It answers no command and sends no event.
+        case hangs
+        /// It answers commands, and reports no advertisement.
+        case hearsNothing
+    }
+
+    /// The mildest intervention after which the controller works again; stronger ones cure it as well.
+    public enum Cure: Hashable, Sendable, Comparable {
+        /// Switching the scan off.
+        case scanRestart
+        /// Powering the adapter off.
+        case powerOff
+        /// A reset of the controller (`HCIDEVRESET`).
+        case reset
+        /// Taking the adapter down (`HCIDEVDOWN`).
+        case takingDown
+        /// Unbinding the driver, or unplugging.
+        case unbinding
+    }
+
+    /// What the controller does no more.
+    public var symptom: Symptom
+    /// What cures it.
+    public var cure: Cure
+
+    /// A fault from its parts.
+    public init(_ symptom: Symptom, until cure: Cure) {
+        (self.symptom, self.cure) = (symptom, cure)
+    }
+}

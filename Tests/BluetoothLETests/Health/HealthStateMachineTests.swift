@@ -1,0 +1,293 @@
+import BluetoothHost
+import BluetoothLoop
+import Testing
+
+@testable import BluetoothLE
+
+private func instant(_ seconds: Double) -> KernelInstant {
+    KernelInstant(nanoseconds: Int64(seconds * 1_000_000_000))
+}
+
+/// The watchdog and the ladder of recovery, input by input.
+@Suite struct HealthStateMachineTests {
+    /// A machine with a script of inputs; its actions in short words.
+    private struct Script {
+        var machine: HealthStateMachine
+        var now = instant(0)
+        var said: [String] = []
+
+        init(_ options: RecoveryOptions = RecoveryOptions(), isScanning: Bool = true) {
+            machine = HealthStateMachine(options)
+            if isScanning { take(machine.scanChanged(isOn: true, at: now)) }
+        }
+
+        mutating func take(_ actions: [HealthStateMachine.Action]) { said += actions.map(Self.words) }
+
+        static func words(_ action: HealthStateMachine.Action) -> String {
+            switch action {
+            case .probe: "probe"
+            case .countLinks: "count"
+            case .perform(let step): "do \(step)"
+            case .report(.problem(let problem)): "problem: \(problem)"
+            case .report(.began): "began"
+            case .report(.failed(let step, _)): "failed \(step)"
+            case .report(.recovered(let step)): "recovered by \(step.map { "\($0)" } ?? "itself")"
+            case .report(.waitingForLinks(let count)): "waiting for \(count)"
+            case .report(.gaveUp(_, let delay)): "gave up for \(Int(delay / .seconds(1))) s"
+            }
+        }
+
+        /// Hears an advertisement every `pause` seconds, `count` times.
+        mutating func hear(every pause: Double, _ count: Int) {
+            for _ in 0..<count {
+                now = now.advanced(by: .seconds(pause))
+                take(machine.heard(at: now))
+            }
+        }
+
+        /// Waits until the machine is due, and lets its steps and questions end at once.
+        mutating func wait(failing: Bool = false, own: Int = 0, others: Int? = 0) {
+            guard let deadline = machine.deadline else { return }
+            now = deadline
+            run(machine.timeOut(at: now), failing: failing, own: own, others: others)
+        }
+
+        mutating func run(
+            _ actions: [HealthStateMachine.Action], failing: Bool = false, own: Int = 0, others: Int? = 0,
+            isAnswered: Bool = false
+        ) {
+            take(actions)
+            for action in actions {
+                switch action {
+                case .perform(let step):
+                    let failure = failing ? BluetoothError(.notPermitted, .init("test"), "no") : nil
+                    run(
+                        machine.performed(step, failure, at: now), failing: failing, own: own, others: others,
+                        isAnswered: isAnswered)
+                case .countLinks:
+                    run(
+                        machine.counted(own: own, others: others, at: now), failing: failing, own: own, others: others,
+                        isAnswered: isAnswered)
+                case .probe:
+                    run(
+                        machine.probed(isAnswered: isAnswered, at: now), failing: failing, own: own, others: others,
+                        isAnswered: isAnswered)
+                case .report: break
+                }
+            }
+        }
+    }
+
+    @Test(arguments: [
+        // Nothing heard yet: a minute and a half. Frequent ones: the shortest time. Rare ones: ten times their pause.
+        (0.0, 0, 90.0), (0.1, 100, 30), (5, 10, 50), (30, 3, 300), (300, 3, 600),
+    ]) func theLimitFollowsWhatWasHeard(_ pause: Double, _ count: Int, _ limit: Double) {
+        var script = Script()
+        script.hear(every: pause, count)
+        let deadline = script.machine.deadline
+        #expect(deadline.map { script.now.duration(to: $0) } == .seconds(limit))
+    }
+
+    @Test func aLongPauseIsForgottenAfterTwoHours() {
+        var script = Script()
+        script.hear(every: 1, 10)
+        script.hear(every: 20, 1)
+        script.hear(every: 1, 3000)
+        #expect(script.machine.deadline.map { script.now.duration(to: $0) } == .seconds(200))
+        script.hear(every: 1, 5000)
+        #expect(script.machine.deadline.map { script.now.duration(to: $0) } == .seconds(30))
+    }
+
+    @Test func silenceClimbsTheLadderOnce() {
+        var script = Script()
+        script.hear(every: 1, 10)
+        let steps: [RecoveryStep] = [.restartScan, .powerCycle, .reset, .restart, .rebind]
+        var times: [Double] = []
+        for _ in 0...steps.count {
+            let before = script.now
+            script.wait()
+            times.append(before.duration(to: script.now) / .seconds(1))
+        }
+        // The time that a step has to prove itself doubles.
+        #expect(times == [30, 30, 60, 120, 240, 480])
+        let said =
+            ["problem: no advertisement was received for 30.0 s", "began", "do restart the scan"]
+            + steps.dropFirst().flatMap { ["count", "began", "do \($0)"] } + ["gave up for 3600 s"]
+        #expect(
+            script.said.map { $0.replacing("30 s", with: "30.0 s") }
+                == said.map { $0.replacing("30 s", with: "30.0 s") })
+        // The ladder is climbed again after an hour, then after two.
+        script.said = []
+        for _ in 0...steps.count { script.wait() }
+        #expect(script.said.last == "gave up for 7200 s")
+        for _ in 0..<10 * (steps.count + 1) { script.wait() }
+        #expect(script.said.last == "gave up for 86400 s")
+        script.said = []
+        script.hear(every: 1, 1)
+        #expect(script.said == ["recovered by itself"])
+        #expect(
+            script.machine.deadline
+                == script.now.advanced(by: script.now.duration(to: script.machine.deadline ?? script.now)))
+    }
+
+    @Test(arguments: [RecoveryStep.restartScan, .powerCycle, .reset, .restart, .rebind])
+    func anAdvertisementProvesAStep(_ cure: RecoveryStep) {
+        var script = Script()
+        script.hear(every: 1, 10)
+        while script.said.last != "do \(cure)" { script.wait() }
+        script.said = []
+        script.hear(every: 1, 2)
+        #expect(script.said == ["recovered by \(cure)"])
+        #expect(script.machine.state == .well)
+    }
+
+    @Test func stepsThatCannotBeCarriedOutAreSkipped() {
+        var script = Script()
+        script.wait(failing: true)
+        #expect(
+            script.said.filter { $0.hasPrefix("failed") } == RecoveryStep.allCases.map { "failed \($0)" })
+        #expect(script.said.last == "gave up for 3600 s")
+    }
+
+    @Test func linksAreSpared() {
+        // Links of this program show that the radio works.
+        var script = Script()
+        script.wait(own: 1, others: 0)
+        script.wait(own: 1, others: 0)
+        #expect(script.said.suffix(2) == ["count", "waiting for 1"])
+        // The scan is restarted again meanwhile.
+        script.wait(own: 1, others: 0)
+        #expect(script.said.last == "do restart the scan")
+        // Other programs' links are ended only if that is wanted.
+        script = Script()
+        script.wait()
+        script.wait(others: 2)
+        #expect(script.said.last == "waiting for 2")
+        script = Script(RecoveryOptions(endsOtherProgramsLinks: true))
+        script.wait()
+        script.wait(others: 2)
+        #expect(script.said.last == "do power the adapter off and on")
+        // Links that cannot be counted are none.
+        script = Script()
+        script.wait()
+        script.wait(others: nil)
+        #expect(script.said.last == "do power the adapter off and on")
+    }
+
+    @Test func aMissingAnswerIsTested() {
+        var script = Script(isScanning: false)
+        script.run(script.machine.noticed(.unanswered(command: "Reset"), at: script.now), isAnswered: true)
+        #expect(
+            script.said == ["problem: the controller did not answer Reset", "probe", "recovered by itself"])
+        script.said = []
+        script.run(script.machine.noticed(.unanswered(command: "Reset"), at: script.now), own: 1)
+        // A probe that fails as well: own links are lost anyway.
+        #expect(
+            script.said.prefix(5) == [
+                "problem: the controller did not answer Reset", "probe", "count", "began",
+                "do power the adapter off and on",
+            ])
+        #expect(script.said.last == "gave up for 3600 s")
+        // Problems that the steps themselves cause are none.
+        var performing = Script(isScanning: false)
+        performing.take(performing.machine.noticed(.unanswered(command: "Reset"), at: instant(0)))
+        performing.take(performing.machine.probed(isAnswered: false, at: instant(5)))
+        performing.take(performing.machine.counted(own: 0, others: 0, at: instant(5)))
+        performing.said = []
+        performing.take(performing.machine.noticed(.unanswered(command: "Reset"), at: instant(6)))
+        #expect(performing.said == [])
+        performing.take(performing.machine.performed(.powerCycle, nil, at: instant(7)))
+        performing.take(performing.machine.probed(isAnswered: true, at: instant(8)))
+        #expect(performing.said == ["probe", "recovered by power the adapter off and on"])
+    }
+
+    @Test func aHardwareErrorRestartsTheScan() {
+        var script = Script()
+        script.hear(every: 1, 10)
+        script.run(script.machine.noticed(.hardwareError(code: 0x42), at: script.now), isAnswered: true)
+        #expect(
+            script.said == [
+                "problem: the controller reported a hardware error (0x42)", "probe", "began", "do restart the scan",
+            ])
+        script.hear(every: 1, 1)
+        #expect(script.said.last == "recovered by restart the scan")
+        var idle = Script(isScanning: false)
+        idle.run(idle.machine.noticed(.hardwareError(code: 0x42), at: instant(0)), isAnswered: true)
+        #expect(idle.said.last == "recovered by itself")
+    }
+
+    @Test(arguments: [RecoveryOptions.Mode.off, .noticeOnly])
+    func nothingIsDoneUnlessItIsWanted(_ mode: RecoveryOptions.Mode) {
+        var script = Script(RecoveryOptions(mode: mode))
+        script.hear(every: 1, 10)
+        script.wait()
+        script.run(script.machine.noticed(.hardwareError(code: 1), at: script.now), isAnswered: true)
+        #expect(!script.said.contains { $0.hasPrefix("do") })
+        #expect(script.said.contains { $0.hasPrefix("problem: no adv") } == (mode == .noticeOnly))
+    }
+
+    @Test func withoutAScanThereIsNoTimer() {
+        var script = Script(isScanning: false)
+        #expect(script.machine.deadline == nil)
+        script = Script()
+        script.take(script.machine.scanChanged(isOn: false, at: script.now))
+        #expect(script.machine.deadline == nil)
+        script = Script()
+        script.take(script.machine.adapterChanged(isReady: false, at: script.now))
+        #expect(script.machine.deadline == nil)
+        script.take(script.machine.adapterChanged(isReady: true, at: instant(100)))
+        #expect(script.machine.deadline == instant(190))
+    }
+
+    /// Inputs that do not fit a state have no effect but those of the state's own; nothing is awaited for ever.
+    @Test func everyInputInEveryState() {
+        var generator = Random(state: 88_172_645_463_325_252)
+        for mode in [RecoveryOptions.Mode.recover, .noticeOnly, .off] {
+            var machine = HealthStateMachine(RecoveryOptions(mode: mode))
+            var now = instant(0)
+            var pending: [HealthStateMachine.Action] = []
+            for _ in 0..<20_000 {
+                now = now.advanced(by: .milliseconds(Int(generator.next() % 40_000)))
+                let actions: [HealthStateMachine.Action]
+                switch generator.next() % 10 {
+                case 0: actions = machine.scanChanged(isOn: generator.next() % 2 == 0, at: now)
+                case 1: actions = machine.heard(at: now)
+                case 2: actions = machine.noticed(.hardwareError(code: 1), at: now)
+                case 3: actions = machine.probed(isAnswered: generator.next() % 2 == 0, at: now)
+                case 4: actions = machine.counted(own: Int(generator.next() % 2), others: 0, at: now)
+                case 5:
+                    let step = RecoveryStep.allCases[Int(generator.next() % 5)]
+                    actions = machine.performed(step, nil, at: now)
+                case 7:
+                    machine.withdraw(at: now)
+                    actions = []
+                case 6: actions = machine.adapterChanged(isReady: generator.next() % 2 == 0, at: now)
+                default: actions = machine.timeOut(at: now)
+                }
+                let asked = actions.filter { if case .report = $0 { false } else { true } }
+                if !asked.isEmpty { pending = asked }
+                // Each state that waits for an answer has asked for it.
+                switch machine.state {
+                case .performing(_, let step):
+                    #expect(pending.contains { if case .perform(step) = $0 { true } else { false } })
+                case .counting: #expect(pending.contains { if case .countLinks = $0 { true } else { false } })
+                case .probing: #expect(pending.contains { if case .probe = $0 { true } else { false } })
+                case .proving, .resting: #expect(machine.deadline != nil)
+                case .well: break
+                }
+                if mode == .off { #expect(machine.state == .well) }
+            }
+        }
+    }
+}
+
+private struct Random {
+    var state: UInt64
+
+    mutating func next() -> UInt64 {
+        state ^= state << 13
+        state ^= state >> 7
+        state ^= state << 17
+        return state >> 11
+    }
+}

@@ -1,0 +1,147 @@
+import BluetoothSimulation
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// Radios that fail, and come back by themselves, in virtual time.
+@Suite struct HealthTests {
+    /// The steps of a recovery, up to the event with which it ends.
+    private static func steps(_ events: BoundedStream<HealthEvent>) async throws -> (
+        tried: [RecoveryStep], helped: RecoveryStep?
+    ) {
+        var tried: [RecoveryStep] = []
+        for try await event in events {
+            switch event {
+            case .began(let step): tried.append(step)
+            case .recovered(let step): return (tried, step)
+            default: break
+            }
+        }
+        return (tried, nil)
+    }
+
+    /// A device that advertises ten times a second.
+    private static func addBeacon(to radio: SimulatedRadio) {
+        SimulatedPeripheral(on: radio, advertisements: [.beacon([2, 0x01, 0x06])])
+    }
+
+    @Test(
+        arguments: [
+            (ControllerFault.Cure.scanRestart, [.restartScan]), (.powerOff, [.restartScan, .powerCycle]),
+            (.reset, [.restartScan, .powerCycle, .reset]),
+            (.takingDown, [.restartScan, .powerCycle, .reset, .restart]),
+            (.unbinding, [.restartScan, .powerCycle, .reset, .restart, .rebind]),
+        ] as [(ControllerFault.Cure, [RecoveryStep])])
+    func aSilentScanComesBack(_ cure: ControllerFault.Cure, _ steps: [RecoveryStep]) async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            Self.addBeacon(to: fixture.radio)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
+            var reports = scan.makeAsyncIterator()
+            _ = try await reports.next()
+            fixture.kernel.setFault(ControllerFault(.hearsNothing, until: cure), adapter: 0)
+            let outcome = try await Self.steps(events)
+            #expect(outcome.tried == steps)
+            #expect(outcome.helped == steps.last)
+            #expect(try await reports.next() != nil)
+            guard case .good = await adapter.health else {
+                Issue.record("\(await adapter.health)")
+                return
+            }
+            await adapter.close()
+        }
+    }
+
+    @Test(arguments: [
+        (ControllerFault.Cure.powerOff, RecoveryStep.powerCycle), (.takingDown, .restart), (.unbinding, .rebind),
+    ])
+    func aControllerThatHangsComesBack(_ cure: ControllerFault.Cure, _ step: RecoveryStep) async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            Self.addBeacon(to: fixture.radio)
+            // The recovery powers on what was on.
+            let adapter = try await Adapter.open(power: .leave, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
+            var reports = scan.makeAsyncIterator()
+            _ = try await reports.next()
+            fixture.kernel.setFault(ControllerFault(.hangs, until: cure), adapter: 0)
+            // A command is not answered; the silence would be noticed later.
+            _ = try? await adapter.hasExtendedAdvertising()
+            let outcome = try await Self.steps(events)
+            #expect(outcome.helped == step)
+            #expect(!outcome.tried.contains(.restartScan))
+            #expect(try await reports.next() != nil)
+            await adapter.close()
+        }
+    }
+
+    @Test func aSilentRoomDoesNotKeepTheRadioBusy() async throws {
+        try await Fixture.run(limit: .seconds(200_000)) { fixture in
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            let events = await adapter.healthEvents(bufferCapacity: 1000)
+            let scan = try await adapter.scan()
+            try await fixture.radio.sleep(for: .seconds(100_000))
+            withExtendedLifetime(scan) {}
+            await adapter.close()
+            var count = 0
+            for try await event in events { if case .began = event { count += 1 } }
+            // Five steps: at the beginning, and after 1, 2, 4 and 8 hours.
+            #expect((20...25).contains(count), "\(count)")
+        }
+    }
+
+    @Test func aHardwareErrorIsTold() async throws {
+        try await Fixture.run { fixture in
+            Self.addBeacon(to: fixture.radio)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
+            var reports = scan.makeAsyncIterator()
+            _ = try await reports.next()
+            fixture.kernel.reportHardwareError(0x42, adapter: 0)
+            var iterator = events.makeAsyncIterator()
+            guard case .problem(.hardwareError(code: 0x42))? = try await iterator.next() else {
+                Issue.record("no hardware error")
+                return
+            }
+            #expect(try await reports.next() != nil)
+            await adapter.close()
+        }
+    }
+
+    @Test func aProgramThatActsItselfEndsTheRecovery() async throws {
+        try await Fixture.run { fixture in
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
+            _ = try? await adapter.hasExtendedAdvertising()
+            for try await event in events { if case .began(.powerCycle) = event { break } }
+            // It waits for the step, which waits for the controller.
+            try await adapter.setPowered(false)
+            #expect(adapter.state == .poweredOff)
+            fixture.kernel.setFault(nil, adapter: 0)
+            try await adapter.setPowered(true)
+            #expect(adapter.state == .poweredOn)
+            guard case .good = await adapter.health else {
+                Issue.record("\(await adapter.health)")
+                return
+            }
+            await adapter.close()
+        }
+    }
+
+    @Test func nothingIsDoneIfItIsSwitchedOff() async throws {
+        try await Fixture.run(limit: .seconds(100_000)) { fixture in
+            let adapter = try await Adapter.open(
+                power: .powerOn, recovery: RecoveryOptions(mode: .off), on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            let scan = try await adapter.scan()
+            try await fixture.radio.sleep(for: .seconds(50_000))
+            withExtendedLifetime(scan) {}
+            await adapter.close()
+            for try await event in events { Issue.record("\(event)") }
+        }
+    }
+}
