@@ -43,7 +43,8 @@ public final class InteractiveTerminal: Sendable {
         }
     }
 
-    private typealias Waiter = CheckedContinuation<Entry, Never>
+    /// Nil when keys must be replayed first.
+    private typealias Waiter = CheckedContinuation<Entry?, Never>
 
     private struct State {
         var editor: LineEditor
@@ -53,7 +54,10 @@ public final class InteractiveTerminal: Sendable {
         /// The prompt of the line that is being read; nil while none is.
         var prompt: String?
         var waiter: Waiter?
+        /// The keys typed before the line was read.
         var typedAhead: [UInt8] = []
+        /// Whether those are being taken, so that later ones wait.
+        var isReplaying = false
         var hasEnded = false
         var onInterrupt: (@Sendable () -> Void)?
         /// Redraws the line when the size of the terminal changes.
@@ -134,12 +138,13 @@ public final class InteractiveTerminal: Sendable {
     /// Reads keys until the task is cancelled, or the terminal ends.
     public func run() async {
         while let bytes = await input.next() { await take(bytes) }
-        let (waiter, onInterrupt) = state.withLock { state in
-            state.hasEnded = true
-            return (state.waiter.take(), state.onInterrupt)
-        }
+        // The reading of a line ends by the same cancellation.
         guard !Task.isCancelled else { return }
-        waiter?.resume(returning: .ended)
+        let onInterrupt = state.withLock { state in
+            state.hasEnded = true
+            return state.onInterrupt
+        }
+        finish(.ended, leaving: "\n")
         onInterrupt?()
     }
 
@@ -147,62 +152,89 @@ public final class InteractiveTerminal: Sendable {
 
     /// Reads a line. One task at a time may read; another is interrupted at once.
     public func readLine(_ prompt: String, for purpose: Purpose = .command) async -> Entry {
+        let refused = state.withLock { state -> Entry? in
+            if state.hasEnded { return .ended }
+            guard state.prompt == nil, !Task.isCancelled else { return .interrupted }
+            state.prompt = prompt
+            state.isReplaying = true
+            state.answer = purpose == .answer ? LineEditor() : nil
+            if purpose == .answer { state.typedAhead = [] }
+            write(Self.pasteOn)
+            draw(&state)
+            return nil
+        }
+        if let refused { return refused }
+        while true {
+            if let entry = await replay() {
+                end(entry, leaving: "\n")
+                return entry
+            }
+            if let entry = await nextEntry() { return entry }
+        }
+    }
+
+    /// Takes the keys typed before the line was read as if they were typed now, up to the end of a line.
+    private func replay() async -> Entry? {
+        while let action = state.withLock({ state -> LineEditor.Action?? in
+            guard !state.typedAhead.isEmpty else { return .none }
+            let byte = state.typedAhead.removeFirst()
+            return .some(state.answer == nil ? state.editor.take(byte) : state.answer?.take(byte))
+        }) {
+            switch action {
+            case .accept(let text): return .line(text)
+            case .endOfInput: return .ended
+            case .interrupt, nil: break
+            case let action?: await perform(action)
+            }
+        }
+        redraw()
+        return nil
+    }
+
+    /// Waits until a key ends the line; nil if keys have arrived since the last were replayed.
+    private func nextEntry() async -> Entry? {
         await withTaskCancellationHandler {
             await withCheckedContinuation { (waiter: Waiter) in
-                let entry = state.withLock { state -> Entry? in
-                    if state.hasEnded { return .ended }
-                    guard state.waiter == nil, !Task.isCancelled else { return .interrupted }
-                    (state.waiter, state.prompt) = (waiter, prompt)
-                    state.answer = purpose == .answer ? LineEditor() : nil
-                    if purpose == .answer { state.typedAhead = [] }
-                    write(Self.pasteOn)
-                    let entry = takeTypedAhead(&state)
-                    if entry == nil { draw(&state) }
-                    return entry
+                let (isOver, entry) = state.withLock { state -> (Bool, Entry?) in
+                    if state.hasEnded || Task.isCancelled {
+                        end(&state, state.hasEnded ? .ended : .interrupted, leaving: "")
+                        return (true, state.hasEnded ? .ended : .interrupted)
+                    }
+                    guard state.typedAhead.isEmpty else { return (true, nil) }
+                    (state.waiter, state.isReplaying) = (waiter, false)
+                    return (false, nil)
                 }
-                // What was typed before has ended the line, or nothing can be read.
-                if let entry, !finish(entry, leaving: "\n") { waiter.resume(returning: entry) }
+                if isOver { waiter.resume(returning: entry) }
             }
         } onCancel: {
             finish(.interrupted, leaving: "")
         }
     }
 
-    /// Takes the keys typed before the line was read, up to the end of a line.
-    private func takeTypedAhead(_ state: inout State) -> Entry? {
-        let typed = state.typedAhead
-        state.typedAhead = []
-        for (index, byte) in typed.enumerated() {
-            let entry: Entry
-            switch state.editor.take(byte) {
-            case .accept(let text): entry = .line(text)
-            case .endOfInput: entry = .ended
-            default: continue
-            }
-            state.typedAhead = Array(typed[(index + 1)...])
-            return entry
-        }
-        return nil
-    }
-
-    /// Ends the reading of a line, with `text` after what is on the screen; false if none is read.
-    @discardableResult
-    private func finish(_ entry: Entry, leaving text: String) -> Bool {
+    /// Ends the line that is being read, with `text` after what is on the screen; without effect if none is.
+    private func finish(_ entry: Entry, leaving text: String) {
         let waiter = state.withLock { state -> Waiter? in
             guard let waiter = state.waiter.take() else { return nil }
-            // The whole line stays on the screen, as long as it is.
-            if case .line(let entered) = entry, let prompt = state.prompt {
-                let lines = entered.split(separator: "\n", omittingEmptySubsequences: false)
-                write(LineDrawing.clear + paint(prompt) + lines.map { printable($0) }.joined(separator: "↵"))
-            } else if text.isEmpty {
-                write(LineDrawing.clear)
-            }
-            write(text + Self.pasteOff)
-            (state.prompt, state.answer) = (nil, nil)
+            end(&state, entry, leaving: text)
             return waiter
         }
         waiter?.resume(returning: entry)
-        return waiter != nil
+    }
+
+    private func end(_ entry: Entry, leaving text: String) {
+        state.withLock { end(&$0, entry, leaving: text) }
+    }
+
+    private func end(_ state: inout State, _ entry: Entry, leaving text: String) {
+        // The whole line stays on the screen, as long as it is.
+        if case .line(let entered) = entry, let prompt = state.prompt {
+            let lines = entered.split(separator: "\n", omittingEmptySubsequences: false)
+            write(LineDrawing.clear + paint(prompt) + lines.map { printable($0) }.joined(separator: "↵"))
+        } else if text.isEmpty {
+            write(LineDrawing.clear)
+        }
+        write(text + Self.pasteOff)
+        (state.prompt, state.answer, state.isReplaying) = (nil, nil, false)
     }
 
     /// Replaces the prompt of the line that is being read, unless it is an answer.
@@ -228,7 +260,7 @@ public final class InteractiveTerminal: Sendable {
     private func take(_ bytes: [UInt8]) async {
         for byte in bytes {
             let (action, onInterrupt) = state.withLock { state -> (LineEditor.Action?, (@Sendable () -> Void)?) in
-                guard state.prompt != nil else { return (nil, keep(byte, in: &state)) }
+                guard state.prompt != nil, !state.isReplaying else { return (nil, keep(byte, in: &state)) }
                 return (state.answer == nil ? state.editor.take(byte) : state.answer?.take(byte), nil)
             }
             onInterrupt?()
