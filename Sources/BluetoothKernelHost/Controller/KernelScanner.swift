@@ -144,8 +144,9 @@ final class KernelScanner: HostScanning {
             if case .controller(let status) = error.cause {
                 if machine.refuse(status) { fail(error) }
             } else {
-                machine.fail()
+                // First, since it declares what is wanted from now on.
                 fail(error)
+                machine.fail()
             }
         }
         advance()

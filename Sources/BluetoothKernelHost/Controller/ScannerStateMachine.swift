@@ -116,7 +116,11 @@ package struct ScannerStateMachine: Hashable {
     }
 
     /// The scan that this program declares; nil for none.
-    package var request: ScanSettings?
+    package var request: ScanSettings? {
+        didSet { isUnanswered = false }
+    }
+    /// Whether the controller has not answered: it is not asked again before the next request, or a restart.
+    private var isUnanswered = false
     package private(set) var state = State.unknown
     package private(set) var hold: Hold?
     /// The scan commands that the controller supports.
@@ -153,7 +157,7 @@ package struct ScannerStateMachine: Hashable {
 
     /// The next action; nil when the scanner is reconciled, a step is outstanding, or the scanner is left to others.
     package mutating func advance() -> Action? {
-        guard step == nil else { return nil }
+        guard step == nil, !isUnanswered else { return nil }
         if decideToListen() { return .announceListening }
         step = nextStep()
         return step.map { .perform($0) }
@@ -283,8 +287,8 @@ package struct ScannerStateMachine: Hashable {
     /// Records that the outstanding step failed for another reason.
     package mutating func fail() {
         (step, refusals, hasReplacedKernelScan) = (nil, 0, false)
-        // A controller that does not answer is not asked again before the next request.
         (state, parameters) = (.unknown, .unknown)
+        isUnanswered = request != nil
     }
 
     /// Records the result of ending a discovery.
@@ -359,6 +363,7 @@ package struct ScannerStateMachine: Hashable {
 
     /// Restarts our scan if it is on.
     package mutating func beginAnew() {
+        isUnanswered = false
         if state == .ours { parameters = .unknown }
     }
 

@@ -88,9 +88,9 @@ struct HealthStateMachine: Hashable {
     mutating func scanChanged(isOn: Bool, at now: KernelInstant) -> [Action] {
         guard options.mode != .off, isOn != (watch != nil) else { return [] }
         watch = isOn ? SilenceWatch(options.silence, at: now) : nil
-        // Without a scan there is no silence.
-        guard !isOn, case .silence? = trouble else { return [] }
-        return isPerforming ? [] : end(nil)
+        // Without a scan there is no silence, and nothing to prove.
+        if !isOn, case .silence? = trouble, !isPerforming { state = .well }
+        return []
     }
 
     /// An advertisement was received: the most frequent input.
@@ -107,12 +107,16 @@ struct HealthStateMachine: Hashable {
     mutating func noticed(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
         guard options.mode != .off, isReady else { return [] }
         let report = Action.report(.problem(problem))
-        guard case .well = state else {
-            // A step's own commands may go unanswered.
-            return isPerforming ? [] : [report]
+        switch state {
+        case .well:
+            state = .probing(problem, until: now.advanced(by: Self.proofOfAnswer * 3))
+            return [report, .probe]
+        // A scan that cannot be restarted is not silent: the controller hangs.
+        case .proving(.silence, let step, _): return [report] + next(after: step, .noAnswer(problem), at: now)
+        // A step's own commands may go unanswered.
+        case .performing: return []
+        case .probing, .proving, .counting, .resting: return [report]
         }
-        state = .probing(problem, until: now.advanced(by: Self.proofOfAnswer * 3))
-        return [report, .probe]
     }
 
     /// The controller has answered the probe, or has not.
@@ -182,7 +186,11 @@ struct HealthStateMachine: Hashable {
         guard isReady != self.isReady else { return [] }
         self.isReady = isReady
         watch?.beginAnew(at: now)
-        guard isReady else { return [] }
+        guard isReady else {
+            // The kernel takes the adapter away after a hardware error; otherwise somebody has.
+            if case .probing = state, !takesAdapterAway { state = .well }
+            return []
+        }
         switch state {
         case .probing, .proving(.noAnswer, _, _): return [.probe]
         case .proving(.silence(let problem), let step, _):
@@ -218,6 +226,14 @@ struct HealthStateMachine: Hashable {
         case .counting(let trouble, _), .performing(let trouble, _), .proving(let trouble, _, _),
             .resting(let trouble, _):
             trouble
+        }
+    }
+
+    /// Whether scans outlive a command that fails: the recovery brings them back.
+    var keepsScans: Bool {
+        switch state {
+        case .well, .resting: false
+        case .probing, .counting, .performing, .proving: options.mode == .recover
         }
     }
 

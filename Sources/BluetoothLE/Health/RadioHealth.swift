@@ -43,6 +43,9 @@ final class RadioHealth {
 
     private var name: String { adapterRecord.information.name }
 
+    /// Whether scans outlive a command that is not answered.
+    var keepsScans: Bool { machine.keepsScans }
+
     /// Whether the adapter may be away for a moment, and comes back.
     var isRecovering: Bool { machine.takesAdapterAway }
 

@@ -149,8 +149,9 @@ final class Scanner: HostScanReceiver {
     }
 
     func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
-        // A step of the recovery takes the adapter away, and brings it back for all scans.
-        if health.isRecovering, !isForGood { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
+        // The recovery takes the adapter away, or notices that it does not answer, and brings all scans back.
+        let isKept = isForGood ? reason.code == .timedOut && health.keepsScans : health.isRecovering
+        if isKept { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
         let request = subscribers.request
         if request == nil { health.scanChanged(isOn: false) }
         return request

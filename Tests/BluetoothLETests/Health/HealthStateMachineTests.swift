@@ -201,6 +201,35 @@ private func instant(_ seconds: Double) -> KernelInstant {
         #expect(performing.said == ["probe", "recovered by power the adapter off and on"])
     }
 
+    @Test func aScanThatCannotBeRestartedShowsAHangingController() {
+        var script = Script()
+        script.hear(every: 1, 10)
+        script.wait()
+        #expect(script.machine.keepsScans)
+        script.said = []
+        script.run(script.machine.noticed(.unanswered(command: "Enable"), at: script.now), isAnswered: true)
+        #expect(
+            script.said == [
+                "problem: the controller did not answer Enable", "count", "began", "do power the adapter off and on",
+                "probe", "recovered by power the adapter off and on",
+            ])
+        // Without a scan there is nothing to prove, and nobody says that it works.
+        script.wait()
+        script.said = []
+        script.take(script.machine.scanChanged(isOn: false, at: script.now))
+        #expect(script.said == [])
+        #expect(script.machine.state == .well)
+    }
+
+    @Test func anAdapterThatSomebodyHasPoweredOffIsLeftAlone() {
+        var script = Script()
+        script.take(script.machine.noticed(.unanswered(command: "Enable"), at: script.now))
+        script.take(script.machine.adapterChanged(isReady: false, at: script.now))
+        #expect(script.machine.state == .well)
+        script.take(script.machine.noticed(.hardwareError(code: 1), at: script.now))
+        #expect(!script.machine.keepsScans)
+    }
+
     @Test func aHardwareErrorRestartsTheScan() {
         var script = Script()
         script.hear(every: 1, 10)

@@ -77,6 +77,30 @@ import Testing
         }
     }
 
+    /// Nobody sends a command: the silence is noticed, and then that the controller does not answer.
+    @Test(arguments: [DuplicatePolicy.all, .merge]) func aScanOutlivesAControllerThatHangs(
+        _ duplicates: DuplicatePolicy
+    ) async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            Self.addBeacon(to: fixture.radio)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
+            let other = try await adapter.scan(ScanOptions(duplicates: duplicates))
+            var reports = scan.makeAsyncIterator()
+            _ = try await reports.next()
+            fixture.kernel.setFault(ControllerFault(.hangs, until: .takingDown), adapter: 0)
+            let outcome = try await Self.steps(events)
+            #expect(outcome.helped == .restart)
+            #expect(outcome.tried.first == .restartScan)
+            let back = fixture.radio.now
+            while let report = try await reports.next(), report.time <= back {}
+            var others = other.makeAsyncIterator()
+            #expect(try await others.next() != nil)
+            await adapter.close()
+        }
+    }
+
     @Test func aSilentRoomDoesNotKeepTheRadioBusy() async throws {
         try await Fixture.run(limit: .seconds(200_000)) { fixture in
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)

@@ -93,6 +93,7 @@ class Chip(Controller):
         self.strict, self.family = strict, None
         self.scan_extended, self.seen, self.accept = False, set(), set()
         self.rssi, self.hidden, self.silent, self.end_of_links = -50, False, False, None
+        self.mute, self.hanging = None, False  # reports no advertisement until a command; answers nothing
         self.le_features = CHIP_4_2
         self.supported_commands = set(Controller.supported_commands) - NEVER
         if profile == 'extended' or not strict:
@@ -119,6 +120,8 @@ class Chip(Controller):
     EXTENDED = {0x2036, 0x2037, 0x2038, 0x2039, 0x2041, 0x2042, 0x2043}
 
     def on_hci_command_packet(self, command):
+        if self.hanging:
+            return
         code = command.op_code
         family = 'legacy' if code in self.LEGACY else 'extended' if code in self.EXTENDED else None
         if family and self.strict:
@@ -142,11 +145,16 @@ class Chip(Controller):
             except Exception:
                 logging.exception('command %s', command)
 
+    def send_hci_packet(self, packet):
+        if not self.hanging:
+            super().send_hci_packet(packet)
+
     def raw_event(self, code, body):
-        if self.host:
+        if self.host and not self.hanging:
             asyncio.get_running_loop().call_soon(self.host.on_packet, bytes([4, code, len(body)]) + body)
 
     def on_hci_reset_command(self, _command):
+        self.mute = None
         self.le_legacy_advertiser.stop()
         for advertising_set in self.advertising_sets.values():
             advertising_set.stop()
@@ -205,12 +213,17 @@ class Chip(Controller):
 
     # -- scanning
 
+    def scan_switched(self, is_on):
+        if not is_on and self.mute == 'scan':
+            self.mute = None
+
     def on_hci_le_set_scan_parameters_command(self, command):
         return DISALLOWED if self.le_scan_enable else super().on_hci_le_set_scan_parameters_command(command)
 
     def on_hci_le_set_scan_enable_command(self, command):
         self.seen.clear()
         self.scan_extended = False
+        self.scan_switched(command.le_scan_enable)
         return super().on_hci_le_set_scan_enable_command(command)
 
     def on_hci_le_set_extended_scan_parameters_command(self, command):
@@ -222,6 +235,7 @@ class Chip(Controller):
     def on_hci_le_set_extended_scan_enable_command(self, command):
         self.seen.clear()
         self.scan_extended = True
+        self.scan_switched(command.enable)
         return super().on_hci_le_set_extended_scan_enable_command(command)
 
     def on_hci_le_clear_filter_accept_list_command(self, command):
@@ -244,7 +258,9 @@ class Chip(Controller):
         super().send_advertising_pdu(packet)
 
     def on_ll_advertising_pdu(self, packet):
-        if self.silent:
+        if self.silent or self.hanging:
+            return
+        if self.mute and isinstance(packet, Air) and not self.pending_le_connection:
             return
         if not isinstance(packet, Air):
             return super().on_ll_advertising_pdu(packet)

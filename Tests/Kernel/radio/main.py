@@ -49,6 +49,9 @@ Addresses are generated from --seed by default, and thus the same in every run.
   ask NAME read|confirm UUID it starts to read the characteristic of its central, or requests its indications
   calm                       ends all links immediately and shows every device; answers once no controller has a link
   unplug K | plug [ADDRESS]  hciK disappears / a new controller appears, with the next address by default
+  mute K scan|reset          hciK reports no advertisement until the scan is switched off, or until it is reset
+  hang K | wake K            hciK answers no command and sends no event / does again
+  fail K CODE                hciK reports Hardware Error with a code
   count NAME                 the number of bytes written to an echo
   call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX
             | command UUID HEX | long UUID HEX | subscribe UUID | confirm UUID | unsubscribe UUID | got | close
@@ -167,6 +170,10 @@ class VirtualRadio:
             case ['pairing', name, *rest]: return await self.find(name).pairing(*rest)
             case ['unplug', index]: await self.unplug(int(index))
             case ['plug', *address]: return await self.plug(*address)
+            case ['mute', index, cure]: self.adapters[int(index)][0].mute = {'scan': 'scan', 'reset': 'reset'}[cure]
+            case ['hang', index]: self.adapters[int(index)][0].hanging = True
+            case ['wake', index]: self.adapters[int(index)][0].hanging = False
+            case ['fail', index, code]: self.adapters[int(index)][0].raw_event(0x10, bytes([int(code, 0)]))
             case ['stat']:
                 return ' '.join(f'{chip.name}:links={len(chip.le_connections)},scan={int(chip.le_scan_enable)}'
                                 f',adv={int(chip.is_advertising)}' for chip, _ in self.adapters.values())

@@ -123,6 +123,8 @@ def a_link_is_measured(radio):
         check([each['received'] for each in streams] == [200] * 4, f'streams: {streams}')
         check(all(each['complete'] for each in trips + streams), 'one is incomplete')
         check(not any(each['lost'] or each['corrupted'] for each in streams), f'not intact: {streams}')
+        # The kernel keeps a link for 2 s after its program has ended, and the next program would use it.
+        program.until(lambda: program.out.count('"disconnected"') == 2, 30, 'the link has ended')
         # One that is killed while it receives leaves the other usable.
         with Program('ble', 'bench', '-i', 'hci1', '-n', 'Bench', 'down', '--for', '600') as central:
             central.until(lambda: 'ATT_MTU' in central.out, 60, 'it measures')
