@@ -37,9 +37,6 @@ public enum RecoveryStep: CaseIterable, Hashable, Sendable, Comparable {
     case restart
     /// The adapter's device is unbound from its driver and bound again, as if it were unplugged and plugged in (sysfs).
     case rebind
-
-    /// Whether the step ends the adapter's links, those of other programs included.
-    public var endsLinks: Bool { self != .restartScan }
 }
 
 extension RecoveryStep: CustomStringConvertible {

@@ -187,8 +187,10 @@ struct HealthStateMachine: Hashable {
         self.isReady = isReady
         watch?.beginAnew(at: now)
         guard isReady else {
-            // The kernel takes the adapter away after a hardware error; otherwise somebody has.
-            if case .probing = state, !takesAdapterAway { state = .well }
+            // A step takes it away, and binding the driver again does so a moment later; otherwise somebody has,
+            // and that counts.
+            if case .proving(_, .rebind, _) = state { return [] }
+            if !takesAdapterAway { state = .well }
             return []
         }
         switch state {

@@ -127,7 +127,7 @@ final class RadioHealth {
                 waiters.succeedAll()
             }
         case .report(let event):
-            log.log(level: event.level, "\(name): \(event)")
+            log.notice("\(name): \(event)")
             events.send(event)
             if case .gaveUp(let reason, _) = event { onFailure(reason) }
         }
@@ -143,16 +143,5 @@ final class RadioHealth {
         let timer = alarm.timer ?? loop.makeLocalTimer { [weak self] in self?.timeOut() }
         timer.set(at: deadline)
         alarm = Alarm(timer: timer, deadline: deadline)
-    }
-}
-
-extension HealthEvent {
-    /// The level of its line in the log.
-    fileprivate var level: Logger.Level {
-        switch self {
-        case .problem, .waitingForLinks, .failed: .notice
-        case .began, .recovered: .notice
-        case .gaveUp: .warning
-        }
     }
 }

@@ -228,6 +228,14 @@ private func instant(_ seconds: Double) -> KernelInstant {
         #expect(script.machine.state == .well)
         script.take(script.machine.noticed(.hardwareError(code: 1), at: script.now))
         #expect(!script.machine.keepsScans)
+        // Also between the steps, and while none is carried out for a time.
+        for count in 1...6 {
+            var climbing = Script()
+            for _ in 0..<count { climbing.wait() }
+            climbing.take(climbing.machine.adapterChanged(isReady: false, at: climbing.now))
+            // Binding the driver again takes the adapter away a moment later.
+            #expect((climbing.machine.state == .well) == (count != 5))
+        }
     }
 
     @Test func aHardwareErrorRestartsTheScan() {
