@@ -66,8 +66,20 @@ extension HostEnvironment {
 }
 
 extension KernelAdapter {
-    /// The number of adapters requested; Linux lists as many as fit.
+    /// The number of adapters, or links, requested; Linux lists as many as fit.
     private static let listCapacity: UInt16 = 256
+
+    /// The handles of an adapter's links, listed by `HCIGETCONNLIST`.
+    static func linkHandles(of index: UInt16) throws(KernelError) -> [UInt16] {
+        // The adapter's index and the count in two bytes each, and for each link its handle, its address, one byte each
+        // for its type and direction, its state and two unused bytes, and four bytes of its mode.
+        var list = [UInt8](repeating: 0, count: 4 + 16 * Int(listCapacity))
+        (list[0], list[1], list[2], list[3]) = (
+            index.lowByte, index.highByte, listCapacity.lowByte, listCapacity.highByte
+        )
+        try FileDescriptor.hci().connectionList(&list)
+        return numbers(in: list.span.bytes.extracting(4...), count: Int(list[2]) | Int(list[3]) << 8, every: 16)
+    }
 
     /// The adapters listed by `HCIGETDEVLIST` and `HCIGETDEVINFO`, lowest index first.
     static func current() throws(KernelError) -> [KernelAdapter] {
@@ -93,21 +105,28 @@ extension KernelAdapter {
     private static func indexes(from descriptor: borrowing FileDescriptor) throws(KernelError) -> [UInt16] {
         // The count in two bytes, two unused bytes, and for each adapter its index, two unused bytes and its flags.
         var list = [UInt8](repeating: 0, count: 4 + 8 * Int(listCapacity))
-        list[0] = UInt8(truncatingIfNeeded: listCapacity)
-        list[1] = UInt8(truncatingIfNeeded: listCapacity >> 8)
+        (list[0], list[1]) = (listCapacity.lowByte, listCapacity.highByte)
         try descriptor.adapterList(&list)
-        var indexes: [UInt16] = []
-        var reader = ByteReader(list.span.bytes)
+        return numbers(in: list.span.bytes.extracting(4...), count: Int(list[0]) | Int(list[1]) << 8, every: 8)
+    }
+
+    /// The numbers of two bytes at the beginning of each entry of a list that the kernel has filled.
+    private static func numbers(in entries: RawSpan, count: Int, every size: Int) -> [UInt16] {
+        var numbers: [UInt16] = []
+        var reader = ByteReader(entries)
         do throws(TruncatedBytes) {
-            let count = try reader.readUInt16()
-            try reader.skip(2)
             for _ in 0..<count {
-                indexes.append(try reader.readUInt16())
-                try reader.skip(6)
+                numbers.append(try reader.readUInt16())
+                try reader.skip(size - 2)
             }
         } catch {
             // The kernel returns at most as many as there was room for.
         }
-        return indexes
+        return numbers
     }
+}
+
+extension UInt16 {
+    fileprivate var lowByte: UInt8 { UInt8(truncatingIfNeeded: self) }
+    fileprivate var highByte: UInt8 { UInt8(truncatingIfNeeded: self >> 8) }
 }

@@ -43,6 +43,11 @@ public final class LinuxKernel: BluetoothKernel {
         return resolvedPath("/sys/class/bluetooth/\(name)/device") ?? name
     }
 
+    /// The handles of an adapter's links that the kernel knows (`HCIGETCONNLIST`). Needs no privilege.
+    public func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
+        try KernelAdapter.linkHandles(of: index)
+    }
+
     /// The current environment: `/proc`, `/sys`, and the result of opening sockets.
     public func environment() -> HostEnvironment {
         .current()

@@ -209,6 +209,11 @@ extension FileDescriptor {
         return information
     }
 
+    /// `HCIGETCONNLIST`: fills `request`, which begins with the adapter's index and the number of links it has room for.
+    func connectionList(_ request: inout [UInt8]) throws(KernelError) {
+        try check("HCIGETCONNLIST") { ioctl(number, UInt(kernel_hci_get_connection_list), &request) }
+    }
+
     /// `HCIDEVUP`; an adapter that is up already is no error.
     func takeUp(_ index: UInt16) throws(KernelError) {
         do throws(KernelError) {

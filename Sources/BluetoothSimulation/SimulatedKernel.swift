@@ -42,6 +42,14 @@ public final class SimulatedKernel: BluetoothKernel {
         withHost { $0.adapter(index)?.controller.configuration.place } ?? "hci\(index)"
     }
 
+    /// The handles of an adapter's links that the kernel knows.
+    public func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
+        try withHost { host throws(KernelError) in
+            guard let adapter = host.adapter(index) else { throw KernelError("HCIGETCONNLIST", .noSuchDevice) }
+            return adapter.connections.all.compactMap { $0.end?.handle.rawValue }
+        }
+    }
+
     /// The machine's environment, as configured.
     public func environment() -> HostEnvironment {
         withHost { host in

@@ -48,6 +48,9 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     /// after a reboot, as far as the kernel can determine. Needs no privilege.
     func port(ofAdapter index: UInt16) -> String
 
+    /// The handles of an adapter's links that the kernel knows (`HCIGETCONNLIST`). Needs no privilege.
+    func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16]
+
     /// The conditions for using Bluetooth on this host: privileges, radio switches, other programs.
     func environment() -> HostEnvironment
 

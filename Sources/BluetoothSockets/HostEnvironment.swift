@@ -61,6 +61,11 @@ extension BluetoothKernel {
         completion(KernelError("ioctl", .operationNotSupported))
     }
 
+    /// Not supported.
+    public func linkHandles(ofAdapter index: UInt16) throws(KernelError) -> [UInt16] {
+        throw KernelError("HCIGETCONNLIST", .operationNotSupported)
+    }
+
     /// The radio switches in ``environment()``.
     public func radioSwitches() -> [HostEnvironment.RadioSwitch] { environment().radioSwitches }
 

@@ -19,6 +19,7 @@
 // Swift cannot import macros that compute.
 static const unsigned long kernel_hci_get_device_list = HCIGETDEVLIST;
 static const unsigned long kernel_hci_get_device_info = HCIGETDEVINFO;
+static const unsigned long kernel_hci_get_connection_list = HCIGETCONNLIST;
 static const unsigned long kernel_hci_device_up = HCIDEVUP;
 static const unsigned long kernel_hci_device_down = HCIDEVDOWN;
 static const unsigned long kernel_hci_device_reset = HCIDEVRESET;

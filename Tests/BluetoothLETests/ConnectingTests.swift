@@ -93,6 +93,24 @@ import BluetoothLE
         }
     }
 
+    /// The kernel forgets a link that comes up while it cancels its attempt; nobody but we can end it.
+    @Test(arguments: [nil, Duration.milliseconds(1), .milliseconds(100), .seconds(2), .seconds(3)])
+    func aLinkThatComesUpWhileItsAttemptIsCancelledIsEnded(pause: Duration?) async throws {
+        try await run { fixture, adapter, peripheral in
+            fixture.kernel.setFault(ControllerFault(.connectsTooLate, until: .unbinding), adapter: 0)
+            let error = await failure {
+                _ = try await adapter.connect(
+                    to: peripheral.address, options: ConnectionOptions(timeout: .seconds(2)))
+            }
+            #expect(error?.code == .timedOut)
+            if let pause { try await fixture.radio.sleep(for: pause) }
+            // A connect waits 2.5 s for the kernel to give up the attempt before.
+            let connection = try await adapter.connect(
+                to: peripheral.address, options: ConnectionOptions(timeout: .seconds(3)))
+            await connection.disconnect()
+        }
+    }
+
     @Test func afterACancelledAttemptTheNextFollowsAtOnce() async throws {
         try await run { fixture, adapter, peripheral in
             for milliseconds in stride(from: 0, through: 300, by: 7) {

@@ -46,6 +46,17 @@ extension Conformance {
             }
         }
 
+        @Test func theKernelListsTheLink() async throws {
+            try await Fixture.run { fixture in
+                #expect(try fixture.kernel.linkHandles(ofAdapter: fixture.central.index) == [])
+                let (_, _, handle) = try await follow(fixture)
+                #expect(try fixture.kernel.linkHandles(ofAdapter: fixture.central.index) == [handle.rawValue])
+                #expect(throws: KernelError("HCIGETCONNLIST", .noSuchDevice)) {
+                    try fixture.kernel.linkHandles(ofAdapter: 99)
+                }
+            }
+        }
+
         @Test func theReasonOfAnEndIsToldBeforeTheEnd() async throws {
             try await Fixture.run { fixture in
                 let (central, user, handle) = try await follow(fixture)

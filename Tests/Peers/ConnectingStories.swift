@@ -64,6 +64,25 @@ extension Peers {
             }
         }
 
+        @Test func aLinkThatComesUpWhileItsAttemptIsCancelledIsEnded() async throws {
+            try await Fixture.run { fixture in
+                let taken = try await fixture.ask("taken gatt")
+                try await fixture.ask("race \(fixture.adapter.information.name.dropFirst(3))")
+                let attempt = Task { try await fixture.connect(to: "gatt") }
+                try await fixture.wait(for: "the attempt") { try await fixture.chip()?["init"] == 1 }
+                attempt.cancel()
+                let error = await failure { _ = try await attempt.value }
+                #expect(error?.code == .cancelled)
+                #expect(try await fixture.links(of: "gatt") == 1)
+                let start = ContinuousClock.now
+                let connection = try await fixture.connect(to: "gatt")
+                print("# connected \(start.duration(to: .now)) after the cancelled attempt")
+                #expect(try await fixture.ask("taken gatt") == "\((Int(taken) ?? 0) + 2)")
+                #expect(try await fixture.links(of: "gatt") == 1)
+                await connection.disconnect()
+            }
+        }
+
         @Test func aDeviceThatIsNotThereTimesOut() async throws {
             try await Fixture.run { fixture in
                 try await fixture.ask("hide gatt")

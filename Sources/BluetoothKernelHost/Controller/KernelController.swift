@@ -97,7 +97,10 @@ package final class KernelController: HCIReceiver {
         }
     }
 
-    package func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { scanner.receiveOthers(command, status) }
+    package func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
+        scanner.receiveOthers(command, status)
+        links.receiveOthers(command, status)
+    }
 
     package func wasUnanswered(_ command: HCICommand) { health.wasUnanswered(command) }
 

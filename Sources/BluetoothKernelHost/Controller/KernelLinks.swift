@@ -16,6 +16,8 @@ final class KernelLinks: HostLinks {
     fileprivate let kernel: any BluetoothKernel
     private let log: Logger
     private var table = LinkTable()
+    private var lost = LostLinks()
+    private lazy var lostTimer = kernel.loop.makeLocalTimer { [weak self] in self?.endLostLinks() }
     /// Called when any link has ended, with its handle.
     var onLinkEnded: (UInt16) -> Void = { _ in }
     /// Whether the scanner has observed the kernel powering the adapter off.
@@ -29,7 +31,7 @@ final class KernelLinks: HostLinks {
     fileprivate var loop: EventLoop { kernel.loop }
 
     /// Whether no component needs the controller's events.
-    var isIdle: Bool { table.isIdle }
+    var isIdle: Bool { table.isIdle && lost.isNone }
 
     /// Whether the adapter is being powered off, according to its commands.
     var isPoweringOff: Bool {
@@ -55,7 +57,11 @@ final class KernelLinks: HostLinks {
     }
 
     /// Ends all waits: no more events will arrive.
-    func end(_ reason: BluetoothError) { table.end(reason) }
+    func end(_ reason: BluetoothError) {
+        lostTimer.cancel()
+        lost = LostLinks()
+        table.end(reason)
+    }
 
     private func follow() {
         // Without it the link works as well, but less of its state is known.
@@ -84,7 +90,7 @@ final class KernelLinks: HostLinks {
     }
 
     private func linksChanged() {
-        guard table.isIdle else { return }
+        guard isIdle else { return }
         table.forgetOthers()
         commands.restIfIdle()
     }
@@ -101,8 +107,42 @@ final class KernelLinks: HostLinks {
 
     // MARK: Events
 
-    /// Records a new link, whose owner is not known yet.
-    func began(_ event: LEConnectionComplete) { table.began(event) }
+    /// Records a new link, whose owner is not known yet, or the failure of an attempt.
+    func began(_ event: LEConnectionComplete) {
+        table.began(event)
+        guard !event.status.isSuccess || event.role == .central else { return }
+        act(lost.attemptEnded(event.status, isFollowed: table.connecting > 0))
+    }
+
+    /// Records the answer to a command of the kernel or of another program.
+    func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { act(lost.answered(command, status)) }
+
+    // MARK: Links that the kernel has lost
+
+    private func act(_ action: LostLinks.Action?) {
+        switch action {
+        case .search: lostTimer.set(after: LostLinks.patience)
+        case .rest: linksChanged()
+        case nil: break
+        }
+    }
+
+    /// Ends the links that the kernel does not know.
+    private func endLostLinks() {
+        lost.searched()
+        defer { linksChanged() }
+        do throws(KernelError) {
+            let known = try kernel.linkHandles(ofAdapter: commands.index)
+            for handle in table.otherHandles where !known.contains(handle.rawValue) {
+                log.warning(
+                    "ends a link that came up while its attempt was being cancelled, and that the kernel has forgotten",
+                    metadata: ["handle": "\(handle)"])
+                commands.send(.disconnect(handle, reason: .remoteUserTerminatedConnection)) { _ in }
+            }
+        } catch {
+            log.debug("\(error)")
+        }
+    }
 
     /// Receives an event of a link.
     func receive(_ event: HCIEvent) {

@@ -59,6 +59,9 @@ struct LinkTable {
         return entry
     }
 
+    /// The links that are not ours, or not yet.
+    var otherHandles: [ConnectionHandle] { Array(others.keys) }
+
     /// Discards the links that are not ours, when no component follows the controller any more.
     mutating func forgetOthers() {
         others = [:]

@@ -208,7 +208,11 @@ final class Controller: RadioNode {
 
     override func hear(_ advertiser: Advertiser) {
         // A connection attempt does not need the reports.
-        if let fault, fault.symptom == .hangs || !initiator.isConnecting { return }
+        switch fault?.symptom {
+        case .hangs: return
+        case .hearsNothing where !initiator.isConnecting: return
+        default: break
+        }
         let timing = scanner.timing(for: advertiser.advertisement)
         // Outside its scan window the radio does not listen.
         if !initiator.isConnecting, let timing, timing.window < timing.interval {

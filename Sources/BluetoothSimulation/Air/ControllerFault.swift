@@ -1,11 +1,14 @@
-/// A fault of a simulated controller: what it does no more, and what cures it.
+/// A fault of a simulated controller: what it does no more, or too late, and what cures it.
 public struct ControllerFault: Hashable, Sendable {
-    /// What the controller does no more.
+    /// What the controller does no more, or too late.
     public enum Symptom: Hashable, Sendable {
         /// It answers no command and sends no event.
         case hangs
         /// It answers commands, and reports no advertisement.
         case hearsNothing
+        /// Its next link comes up only when the attempt is cancelled, and it refuses the cancellation, as it is too late:
+        /// the kernel forgets such a link but does not end it. The link ends the fault.
+        case connectsTooLate
     }
 
     /// The mildest intervention after which the controller works again; stronger ones cure it as well.
@@ -22,7 +25,7 @@ public struct ControllerFault: Hashable, Sendable {
         case unbinding
     }
 
-    /// What the controller does no more.
+    /// What the controller does no more, or too late.
     public var symptom: Symptom
     /// What cures it.
     public var cure: Cure

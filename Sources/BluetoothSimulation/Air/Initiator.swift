@@ -13,6 +13,8 @@ final class Initiator {
         var ownAddress: BluetoothAddress
         var parameters: LEConnectionParameters
         var isExtended: Bool
+        /// What a controller that connects too late has heard.
+        weak var heard: Advertiser?
     }
 
     init(controller: Controller) { self.controller = controller }
@@ -60,6 +62,11 @@ final class Initiator {
 
     /// LE Create Connection Cancel, which is answered before the attempt's end is reported.
     func cancel(_ command: HCICommand) -> HCIStatus {
+        if let attempt, let advertiser = attempt.heard {
+            controller.fault = nil
+            connect(attempt, to: advertiser)
+            return controller.answer(command, .commandDisallowed)
+        }
         guard let cancelled = attempt.take() else { return controller.answer(command, .commandDisallowed) }
         world.updateAdvertising()
         controller.answer(command, .success)
@@ -82,6 +89,14 @@ final class Initiator {
                 ?? controller.acceptList.contains(.device(advertiser.address)),
             advertiser.node.accepts(attempt.ownAddress, by: advertiser)
         else { return }
+        guard controller.fault?.symptom != .connectsTooLate else {
+            self.attempt?.heard = advertiser
+            return
+        }
+        connect(attempt, to: advertiser)
+    }
+
+    private func connect(_ attempt: Attempt, to advertiser: Advertiser) {
         self.attempt = nil
         let parameters = LEActiveConnectionParameters(
             interval: attempt.parameters.intervalMinimum, latency: attempt.parameters.latency,

@@ -7,6 +7,7 @@ import BluetoothManagement
 final class AdapterConnections: ControllerHost {
     private unowned let adapter: Adapter
     private(set) var all: [HostConnection] = []
+    private var isCancelling = false
 
     init(adapter: Adapter) {
         self.adapter = adapter
@@ -103,6 +104,8 @@ final class AdapterConnections: ControllerHost {
     }
 
     func connected(_ end: LinkEnd) {
+        // The kernel forgets a link that comes up while it cancels its attempt.
+        if isCancelling, end.isCentral { return }
         let connection: HostConnection
         if end.isCentral,
             let waiting = all.first(where: { $0.state == .initiating && $0.advertised.address == end.peerAddress })
@@ -219,7 +222,9 @@ final class AdapterConnections: ControllerHost {
     /// Cancels an attempt; its sockets end with `error`.
     func cancel(_ connection: HostConnection, error: ErrorNumber) {
         if connection.cancelInitiation(), controller.initiator.isConnecting {
+            isCancelling = true
             adapter.perform(.leCreateConnectionCancel)
+            isCancelling = false
         }
         remove(connection, error: error)
     }

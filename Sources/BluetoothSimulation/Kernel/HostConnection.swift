@@ -46,7 +46,7 @@ final class HostConnection {
         var onEnd: (() -> Void)?
     }
 
-    /// The time for which a link or an attempt without sockets is kept.
+    /// The time for which a link without sockets is kept.
     private static let dropDelay = Duration.seconds(2)
     /// The kernel's time limit of an attempt.
     private static let initiationTime = Duration.seconds(20)
@@ -128,11 +128,12 @@ final class HostConnection {
         dropIfUnused()
     }
 
-    /// Ends the link or the attempt after a delay without sockets.
+    /// Ends the link after a delay without sockets, an attempt at once.
     func dropIfUnused() {
         guard channels.isEmpty else { return }
         dropTimer?.cancel()
-        dropTimer = adapter.world.schedule(after: Self.dropDelay) { [weak self] in
+        // Only a link that is in use is kept (`hci_conn_drop`).
+        dropTimer = adapter.world.schedule(after: state == .connected ? Self.dropDelay : .zero) { [weak self] in
             guard let self, channels.isEmpty, !adapter.devices.autoConnected.contains(peer) else { return }
             switch state {
             case .searching, .initiating: adapter.connections.cancel(self, error: .connectionAborted)

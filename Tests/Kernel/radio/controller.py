@@ -94,6 +94,7 @@ class Chip(Controller):
         self.scan_extended, self.seen, self.accept = False, set(), set()
         self.rssi, self.hidden, self.silent, self.end_of_links = -50, False, False, None
         self.mute, self.hanging = None, False  # reports no advertisement until a command; answers nothing
+        self.racing = False  # connects only once the attempt is being cancelled
         self.le_features = CHIP_4_2
         self.supported_commands = set(Controller.supported_commands) - NEVER
         if profile == 'extended' or not strict:
@@ -279,7 +280,7 @@ class Chip(Controller):
 
     def create_le_connection(self, peer_address):
         # An advertiser that has stopped since does not answer; the initiator waits for the next advertisement.
-        if self.link.takes_connections(peer_address):
+        if not self.racing and self.link.takes_connections(peer_address):
             super().create_le_connection(peer_address)
 
     def report(self, air, is_response):
@@ -310,6 +311,9 @@ class Chip(Controller):
     # -- connecting
 
     def on_hci_le_create_connection_cancel_command(self, command):
+        if self.racing and self.pending_le_connection:
+            self.racing = False
+            self.create_le_connection(self.pending_le_connection.peer_address)
         pending, self.pending_le_connection = self.pending_le_connection, None
         if not pending:
             return DISALLOWED

@@ -1,0 +1,54 @@
+import BluetoothHCI
+
+/// The search for links that the kernel has lost.
+///
+/// A link may come up just as the kernel cancels its attempt. The controller then refuses the cancellation, and the kernel
+/// forgets the attempt but does not end the link: its peer stays connected to nobody and no longer advertises.
+struct LostLinks {
+    /// What to do now.
+    enum Action: Hashable {
+        /// Compare the links with the kernel's, after ``patience``.
+        case search
+        /// Nothing is expected any more.
+        case rest
+    }
+
+    /// The time in which the kernel forgets the attempt, or takes the link for its own.
+    static let patience = Duration.milliseconds(500)
+
+    /// Whether the controller has an attempt, whose end is still to come.
+    private var isAttempting = false
+    private var isSearching = false
+
+    /// Whether no event is expected.
+    var isNone: Bool { !isAttempting && !isSearching }
+
+    /// Receives the answer to a command of the kernel or of another program.
+    mutating func answered(_ command: HCICommand, _ status: HCIStatus) -> Action? {
+        switch command {
+        case .leCreateConnection, .leExtendedCreateConnection:
+            isAttempting = isAttempting || status.isSuccess
+            return nil
+        case .leCreateConnectionCancel where !status.isSuccess: return search()
+        default: return nil
+        }
+    }
+
+    /// Receives the end of an attempt.
+    /// - Parameter isFollowed: whether this program is connecting.
+    mutating func attemptEnded(_ status: HCIStatus, isFollowed: Bool) -> Action? {
+        guard isAttempting else { return nil }
+        isAttempting = false
+        if status.isSuccess, !isFollowed { return search() }
+        return isNone ? .rest : nil
+    }
+
+    private mutating func search() -> Action? {
+        guard !isSearching else { return nil }
+        isSearching = true
+        return .search
+    }
+
+    /// The search has taken place.
+    mutating func searched() { isSearching = false }
+}
