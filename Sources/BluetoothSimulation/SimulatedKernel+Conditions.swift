@@ -74,7 +74,7 @@ extension SimulatedKernel {
         withAdapter(index) { adapter in
             for end in adapter.world.links(of: adapter.controller) where peer == nil || end.peerAddress == peer {
                 end.side.isSending = isSending
-                end.link.scheduleConnectionEvent()
+                end.link.events.update()
             }
         }
     }

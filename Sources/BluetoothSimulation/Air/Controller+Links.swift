@@ -23,21 +23,19 @@ extension Controller {
             guard parameters.isValid else { return answer(command, .invalidHCICommandParameters) }
             answer(command, .success)
             changeParameters(end, to: parameters)
-        case .leSetDataLength(_, let octets, _):
-            guard (27...251).contains(octets) else { return answer(command, .invalidHCICommandParameters) }
+        case .leSetDataLength(_, let octets, let time):
+            guard (27...251).contains(octets), (328...17040).contains(time) else {
+                return answer(command, .invalidHCICommandParameters)
+            }
             answer(command, .dataLengthSet(handle))
-            // Reported only if it has changed (Core Vol 4 Part E §7.7.65.7).
-            if octets != end.link.dataLength { change(end, .dataLength) { $0.dataLength = octets } }
+            let limits = DataLengthLimits(octets: Int(octets), time: Int(time))
+            end.send(
+                .procedure {
+                    end.other.send(.procedure { end.link.changeDataLength(of: end, to: limits) })
+                })
         case .leSetPHY(_, let preference):
             answer(command, .success)
-            let both = supportedPHYs.intersection(end.other.side.node.supportedPHYs)
-            let wanted = (preference.transmit ?? both).intersection(preference.receive ?? both).intersection(both)
-            // The fastest PHY that both sides prefer; a link keeps its own when there is none. Reported in any case, as
-            // it was requested (§7.7.65.12).
-            let phy: LEPHY? =
-                wanted.contains(.le2M)
-                ? .le2M : wanted.contains(.le1M) ? .le1M : wanted.contains(.leCoded) ? .leCoded : nil
-            change(end, .phy) { $0.phy = phy ?? $0.phy }
+            changePHY(end, preference)
         default: break
         }
         return .success
@@ -61,24 +59,34 @@ extension Controller {
             return
         }
         end.send(
-            .procedure { [world] in
-                world.schedule(after: end.link.parameters.intervalDuration * 6) {
-                    guard !end.link.isEnded else { return }
-                    end.link.setParameters(
-                        LEActiveConnectionParameters(
-                            interval: parameters.intervalMinimum, latency: parameters.latency,
-                            supervisionTimeout: parameters.supervisionTimeout))
-                    for end in end.link.ends { end.side.node.linkChanged(end, .parameters) }
+            .procedure {
+                end.link.atInstant {
+                    end.link.change(.parameters) {
+                        $0.setParameters(
+                            LEActiveConnectionParameters(
+                                interval: parameters.intervalMinimum, latency: parameters.latency,
+                                supervisionTimeout: parameters.supervisionTimeout))
+                    }
                 }
             })
     }
 
-    /// Changes a link at the next connection event and reports the change to both sides.
-    private func change(_ end: LinkEnd, _ change: LinkChange, _ action: @escaping (Link) -> Void) {
+    /// Changes a link's PHY after six connection events to the fastest one that both sides prefer; it keeps its own when
+    /// there is none. Reported in any case, as it was requested (Core Vol 4 Part E §7.7.65.12).
+    private func changePHY(_ end: LinkEnd, _ preference: LEPHYPreference) {
+        let both = supportedPHYs.intersection(end.other.side.node.supportedPHYs)
+        let wanted = (preference.transmit ?? both).intersection(preference.receive ?? both).intersection(both)
+        let phy: LEPHY? =
+            wanted.contains(.le2M)
+            ? .le2M : wanted.contains(.le1M) ? .le1M : wanted.contains(.leCoded) ? .leCoded : nil
+        end.side.prefersS2 = preference.codedOptions == 0 ? nil : preference.codedOptions == 1
         end.send(
             .procedure {
-                action(end.link)
-                for end in end.link.ends { end.side.node.linkChanged(end, change) }
+                end.other.send(
+                    .procedure {
+                        guard let phy, phy != end.link.phy else { return end.link.change(.phy) { _ in } }
+                        end.link.atInstant { end.link.change(.phy) { $0.phy = phy } }
+                    })
             })
     }
 }

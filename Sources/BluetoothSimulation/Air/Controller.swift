@@ -70,6 +70,7 @@ final class Controller: RadioNode {
         publicAddress = address
         super.init(world: world)
         signalStrength = configuration.signalStrength
+        if configuration.hasCoded { supportedPHYs.insert(.leCoded) }
     }
 
     override var user: AnyObject? { host?.user }
@@ -289,14 +290,14 @@ final class Controller: RadioNode {
                     .connectionUpdateComplete(
                         LEConnectionUpdateComplete(handle: end.handle, parameters: end.link.parameters))))
         case .dataLength:
-            let octets = end.link.dataLength
-            let time = octets * 8 + 112
+            let (sent, received) = (end.dataLength, end.other.dataLength)
             emit(
                 .leMeta(
                     .dataLengthChange(
                         LEDataLengthChange(
-                            handle: end.handle, transmitOctets: octets, transmitTime: time, receiveOctets: octets,
-                            receiveTime: time))))
+                            handle: end.handle, transmitOctets: UInt16(clamping: sent.octets),
+                            transmitTime: UInt16(clamping: sent.time), receiveOctets: UInt16(clamping: received.octets),
+                            receiveTime: UInt16(clamping: received.time)))))
         case .phy:
             emit(
                 .leMeta(

@@ -3,37 +3,6 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothHCI
 
-/// A change of a link.
-enum LinkChange {
-    case parameters
-    case dataLength
-    case phy
-    case security
-}
-
-/// The key of a link's channel.
-enum ChannelKey: Hashable {
-    /// A fixed channel's identifier.
-    case fixed(UInt16)
-    /// A connection-oriented channel, by a number common to both sides.
-    case dynamic(Int)
-
-    var number: Int {
-        switch self {
-        case .fixed(let identifier): return Int(identifier)
-        case .dynamic(let number): return number
-        }
-    }
-}
-
-/// A message that a link carries.
-enum LinkMessage {
-    /// A packet of an L2CAP channel.
-    case data(ChannelKey, [UInt8])
-    /// A procedure of a protocol below the kernel seam (link layer, L2CAP signalling, pairing), executed on arrival.
-    case procedure(() -> Void)
-}
-
 extension LEActiveConnectionParameters {
     /// The connection interval.
     var intervalDuration: Duration { .microseconds(1250) * Int(max(1, interval)) }
@@ -49,8 +18,14 @@ final class LinkSide {
     /// The handle that this side's controller assigned to the link.
     let handle: ConnectionHandle
     let address: BluetoothAddress
-    /// The controller's send queue, first first.
-    fileprivate(set) var queue: [LinkMessage] = []
+    /// What the controller has to send.
+    fileprivate(set) var queue = SendQueue()
+    /// The limits of the packets that this side sends.
+    var transmitLimits = DataLengthLimits()
+    /// Whether this side's host has set them.
+    var hasSetDataLength = false
+    /// Whether this side's host prefers S=2 to S=8 on LE Coded; nil without a preference.
+    var prefersS2: Bool?
     /// Whether this side's controller sends; otherwise its buffers stay full.
     var isSending = true
     /// The handler of a simulated peripheral.
@@ -69,11 +44,15 @@ final class LinkSide {
         self.handle = handle
         self.address = address
     }
+
+    /// What there is to send at the beginning of an exchange.
+    var backlog: ConnectionEvent.Backlog { isSending ? queue.backlog : ConnectionEvent.Backlog() }
+    fileprivate var hasWork: Bool { isSending && !queue.isEmpty }
 }
 
 /// One end of a link, as the device there sees it.
 struct LinkEnd {
-    /// The number of packets that a controller buffers.
+    /// The number of HCI ACL data packets that a controller buffers.
     static let bufferCount = 12
 
     let link: Link
@@ -84,14 +63,14 @@ struct LinkEnd {
     var handle: ConnectionHandle { side.handle }
     var localAddress: BluetoothAddress { side.address }
     var peerAddress: BluetoothAddress { other.side.address }
-    /// Whether the controller accepts a packet.
-    var hasRoom: Bool { side.queue.count < Self.bufferCount && !link.isEnded }
+    /// Whether the controller has a free buffer; the rest of a longer message waits in the host.
+    var hasRoom: Bool { side.queue.aclPacketCount < Self.bufferCount && !link.isEnded }
 
     /// Passes a message to this end's controller.
     func send(_ message: LinkMessage) {
         guard !link.isEnded else { return }
         side.queue.append(message)
-        link.scheduleConnectionEvent()
+        link.events.update()
     }
 
     /// Ends the link from this end; the other end learns of it at the next connection event.
@@ -100,30 +79,29 @@ struct LinkEnd {
     }
 }
 
-/// A connection between two devices: packets cross it at connection events, in order, and it ends when its sides do not
+/// A connection between two devices: packets cross it in connection events, in order, and it ends when its sides do not
 /// receive each other for the supervision time-out (Core Vol 6 Part B §4.5).
+///
+/// The connection events of several links of a device may overlap: each link behaves as if it had the radio alone.
 final class Link {
     unowned let world: World
     let central: LinkSide
     let peripheral: LinkSide
     private(set) var parameters: LEActiveConnectionParameters
     var phy = LEPHY.le1M
-    /// The maximum size of a link layer packet in bytes, in both directions.
-    var dataLength: UInt16 = 27
     var security = LinkSecurity(level: .low, keySize: 0)
     private(set) var isEnded = false
 
-    private var anchor: KernelInstant
-    private var connectionEvent: ScheduledEvent?
+    private(set) lazy var events = ConnectionEvents(link: self)
     private var supervision: ScheduledEvent?
-    private var termination: (by: LinkEnd, reason: HCIStatus)?
+    private var termination: (by: LinkEnd, reason: HCIStatus, isSent: Bool)?
 
     init(world: World, central: LinkSide, peripheral: LinkSide, parameters: LEActiveConnectionParameters) {
         self.world = world
         self.central = central
         self.peripheral = peripheral
         self.parameters = parameters
-        anchor = world.now
+        _ = events
     }
 
     var ends: [LinkEnd] { [LinkEnd(link: self, isCentral: true), LinkEnd(link: self, isCentral: false)] }
@@ -132,10 +110,7 @@ final class Link {
     /// Changes the connection parameters from now on.
     func setParameters(_ parameters: LEActiveConnectionParameters) {
         self.parameters = parameters
-        anchor = world.now
-        connectionEvent?.cancel()
-        connectionEvent = nil
-        scheduleConnectionEvent()
+        events.restart()
         if supervision != nil {
             supervision?.cancel()
             supervision = nil
@@ -143,46 +118,51 @@ final class Link {
         }
     }
 
+    /// Executes `action` at the instant of a Link Layer procedure: the sixth event after the current one, by which both
+    /// sides are sure to have received it (Core Vol 6 Part B §5.1.1, §5.1.10).
+    func atInstant(_ action: @escaping () -> Void) {
+        world.schedule(at: events.instant(after: 6)) { [self] in
+            if !isEnded { action() }
+        }
+    }
+
     // MARK: Connection events
 
-    /// The first connection event after `moment`.
-    private func connectionEvent(after moment: KernelInstant) -> KernelInstant {
-        let interval = parameters.intervalDuration.clampedNanoseconds
-        let passed = moment.nanoseconds &- anchor.nanoseconds
-        return anchor.advanced(by: .nanoseconds((passed / interval + 1) * interval))
+    /// Whether the two sides receive each other.
+    var canExchange: Bool { !isEnded && isInRange }
+    /// Whether there is anything to send.
+    var hasWork: Bool { termination != nil || central.hasWork || peripheral.hasWork }
+    /// Whether the peripheral has anything to send.
+    var peripheralHasWork: Bool { peripheral.hasWork || termination?.by.isCentral == false }
+
+    /// The rules of the next exchanges.
+    var rules: ConnectionEvent.Rules {
+        ConnectionEvent.Rules(
+            central: ends[0].packetLimits, peripheral: ends[1].packetLimits, isEncrypted: security.keySize > 0,
+            exchangeLimit: world.conditions.packetsPerConnectionEvent.map { max(1, $0) })
     }
 
-    /// Schedules the next connection event if there are queued messages; an idle link costs nothing.
-    func scheduleConnectionEvent() {
-        guard !isEnded, connectionEvent == nil, isInRange, hasWork else { return }
-        connectionEvent = world.schedule(at: connectionEvent(after: world.now)) { [self] in
-            connectionEvent = nil
-            runConnectionEvent()
-            scheduleConnectionEvent()
-        }
+    /// Delivers the first message of one side, whose last packet the other has received.
+    func receive(_ isCentral: Bool) {
+        let end = LinkEnd(link: self, isCentral: isCentral)
+        guard let message = end.side.queue.removeFirst() else { return }
+        deliver(message, from: end)
+        if end.hasRoom, termination == nil { end.side.node.hasRoom(end) }
     }
 
-    private var hasWork: Bool {
-        termination != nil || [central, peripheral].contains { $0.isSending && !$0.queue.isEmpty }
+    /// Whether a side is ending the link.
+    var isTerminating: Bool { termination != nil }
+    /// Whether the termination has not gone out yet.
+    var isTerminationUnsent: Bool { termination?.isSent == false }
+
+    /// Handles the beginning of an exchange, in which a termination goes out.
+    func exchangeBegins() {
+        termination?.isSent = true
     }
 
-    private func runConnectionEvent() {
-        guard !isEnded, isInRange else { return }
-        for end in ends {
-            var remaining = max(1, world.conditions.packetsPerConnectionEvent)
-            while remaining > 0, end.side.isSending, !end.side.queue.isEmpty {
-                remaining -= 1
-                // A lost packet is sent again at the next event, before all that follow it.
-                guard !world.happens(world.conditions.packetLoss) else { break }
-                deliver(end.side.queue.removeFirst(), from: end)
-                if isEnded { return }
-            }
-        }
-        if let termination {
-            complete(termination.by, reason: termination.reason)
-            return
-        }
-        for end in ends where !isEnded && end.hasRoom { end.side.node.hasRoom(end) }
+    /// Handles the end of a connection event.
+    func eventFinished() {
+        if let termination, termination.isSent { complete(termination.by, reason: termination.reason) }
     }
 
     private func deliver(_ message: LinkMessage, from end: LinkEnd) {
@@ -202,7 +182,7 @@ final class Link {
             world.statistics.packetsLostWithLink += 1
             return
         }
-        switch message {
+        switch message.content {
         case .data(let channel, let packet):
             world.statistics.packetsDelivered += 1
             end.side.node.receive(packet, channel: channel, on: end)
@@ -218,11 +198,10 @@ final class Link {
         guard !isInRange else {
             supervision?.cancel()
             supervision = nil
-            scheduleConnectionEvent()
+            events.update()
             return
         }
-        connectionEvent?.cancel()
-        connectionEvent = nil
+        events.stop()
         guard supervision == nil else { return }
         supervision = world.schedule(after: parameters.supervisionDuration) { [self] in
             end(centralReason: .connectionTimeout, peripheralReason: .connectionTimeout)
@@ -232,8 +211,8 @@ final class Link {
     /// Ends the link at the next connection event.
     fileprivate func terminate(by end: LinkEnd, reason: HCIStatus) {
         guard !isEnded, termination == nil else { return }
-        termination = (end, reason)
-        scheduleConnectionEvent()
+        termination = (end, reason, false)
+        events.update()
     }
 
     /// Completes the termination at the end that requested it.
@@ -246,7 +225,7 @@ final class Link {
     /// Takes the link down and releases its references.
     private func takeDown() {
         isEnded = true
-        connectionEvent?.cancel()
+        events.stop()
         supervision?.cancel()
         // The end in it retains the link.
         termination = nil

@@ -1,8 +1,16 @@
 /// The radio conditions of a simulation: loss, latency and jitter.
 public struct RadioConditions: Equatable, Sendable {
-    /// The maximum number of packets per direction in a connection event.
-    public var packetsPerConnectionEvent = 6
-    /// The probability, 0 to 1, that a packet of a link is lost and sent again at the next connection event.
+    /// The maximum number of Link Layer packets per direction in a connection event; nil for as many as fit into the
+    /// connection interval.
+    ///
+    /// Real controllers differ: many close an event after four or six packets, others only when the next event is due.
+    /// Without a limit a link carries what its interval, PHY and data length allow; set one to imitate such a
+    /// controller.
+    public var packetsPerConnectionEvent: Int?
+    /// The probability, 0 to 1, that a Link Layer packet of a link, also an empty one, is received with an invalid CRC.
+    ///
+    /// It is sent again, in the same connection event if that continues. Two in a row close the event (Core Vol 6 Part B
+    /// §4.5.6).
     public var packetLoss = 0.0
     /// The probability, 0 to 1, that a listener misses an advertisement.
     public var advertisementLoss = 0.0

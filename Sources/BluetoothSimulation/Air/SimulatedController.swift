@@ -27,7 +27,7 @@ public struct SimulatedController: Hashable, Sendable {
     public var place: String?
     /// The number of advertising sets; 1 for legacy commands.
     public var advertisingSetCount: UInt8
-    /// Whether it supports scanning on LE Coded; only with extended commands.
+    /// Whether it supports LE Coded, for scanning and for links; only with extended commands.
     public var hasCoded: Bool
 
     /// Creates a controller that is up and ready, as on a machine where Bluetooth was set up before.

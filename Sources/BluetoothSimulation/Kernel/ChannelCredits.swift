@@ -34,12 +34,22 @@ struct ChannelCredits {
     /// The number of frames of an SDU, whose length comes first.
     func frames(of byteCount: Int) -> Int { max(1, (byteCount + 2 + sendMPS - 1) / max(1, sendMPS)) }
 
-    /// Uses a credit for one frame of the next SDU; returns whether it is the last. Requires a credit.
-    mutating func sendFrame(ofSDU byteCount: Int) -> Bool {
-        if framesLeft == 0 { framesLeft = frames(of: byteCount) }
+    /// One frame of an SDU.
+    struct Frame {
+        /// The size of its L2CAP PDU with the header.
+        let byteCount: Int
+        let isLast: Bool
+    }
+
+    /// Uses a credit for one frame of the next SDU. Requires a credit.
+    mutating func sendFrame(ofSDU byteCount: Int) -> Frame {
+        let count = frames(of: byteCount)
+        if framesLeft == 0 { framesLeft = count }
         framesLeft -= 1
         toSend -= 1
-        return framesLeft == 0
+        // All frames but the last are as large as possible; the SDU's length comes first.
+        let size = framesLeft == 0 ? byteCount + 2 - (count - 1) * sendMPS : sendMPS
+        return Frame(byteCount: size + LinkMessage.headerByteCount, isLast: framesLeft == 0)
     }
 
     mutating func received(_ credits: Int) { toSend += credits }

@@ -43,7 +43,7 @@ final class ConnectionChannels {
     func pump(over end: LinkEnd) {
         while end.hasRoom, !unsent.isEmpty {
             let message = unsent.removeFirst()
-            if case .data(let key, let packet) = message {
+            if case .data(let key, let packet) = message.content {
                 adapter.monitor(packet, channel: key, on: end, isSent: true)
             }
             end.send(message)

@@ -177,17 +177,20 @@ final class L2CAPSocketState: SocketState {
     /// Passes the first queued packet to the controller.
     func sendNext(over end: LinkEnd) -> Bool {
         guard state == .connected, let packet = outbox.packets.first else { return false }
+        var byteCount: Int?
         if case .dynamic = key {
             guard credits.toSend > 0 else { return false }
-            if !credits.sendFrame(ofSDU: packet.count) {
+            let frame = credits.sendFrame(ofSDU: packet.count)
+            byteCount = frame.byteCount
+            if !frame.isLast {
                 let key = key
-                end.send(.procedure { end.other.side.node.frameArrived(key, on: end.other) })
+                end.send(.procedure(frame.byteCount) { end.other.side.node.frameArrived(key, on: end.other) })
                 return true
             }
         }
         _ = takeUnsent()
         adapter.monitor(packet, channel: key, on: end, isSent: true)
-        end.send(.data(key, packet))
+        end.send(.data(key, packet, byteCount: byteCount))
         return true
     }
 
@@ -195,16 +198,22 @@ final class L2CAPSocketState: SocketState {
     /// are credits.
     func takeLast() -> LinkMessage? {
         guard let packet = outbox.packets.first else { return nil }
-        if case .dynamic = key {
-            repeat {
-                guard credits.toSend > 0 else {
-                    while takeUnsent() != nil {}
-                    return nil
-                }
-            } while !credits.sendFrame(ofSDU: packet.count)
+        guard case .dynamic = key else {
+            _ = takeUnsent()
+            return .data(key, packet)
+        }
+        var byteCount = 0
+        while true {
+            guard credits.toSend > 0 else {
+                while takeUnsent() != nil {}
+                return nil
+            }
+            let frame = credits.sendFrame(ofSDU: packet.count)
+            byteCount += frame.byteCount
+            if frame.isLast { break }
         }
         _ = takeUnsent()
-        return .data(key, packet)
+        return .data(key, packet, byteCount: byteCount)
     }
 
     /// On connection-oriented channels the other side is granted credits.

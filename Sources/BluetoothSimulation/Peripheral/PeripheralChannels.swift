@@ -99,15 +99,17 @@ final class PeripheralChannels {
 
     func creditsGranted(_ count: Int, _ key: ChannelKey) { channels[key]?.credits.received(count) }
 
-    /// Sends all frames of an SDU but the last; false when there are not enough credits.
-    func sendFrames(ofSDU byteCount: Int, _ key: ChannelKey, on end: LinkEnd) -> Bool {
+    /// Sends all frames of an SDU but the last, whose size is returned; nil when there are not enough credits.
+    func sendFrames(ofSDU byteCount: Int, _ key: ChannelKey, on end: LinkEnd) -> Int? {
         guard var credits = channels[key]?.credits, credits.toSend >= credits.frames(of: byteCount) else {
-            return false
+            return nil
         }
-        while !credits.sendFrame(ofSDU: byteCount) {
-            end.send(.procedure { end.other.side.node.frameArrived(key, on: end.other) })
+        var frame = credits.sendFrame(ofSDU: byteCount)
+        while !frame.isLast {
+            end.send(.procedure(frame.byteCount) { end.other.side.node.frameArrived(key, on: end.other) })
+            frame = credits.sendFrame(ofSDU: byteCount)
         }
         channels[key]?.credits = credits
-        return true
+        return frame.byteCount
     }
 }

@@ -20,7 +20,7 @@ public struct SimulatedLink: Sendable {
 
     /// Sends a packet, by default to the Attribute Protocol's channel.
     ///
-    /// The controller buffers a dozen packets; after that the call returns ``SendOutcome/wouldBlock`` until some were
+    /// The controller buffers a dozen HCI ACL data packets of up to 251 bytes; after that the call returns ``SendOutcome/wouldBlock`` until some were
     /// sent. It also does on a connection-oriented channel while the other side has not granted credits for the whole
     /// packet, unless `ignoresCredits`, which violates the protocol.
     @discardableResult
@@ -60,13 +60,15 @@ extension LinkEnd {
 
     /// Passes a peripheral's packet to its controller, if the other side has granted credits.
     fileprivate func send(_ packet: [UInt8], on key: ChannelKey, ignoresCredits: Bool) -> SendOutcome {
+        var byteCount: Int?
         if case .dynamic = key, !ignoresCredits, let node = side.node as? PeripheralNode {
-            guard node.channels.sendFrames(ofSDU: packet.count, key, on: self) else {
+            byteCount = node.channels.sendFrames(ofSDU: packet.count, key, on: self)
+            guard byteCount != nil else {
                 side.awaitsCredits = true
                 return .wouldBlock
             }
         }
-        send(.data(key, packet))
+        send(.data(key, packet, byteCount: byteCount))
         return .sent
     }
 }

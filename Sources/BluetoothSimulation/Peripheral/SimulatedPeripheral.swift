@@ -86,7 +86,7 @@ public final class SimulatedPeripheral: Sendable {
         withNode { node in
             for end in node.world.links(of: node) {
                 end.side.isSending = isSending
-                end.link.scheduleConnectionEvent()
+                end.link.events.update()
             }
         }
     }
@@ -96,7 +96,7 @@ public final class SimulatedPeripheral: Sendable {
         withNode { node in
             for end in node.world.links(of: node) {
                 end.other.side.isSending = isReceiving
-                end.link.scheduleConnectionEvent()
+                end.link.events.update()
             }
         }
     }

@@ -110,10 +110,10 @@ final class Pairing {
         let ours = party.pairingFeatures(for: level)
         restartTimer()
         initiator.send(
-            .procedure { [self] in
+            .procedure(LinkMessage.pairingByteCount) { [self] in
                 guard state == .requesting, let party = responder.party else { return }
                 let response = party.respond(to: self, on: responder)
-                responder.send(.procedure { [self] in responded(response, ours) })
+                responder.send(.procedure(LinkMessage.pairingByteCount) { [self] in responded(response, ours) })
             })
     }
 
@@ -251,8 +251,8 @@ final class Pairing {
     private func exchange(count: Int, _ action: @escaping () -> Void) {
         guard count > 0 else { return action() }
         initiator.send(
-            .procedure { [self] in
-                responder.send(.procedure { [self] in exchange(count: count - 1, action) })
+            .procedure(LinkMessage.pairingByteCount) { [self] in
+                responder.send(.procedure(LinkMessage.pairingByteCount) { [self] in exchange(count: count - 1, action) })
             })
     }
 

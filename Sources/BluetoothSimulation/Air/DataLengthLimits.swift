@@ -1,0 +1,78 @@
+import BluetoothHCI
+import BluetoothHost
+
+/// The limits of one direction's packets (Core Vol 6 Part B §4.5.10).
+struct DataLengthLimits: Equatable {
+    /// The largest payload in bytes.
+    var octets = 27
+    /// The longest packet in µs.
+    var time = 328
+
+    func limited(to other: DataLengthLimits) -> DataLengthLimits {
+        DataLengthLimits(octets: min(octets, other.octets), time: min(time, other.time))
+    }
+}
+
+extension RadioNode {
+    /// The largest packets that it sends and receives.
+    fileprivate var supportedDataLength: DataLengthLimits {
+        DataLengthLimits(octets: 251, time: supportedPHYs.contains(.leCoded) ? 17040 : 2120)
+    }
+}
+
+extension LinkEnd {
+    /// The coding of the packets that this side sends: without a preference of its host the same as the other side's,
+    /// S=8 if neither has one.
+    private var coding: LinkLayerCoding {
+        LinkLayerCoding(link.phy, prefersS2: side.prefersS2 ?? other.side.prefersS2 ?? false)
+    }
+
+    /// The lesser of what this side would send and what the other one receives.
+    private var uncodedDataLength: DataLengthLimits {
+        side.transmitLimits.limited(to: side.node.supportedDataLength)
+            .limited(to: other.side.node.supportedDataLength)
+    }
+
+    /// The data length of the packets that this side sends. On LE Coded it leaves room for the other side's packets.
+    var dataLength: DataLengthLimits {
+        var limits = uncodedDataLength
+        guard coding.isCoded else { return limits }
+        let receive = other.uncodedDataLength
+        limits.time = LinkLayerTiming.codedTime(
+            limits.time, interval: Int(link.parameters.interval) * 1250, receiveOctets: receive.octets,
+            receiveTime: receive.time)
+        return limits
+    }
+
+    /// The limits of the packets that this side sends.
+    var packetLimits: ConnectionEvent.Limits {
+        let limits = dataLength
+        return ConnectionEvent.Limits(
+            coding: coding,
+            payload: LinkLayerTiming.payload(octets: limits.octets, time: limits.time, coding))
+    }
+}
+
+extension Link {
+    /// Changes the link and reports the change to both sides, with that of the data length if that has changed.
+    func change(_ change: LinkChange, _ action: (Link) -> Void) {
+        let before = ends.map(\.dataLength)
+        action(self)
+        for end in ends where !isEnded { end.side.node.linkChanged(end, change) }
+        guard ends.map(\.dataLength) != before else { return }
+        for end in ends where !isEnded { end.side.node.linkChanged(end, .dataLength) }
+    }
+
+    /// Changes the data length of the packets that one side sends, which is reported if it is another than before
+    /// (Core Vol 4 Part E §7.7.65.7).
+    ///
+    /// A side whose host has not set its data length answers with the same limits, so both directions get them.
+    func changeDataLength(of end: LinkEnd, to limits: DataLengthLimits) {
+        let before = ends.map(\.dataLength)
+        end.side.transmitLimits = limits
+        end.side.hasSetDataLength = true
+        if !end.other.side.hasSetDataLength { end.other.side.transmitLimits = limits }
+        guard ends.map(\.dataLength) != before else { return }
+        for end in ends where !isEnded { end.side.node.linkChanged(end, .dataLength) }
+    }
+}
