@@ -13,6 +13,8 @@ final class ConnectionEvents {
     private var next: ScheduledEvent?
     /// The current event, or the last one.
     private var event: ConnectionEvent
+    /// The rules of the current event.
+    private var rules = ConnectionEvent.Rules()
     /// The anchor point of the current event; nil between events.
     private var start: KernelInstant?
     /// The state before each computed exchange.
@@ -93,6 +95,8 @@ final class ConnectionEvents {
         next = nil
         guard link.canExchange else { return }
         start = moment
+        // What changes during an event counts from the next one on.
+        rules = link.rules
         event = ConnectionEvent(
             interval: Int(intervalNanoseconds / 1000), central: event.central, peripheral: event.peripheral)
         proceed()
@@ -116,7 +120,7 @@ final class ConnectionEvents {
         cancelPending()
         link.exchangeBegins()
         (central, peripheral) = (link.central.backlog, link.peripheral.backlog)
-        let (rules, loss) = (link.rules, world.conditions.packetLoss)
+        let loss = world.conditions.packetLoss
         while true {
             computed.append(event)
             let completion = event.exchange(

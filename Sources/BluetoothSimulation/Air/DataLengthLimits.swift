@@ -13,13 +13,6 @@ struct DataLengthLimits: Equatable {
     }
 }
 
-extension RadioNode {
-    /// The largest packets that it sends and receives.
-    fileprivate var supportedDataLength: DataLengthLimits {
-        DataLengthLimits(octets: 251, time: supportedPHYs.contains(.leCoded) ? 17040 : 2120)
-    }
-}
-
 extension LinkEnd {
     /// The coding of the packets that this side sends: without a preference of its host the same as the other side's,
     /// S=8 if neither has one.
@@ -27,9 +20,11 @@ extension LinkEnd {
         LinkLayerCoding(link.phy, prefersS2: side.prefersS2 ?? other.side.prefersS2 ?? false)
     }
 
-    /// The lesser of what this side would send and what the other one receives.
+    /// The lesser of what this side would send and what the other one receives. A side whose host has not set its data
+    /// length answers with that of the other one.
     private var uncodedDataLength: DataLengthLimits {
-        side.transmitLimits.limited(to: side.node.supportedDataLength)
+        (side.transmitLimits ?? other.side.transmitLimits ?? DataLengthLimits())
+            .limited(to: side.node.supportedDataLength)
             .limited(to: other.side.node.supportedDataLength)
     }
 
@@ -58,21 +53,17 @@ extension Link {
     func change(_ change: LinkChange, _ action: (Link) -> Void) {
         let before = ends.map(\.dataLength)
         action(self)
-        for end in ends where !isEnded { end.side.node.linkChanged(end, change) }
+        for end in ends { end.side.node.linkChanged(end, change) }
         guard ends.map(\.dataLength) != before else { return }
-        for end in ends where !isEnded { end.side.node.linkChanged(end, .dataLength) }
+        for end in ends { end.side.node.linkChanged(end, .dataLength) }
     }
 
     /// Changes the data length of the packets that one side sends, which is reported if it is another than before
     /// (Core Vol 4 Part E §7.7.65.7).
-    ///
-    /// A side whose host has not set its data length answers with the same limits, so both directions get them.
     func changeDataLength(of end: LinkEnd, to limits: DataLengthLimits) {
         let before = ends.map(\.dataLength)
         end.side.transmitLimits = limits
-        end.side.hasSetDataLength = true
-        if !end.other.side.hasSetDataLength { end.other.side.transmitLimits = limits }
         guard ends.map(\.dataLength) != before else { return }
-        for end in ends where !isEnded { end.side.node.linkChanged(end, .dataLength) }
+        for end in ends { end.side.node.linkChanged(end, .dataLength) }
     }
 }

@@ -20,10 +20,8 @@ final class LinkSide {
     let address: BluetoothAddress
     /// What the controller has to send.
     fileprivate(set) var queue = SendQueue()
-    /// The limits of the packets that this side sends.
-    var transmitLimits = DataLengthLimits()
-    /// Whether this side's host has set them.
-    var hasSetDataLength = false
+    /// The limits that this side's host has set for the packets that it sends; nil until it does.
+    var transmitLimits: DataLengthLimits?
     /// Whether this side's host prefers S=2 to S=8 on LE Coded; nil without a preference.
     var prefersS2: Bool?
     /// Whether this side's controller sends; otherwise its buffers stay full.
@@ -135,7 +133,7 @@ final class Link {
     /// Whether the peripheral has anything to send.
     var peripheralHasWork: Bool { peripheral.hasWork || termination?.by.isCentral == false }
 
-    /// The rules of the next exchanges.
+    /// The rules of the next connection event.
     var rules: ConnectionEvent.Rules {
         ConnectionEvent.Rules(
             central: ends[0].packetLimits, peripheral: ends[1].packetLimits, isEncrypted: security.keySize > 0,

@@ -59,7 +59,7 @@ struct LinkMessage {
     var aclPacketCount: Int { (byteCount + LinkCapacity.aclByteCount - 1) / LinkCapacity.aclByteCount }
 }
 
-/// The messages that a controller has to send, and the rest of its host's last one.
+/// The messages that a controller has to send.
 struct SendQueue {
     private var messages: [LinkMessage] = []
     /// The number of HCI ACL data packets of the messages.

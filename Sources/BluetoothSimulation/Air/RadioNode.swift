@@ -13,6 +13,10 @@ class RadioNode {
     var advertisers: [Advertiser] = []
     /// The PHYs that its radio supports.
     var supportedPHYs: LEPHYSet = [.le1M, .le2M]
+    /// The largest packets that it sends and receives; longer ones than those on LE 1M only with LE Coded.
+    var supportedDataLength: DataLengthLimits {
+        DataLengthLimits(octets: 251, time: supportedPHYs.contains(.leCoded) ? 17040 : 2120)
+    }
     /// The status with which it refuses other connection parameters; nil accepts them.
     var parameterRefusal: HCIStatus?
     /// Its identity address and the key that resolves its private addresses; nil if it does not use any.

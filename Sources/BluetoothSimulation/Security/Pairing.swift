@@ -81,7 +81,7 @@ protocol PairingParty: AnyObject {
 /// A pairing over one link, from the request to the keys (Core Vol 3 Part H §2.1).
 ///
 /// Nothing is really encrypted: above the kernel seam only the order of questions, the result and the duration matter.
-/// Every message takes a connection event, as on the air.
+/// Every message goes over the link, in its connection events.
 final class Pairing {
     private enum State { case requesting, asking, finishing, over }
 
@@ -252,7 +252,8 @@ final class Pairing {
         guard count > 0 else { return action() }
         initiator.send(
             .procedure(LinkMessage.pairingByteCount) { [self] in
-                responder.send(.procedure(LinkMessage.pairingByteCount) { [self] in exchange(count: count - 1, action) })
+                responder.send(
+                    .procedure(LinkMessage.pairingByteCount) { [self] in exchange(count: count - 1, action) })
             })
     }
 
