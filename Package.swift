@@ -228,8 +228,8 @@ let package = Package(
         .testTarget(
             name: "ProgramTests",
             dependencies: [
-                "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile", "BluetoothJSON", "BluetoothLE",
-                "BluetoothSimulation", "TestSupport", arguments,
+                "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile", "BluetoothHost", "BluetoothJSON",
+                "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,
             ],
             path: "Tests/ProgramTests",
             exclude: ["explore.txt"], swiftSettings: testSettings),
