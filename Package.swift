@@ -228,7 +228,8 @@ let package = Package(
         .testTarget(
             name: "ProgramTests",
             dependencies: [
-                "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile", "BluetoothHost", "BluetoothJSON",
+                "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile", "BluetoothHost",
+                "BluetoothJSON",
                 "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,
             ],
             path: "Tests/ProgramTests",
