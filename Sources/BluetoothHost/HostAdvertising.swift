@@ -58,8 +58,9 @@ package protocol HostAdvertising: AnyObject {
     /// Waits until no change is pending.
     nonisolated(nonsending) func finish() async
 
-    /// Ends the sets that do not wait for the adapter, which is off, blocked or absent.
-    func adapterBecameUnavailable(_ reason: BluetoothError)
+    /// Pauses the sets, or ends those that do not wait for the adapter, which is off, blocked or absent.
+    /// - Parameter comesBack: whether the adapter is away for a moment only; then all sets wait.
+    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool)
 
     /// Resumes the sets: the adapter can be used again.
     func adapterBecameAvailable()

@@ -8,6 +8,8 @@ public enum RadioProblem: Hashable, Sendable {
     case hardwareError(code: UInt8)
     /// The controller has not answered a command.
     case unanswered(command: String)
+    /// A device has not responded, or a link has accepted no data, and the controller does not answer either.
+    case linkTakesNothing(BluetoothAddress)
     /// Nobody that this program knows of has powered the adapter off.
     case poweredOff
 }
@@ -20,6 +22,7 @@ extension RadioProblem: CustomStringConvertible {
         case .hardwareError(let code):
             "the controller reported a hardware error (0x\(hexadecimal(code, digits: 2)))"
         case .unanswered(let command): "the controller did not answer \(command)"
+        case .linkTakesNothing(let peer): "the link to \(peer) takes nothing"
         case .poweredOff: "the adapter was powered off"
         }
     }

@@ -96,13 +96,13 @@ final class KernelAdvertising: HostAdvertising {
         }
     }
 
-    func adapterBecameUnavailable(_ reason: BluetoothError) {
+    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {
         // An absent adapter has lost its instances as well.
         let isAbsent = state() == .absent
         if isAbsent { table.leftovers = [] }
         table.leftoverTimer = nil
         for id in table.ids {
-            let resumes = table[id]?.options.whenAdapterLeaves == .resume
+            let resumes = comesBack || table[id]?.options.whenAdapterLeaves == .resume
             advance(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
         }
         applyPendingChanges()

@@ -395,6 +395,7 @@ final class Link: ConnectAttempt, BearerOwner {
 
     /// Records that the link did not accept a value in time.
     func recordCongestion() {
+        if isConnected { adapter?.registry.onNothingTaken(peer) }
         isCongested = (try? bearer(for: .init("notify", peer: peer)))?.core.isCongested ?? false
     }
 }

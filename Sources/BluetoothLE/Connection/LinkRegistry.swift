@@ -5,6 +5,8 @@ import BluetoothPrimitives
 /// The established links of an adapter, oldest first.
 final class LinkRegistry {
     private var links: [Link] = []
+    /// Called when a device has not responded in time, or its link accepts no data.
+    var onNothingTaken: (BluetoothAddress) -> Void = { _ in }
 
     /// The links that the program holds.
     var all: [Link] { links.filter { $0.connection != nil } }
@@ -14,7 +16,11 @@ final class LinkRegistry {
 
     func add(_ link: Link) { links.append(link) }
 
-    func remove(_ link: Link) { links.removeAll { $0 === link } }
+    /// Removes a link that has ended.
+    func remove(_ link: Link) {
+        links.removeAll { $0 === link }
+        if link.endReason?.disconnectReason == .attributeTimeout { onNothingTaken(link.peer) }
+    }
 }
 
 extension LinkRegistry: PairingLinks {

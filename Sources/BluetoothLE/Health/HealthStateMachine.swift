@@ -23,6 +23,8 @@ struct HealthStateMachine: Hashable {
 
     enum State: Hashable {
         case well
+        /// A command decides whether a link or the whole controller takes nothing; not reported before.
+        case checking(RadioProblem, until: KernelInstant)
         /// A command decides whether the problem exists.
         case probing(RadioProblem, until: KernelInstant)
         /// The links that a step would end are being counted.
@@ -64,7 +66,7 @@ struct HealthStateMachine: Hashable {
     /// The health, for programs.
     var health: AdapterHealth {
         switch state {
-        case .well: .good
+        case .well, .checking: .good
         case .probing(let problem, _): .suspect(problem)
         case .counting(let trouble, _): .suspect(trouble.problem)
         case .performing(let trouble, let step), .proving(let trouble, let step, _):
@@ -78,7 +80,7 @@ struct HealthStateMachine: Hashable {
         switch state {
         case .well: isReady ? watch?.deadline : nil
         case .counting, .performing: nil
-        case .probing(_, let until), .proving(_, _, let until), .resting(_, let until): until
+        case .checking(_, let until), .probing(_, let until), .proving(_, _, let until), .resting(_, let until): until
         }
     }
 
@@ -103,6 +105,13 @@ struct HealthStateMachine: Hashable {
         }
     }
 
+    /// A link takes nothing, which its peer may cause as well: only the controller's silence makes it a problem.
+    mutating func suspected(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
+        guard options.mode != .off, isReady, case .well = state else { return [] }
+        state = .checking(problem, until: now.advanced(by: Self.proofOfAnswer * 3))
+        return [.probe]
+    }
+
     /// The host has noticed a problem.
     mutating func noticed(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
         guard options.mode != .off, isReady else { return [] }
@@ -111,6 +120,10 @@ struct HealthStateMachine: Hashable {
         case .well:
             state = .probing(problem, until: now.advanced(by: Self.proofOfAnswer * 3))
             return [report, .probe]
+        // The probe is under way.
+        case .checking(let problem, let until):
+            state = .probing(problem, until: until)
+            return [.report(.problem(problem)), report]
         // A scan that cannot be restarted is not silent: the controller hangs.
         case .proving(.silence, let step, _): return [report] + next(after: step, .noAnswer(problem), at: now)
         // A step's own commands may go unanswered.
@@ -131,6 +144,12 @@ struct HealthStateMachine: Hashable {
                 return perform(.restartScan, for: .silence(problem))
             }
             return end(nil)
+        case .checking(let problem, _):
+            guard !isAnswered else {
+                state = .well
+                return []
+            }
+            return [.report(.problem(problem))] + begin(.noAnswer(problem), at: now)
         case .proving(.noAnswer(let problem), let step, _):
             return isAnswered ? end(step) : next(after: step, .noAnswer(problem), at: now)
         default: return []
@@ -187,14 +206,12 @@ struct HealthStateMachine: Hashable {
         self.isReady = isReady
         watch?.beginAnew(at: now)
         guard isReady else {
-            // A step takes it away, and binding the driver again does so a moment later; otherwise somebody has,
-            // and that counts.
-            if case .proving(_, .rebind, _) = state { return [] }
-            if !takesAdapterAway { state = .well }
+            // A step takes it away; otherwise somebody has, and that counts.
+            if !bringsAdapterBack { state = .well }
             return []
         }
         switch state {
-        case .probing, .proving(.noAnswer, _, _): return [.probe]
+        case .checking, .probing, .proving(.noAnswer, _, _): return [.probe]
         case .proving(.silence(let problem), let step, _):
             state = .proving(.silence(problem), step, until: now.advanced(by: proofTime(of: step)))
         case .resting(let trouble, _):
@@ -216,6 +233,7 @@ struct HealthStateMachine: Hashable {
         case .proving(let trouble, let step, _): return next(after: step, trouble, at: now)
         case .resting(let trouble, _): return begin(trouble, at: now)
         case .probing(let problem, _): return begin(.noAnswer(problem), at: now)
+        case .checking(let problem, _): return [.report(.problem(problem))] + begin(.noAnswer(problem), at: now)
         case .counting, .performing: return []
         }
     }
@@ -224,7 +242,7 @@ struct HealthStateMachine: Hashable {
 
     private var trouble: Trouble? {
         switch state {
-        case .well, .probing: nil
+        case .well, .checking, .probing: nil
         case .counting(let trouble, _), .performing(let trouble, _), .proving(let trouble, _, _),
             .resting(let trouble, _):
             trouble
@@ -234,7 +252,7 @@ struct HealthStateMachine: Hashable {
     /// Whether scans outlive a command that fails: the recovery brings them back.
     var keepsScans: Bool {
         switch state {
-        case .well, .resting: false
+        case .well, .checking, .resting: false
         case .probing, .counting, .performing, .proving: options.mode == .recover
         }
     }
@@ -242,6 +260,12 @@ struct HealthStateMachine: Hashable {
     /// Whether the adapter may be away for a moment: by a step, or by the kernel's own after a hardware error.
     var takesAdapterAway: Bool {
         if case .probing(.hardwareError, _) = state { options.mode == .recover } else { isPerforming }
+    }
+
+    /// Whether an adapter that is away now comes back, if the recovery succeeds.
+    var bringsAdapterBack: Bool {
+        // Binding the driver again takes it away a moment later.
+        if case .proving(_, .rebind, _) = state { true } else { takesAdapterAway }
     }
 
     var isPerforming: Bool { if case .performing = state { true } else { false } }

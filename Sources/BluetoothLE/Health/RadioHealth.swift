@@ -1,5 +1,6 @@
 import BluetoothHost
 import BluetoothLoop
+import BluetoothPrimitives
 import Logging
 
 /// The health of an adapter: watches its scan and its host, and carries out the steps of ``HealthStateMachine``.
@@ -49,6 +50,9 @@ final class RadioHealth {
     /// Whether the adapter may be away for a moment, and comes back.
     var isRecovering: Bool { machine.takesAdapterAway }
 
+    /// Whether an adapter that is away now comes back, if the recovery succeeds.
+    var bringsAdapterBack: Bool { machine.bringsAdapterBack }
+
     /// The present health.
     var health: AdapterHealth { machine.health }
 
@@ -71,9 +75,14 @@ final class RadioHealth {
     /// The adapter can be used from now on, or no longer.
     func adapterChanged(isReady: Bool) { run(machine.adapterChanged(isReady: isReady, at: loop.now)) }
 
+    /// A device does not respond, or its link accepts nothing.
+    func linkTakesNothing(_ peer: BluetoothAddress) {
+        run(machine.suspected(.linkTakesNothing(peer), at: loop.now))
+    }
+
     /// The adapter was powered off, and not by this program.
     func wasPoweredOff() {
-        if !isRecovering { run([.report(.problem(.poweredOff))]) }
+        if !bringsAdapterBack { run([.report(.problem(.poweredOff))]) }
     }
 
     /// Ends the watch: the adapter is closed.

@@ -27,6 +27,8 @@ final class Reconnector {
     private var waiters = WaiterList<Connection, BluetoothError>()
     private let subscriptions: KeptSubscriptions
     private var activity = Activity.running
+    /// Called while the device has not been found for a long time.
+    var onLongWait: (BluetoothAddress) -> Void = { _ in }
 
     init(
         to peer: BluetoothAddress, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
@@ -78,6 +80,8 @@ final class Reconnector {
         let timeout = options.timeout
         options.timeout = nil
         options.attributeTimeout = timeout
+        let doubt = Doubt(on: loop) { [weak self] in if let self { onLongWait(peer) } }
+        defer { doubt.end() }
         let connection = try await adapter.connect(to: peer, options: options)
         guard end == nil else {
             await connection.disconnect(timeout: .zero)
@@ -191,10 +195,29 @@ final class Reconnector {
     }
 }
 
+/// A doubt, every ten minutes of waiting, whether the controller still searches for the device: a controller that hangs
+/// does so without a sign.
+private final class Doubt {
+    private var timer: LoopTimer?
+
+    init(on loop: EventLoop, _ body: @escaping () -> Void) {
+        timer = loop.makeLocalTimer { [weak self] in
+            body()
+            self?.begin()
+        }
+        begin()
+    }
+
+    private func begin() { timer?.set(after: .seconds(600)) }
+
+    func end() { timer = nil }
+}
+
 extension AdapterSession {
     /// Keeps a device connected until the task is cancelled, the policy gives up, or the adapter is closed.
     func run(_ reconnector: LoopBound<Reconnector>) async {
         let reconnector = reconnector.value
+        reconnector.onLongWait = { [weak health] peer in health?.linkTakesNothing(peer) }
         let id = powerState.value.follow { [weak reconnector] turn in
             if case .ended(let reason) = turn { reconnector?.adapterClosed(reason) }
         }

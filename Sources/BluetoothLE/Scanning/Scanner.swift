@@ -150,7 +150,7 @@ final class Scanner: HostScanReceiver {
 
     func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
         // The recovery takes the adapter away, or notices that it does not answer, and brings all scans back.
-        let isKept = isForGood ? reason.code == .timedOut && health.keepsScans : health.isRecovering
+        let isKept = isForGood ? reason.code == .timedOut && health.keepsScans : health.bringsAdapterBack
         if isKept { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
         let request = subscribers.request
         if request == nil { health.scanChanged(isOn: false) }

@@ -165,9 +165,12 @@ actor AdapterSession: LoopActor {
         pairings.value.follow()
         followPowerState()
         powerState.value.isRecovering = { [weak health] in health?.isRecovering ?? false }
+        links.onNothingTaken = { [weak health] peer in health?.linkTakesNothing(peer) }
         health.ownLinkCount = { [links] in links.all.count }
-        health.onFailure = { [weak scanner, stateSource] reason in
-            if !stateSource.value.isReady { scanner?.recoveryFailed(reason) }
+        health.onFailure = { [weak scanner, stateSource, advertising = host.advertising] reason in
+            guard !stateSource.value.isReady else { return }
+            scanner?.recoveryFailed(reason)
+            advertising.adapterBecameUnavailable(reason, comesBack: false)
         }
         powerState.value.begin()
     }
@@ -192,7 +195,7 @@ actor AdapterSession: LoopActor {
                 }
             case .changed(let state, let reason?):
                 if state == .poweredOff, powerState?.isSwitchedOffHere == false { health.wasPoweredOff() }
-                host.advertising.adapterBecameUnavailable(reason)
+                host.advertising.adapterBecameUnavailable(reason, comesBack: health.bringsAdapterBack)
             case .changed(_, nil):
                 host.advertising.adapterBecameAvailable()
                 health.adapterChanged(isReady: true)

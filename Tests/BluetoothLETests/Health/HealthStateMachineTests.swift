@@ -201,6 +201,35 @@ private func instant(_ seconds: Double) -> KernelInstant {
         #expect(performing.said == ["probe", "recovered by power the adapter off and on"])
     }
 
+    @Test func aLinkThatTakesNothingIsTheControllersFaultOnlyIfThatIsSilent() {
+        let problem = RadioProblem.linkTakesNothing(.zero)
+        var script = Script()
+        script.run(script.machine.suspected(problem, at: script.now), isAnswered: true)
+        #expect(script.said == ["probe"])
+        #expect(script.machine.state == .well)
+        script.said = []
+        script.run(script.machine.suspected(problem, at: script.now), own: 1)
+        #expect(
+            script.said.prefix(5) == [
+                "probe", "problem: \(problem)", "count", "began", "do power the adapter off and on",
+            ])
+        // The probe that is not answered is told by the host first.
+        script = Script()
+        script.take(script.machine.suspected(problem, at: script.now))
+        #expect(!script.machine.keepsScans)
+        script.take(script.machine.noticed(.unanswered(command: "Reset"), at: script.now))
+        script.take(script.machine.probed(isAnswered: false, at: script.now))
+        #expect(
+            script.said == ["probe", "problem: \(problem)", "problem: the controller did not answer Reset", "count"])
+        // Nothing is asked of an adapter that is away or already being looked into.
+        script.take(script.machine.suspected(problem, at: script.now))
+        #expect(script.said.last == "count")
+        script = Script()
+        script.take(script.machine.adapterChanged(isReady: false, at: script.now))
+        script.take(script.machine.suspected(problem, at: script.now))
+        #expect(script.said == [])
+    }
+
     @Test func aScanThatCannotBeRestartedShowsAHangingController() {
         var script = Script()
         script.hear(every: 1, 10)
@@ -286,7 +315,8 @@ private func instant(_ seconds: Double) -> KernelInstant {
             for _ in 0..<20_000 {
                 now = now.advanced(by: .milliseconds(Int(generator.next() % 40_000)))
                 let actions: [HealthStateMachine.Action]
-                switch generator.next() % 10 {
+                switch generator.next() % 11 {
+                case 10: actions = machine.suspected(.linkTakesNothing(.zero), at: now)
                 case 0: actions = machine.scanChanged(isOn: generator.next() % 2 == 0, at: now)
                 case 1: actions = machine.heard(at: now)
                 case 2: actions = machine.noticed(.hardwareError(code: 1), at: now)
@@ -308,7 +338,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
                 case .performing(_, let step):
                     #expect(pending.contains { if case .perform(step) = $0 { true } else { false } })
                 case .counting: #expect(pending.contains { if case .countLinks = $0 { true } else { false } })
-                case .probing: #expect(pending.contains { if case .probe = $0 { true } else { false } })
+                case .checking, .probing: #expect(pending.contains { if case .probe = $0 { true } else { false } })
                 case .proving, .resting: #expect(machine.deadline != nil)
                 case .well: break
                 }

@@ -227,6 +227,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
 
     func adapterBecameUnavailable(_ reason: BluetoothError) {}
+    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
     func close() {}
 }
 
