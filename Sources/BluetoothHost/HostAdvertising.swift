@@ -62,6 +62,9 @@ package protocol HostAdvertising: AnyObject {
     /// - Parameter comesBack: whether the adapter is away for a moment only; then all sets wait.
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool)
 
+    /// Sends all sets again: the controller may have forgotten them.
+    func sendAgain()
+
     /// Resumes the sets: the adapter can be used again.
     func adapterBecameAvailable()
 

@@ -62,6 +62,12 @@ extension SimulatedKernel {
         withAdapter(index) { $0.controller.fault = fault }
     }
 
+    /// Makes an adapter's controller forget its scan, its advertising and its links, as a controller does whose firmware
+    /// restarts: nobody is told.
+    public func forgetState(adapter index: UInt16) {
+        withAdapter(index) { $0.controller.reset() }
+    }
+
     /// Makes an adapter's controller report Hardware Error with a code, after which the kernel closes and opens the
     /// adapter.
     public func reportHardwareError(_ code: UInt8, adapter index: UInt16) {

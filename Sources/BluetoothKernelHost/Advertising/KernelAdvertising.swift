@@ -108,6 +108,11 @@ final class KernelAdvertising: HostAdvertising {
         applyPendingChanges()
     }
 
+    func sendAgain() {
+        for id in table.ids { advance(id, .resend) }
+        applyPendingChanges()
+    }
+
     func adapterBecameAvailable() { applyPendingChanges() }
 
     func end(_ reason: BluetoothError) {

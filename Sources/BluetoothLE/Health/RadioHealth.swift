@@ -20,8 +20,8 @@ final class RadioHealth {
     private var waiters = WaiterList<Void, BluetoothError>()
     /// Returns the number of this program's links.
     var ownLinkCount: () -> Int = { 0 }
-    /// Called when no step has helped.
-    var onFailure: (BluetoothError) -> Void = { _ in }
+    /// Receives the events before programs do.
+    var onEvent: (HealthEvent) -> Void = { _ in }
 
     /// The timer, and when it is due; it is not set again for each advertisement.
     private struct Alarm {
@@ -137,8 +137,8 @@ final class RadioHealth {
             }
         case .report(let event):
             log.notice("\(name): \(event)")
+            onEvent(event)
             events.send(event)
-            if case .gaveUp(let reason, _) = event { onFailure(reason) }
         }
     }
 

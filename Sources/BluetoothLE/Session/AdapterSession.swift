@@ -167,10 +167,15 @@ actor AdapterSession: LoopActor {
         powerState.value.isRecovering = { [weak health] in health?.isRecovering ?? false }
         links.onNothingTaken = { [weak health] peer in health?.linkTakesNothing(peer) }
         health.ownLinkCount = { [links] in links.all.count }
-        health.onFailure = { [weak scanner, stateSource, advertising = host.advertising] reason in
-            guard !stateSource.value.isReady else { return }
-            scanner?.recoveryFailed(reason)
-            advertising.adapterBecameUnavailable(reason, comesBack: false)
+        health.onEvent = { [weak scanner, stateSource, advertising = host.advertising] event in
+            switch event {
+            // A controller that has lost the scan may have lost more.
+            case .recovered(.restartScan): advertising.sendAgain()
+            case .gaveUp(let reason, _) where !stateSource.value.isReady:
+                scanner?.recoveryFailed(reason)
+                advertising.adapterBecameUnavailable(reason, comesBack: false)
+            default: break
+            }
         }
         powerState.value.begin()
     }

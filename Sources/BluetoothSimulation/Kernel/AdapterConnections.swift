@@ -219,6 +219,12 @@ final class AdapterConnections: ControllerHost {
         adapter.advertising.resume()
     }
 
+    /// Ends a link; one that the controller does not know is forgotten at once (`hci_cs_disconnect`).
+    func disconnect(_ end: LinkEnd) {
+        let status = adapter.perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
+        if !status.isSuccess { disconnected(end, reason: status) }
+    }
+
     /// Cancels an attempt; its sockets end with `error`.
     func cancel(_ connection: HostConnection, error: ErrorNumber) {
         if connection.cancelInitiation(), controller.initiator.isConnecting {

@@ -138,7 +138,7 @@ final class HostConnection {
             switch state {
             case .searching, .initiating: adapter.connections.cancel(self, error: .connectionAborted)
             case .establishing, .connected:
-                end.map { _ = self.adapter.perform(.disconnect($0.handle, reason: .remoteUserTerminatedConnection)) }
+                if let end { adapter.connections.disconnect(end) }
             case .ended: break
             }
         }

@@ -34,6 +34,25 @@ import Testing
         }
     }
 
+    @Test func everythingComesBackThatTheControllerForgot() async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            let station = try await Station(fixture, serving: adapter, central: adapter, pace: .seconds(1))
+            #expect(try await station.waitUntilAlive(within: .seconds(10), limit: .seconds(60)))
+            fixture.kernel.forgetState(adapter: 0)
+            for try await event in events {
+                guard case .recovered(let helped) = event else { continue }
+                #expect(helped == .restartScan)
+                break
+            }
+            try await fixture.radio.sleep(for: .seconds(120))
+            #expect(station.isAlive(within: .seconds(10)))
+            #expect(try await station.visit() == [7])
+            await station.close()
+        }
+    }
+
     /// The failures of a long time, each of which is over within a day, and nothing that grows.
     ///
     /// A week with one each three hours; a year by hand.
@@ -44,7 +63,7 @@ import Testing
     }
 
     private enum Failure: CaseIterable {
-        case silent, hanging, hardwareError, sensorAway, linkLost, late, poweredOff
+        case silent, hanging, forgetful, hardwareError, sensorAway, linkLost, late, poweredOff
     }
 
     private func run(days: Int) async throws {
@@ -92,6 +111,7 @@ import Testing
             kernel.setFault(ControllerFault(.hearsNothing, until: cures[random.next(in: 0..<5)]), adapter: 0)
         case .hanging:
             kernel.setFault(ControllerFault(.hangs, until: cures[random.next(in: 1..<5)]), adapter: index)
+        case .forgetful: kernel.forgetState(adapter: index)
         case .hardwareError: kernel.reportHardwareError(UInt8(random.next(in: 0..<256)), adapter: index)
         case .sensorAway:
             station.sensor.setHidden(true)

@@ -228,6 +228,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func adapterBecameUnavailable(_ reason: BluetoothError) {}
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
+    func sendAgain() {}
     func close() {}
 }
 
