@@ -42,6 +42,54 @@ extension Conformance {
             }
         }
 
+        /// The failure of an intervention, once it is over; nil for none.
+        private static func failure(
+            of control: AdapterControl, _ index: UInt16, on kernel: any BluetoothKernel
+        ) async -> KernelError? {
+            await withCheckedContinuation { continuation in
+                kernel.loop.execute {
+                    kernel.control(control, adapter: index) { continuation.resume(returning: $0) }
+                }
+            }
+        }
+
+        @Test func anAdapterIsTakenDownAndUp() async throws {
+            try await Fixture.run { fixture in
+                let index = fixture.central.index
+                func isUp() -> Bool? { try? fixture.kernel.adapters().first { $0.index == index }?.isUp }
+                #expect(await Self.failure(of: .down, index, on: fixture.kernel) == nil)
+                #expect(isUp() == false)
+                // What is down cannot be reset.
+                #expect(
+                    await Self.failure(of: .reset, index, on: fixture.kernel)
+                        == KernelError("HCIDEVRESET", .networkDown))
+                #expect(await Self.failure(of: .up, index, on: fixture.kernel) == nil)
+                #expect(isUp() == true)
+                #expect(await Self.failure(of: .up, index, on: fixture.kernel) == nil)
+            }
+        }
+
+        @Test func aResetEndsTheLinks() async throws {
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link()
+                #expect(await Self.failure(of: .reset, fixture.central.index, on: fixture.kernel) == nil)
+                #expect(await central.end() != nil)
+                #expect(await peripheral.end() != nil)
+                let handles = try fixture.kernel.linkHandles(ofAdapter: fixture.central.index)
+                #expect(handles == [])
+                let adapter = try fixture.kernel.adapters().first { $0.index == fixture.central.index }
+                #expect(adapter?.isUp == true)
+            }
+        }
+
+        @Test func anAbsentAdapterIsReported() async throws {
+            try await Fixture.run { fixture in
+                for control in [AdapterControl.reset, .down, .up, .rebind] {
+                    #expect(await Self.failure(of: control, 99, on: fixture.kernel)?.number == .noSuchDevice)
+                }
+            }
+        }
+
         @Test(.enabled(if: Fixture.canUnplug)) func anAdapterThatIsUnpluggedIsToldOffFirstAndNotListedThen()
             async throws
         {
