@@ -35,6 +35,8 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let notFound = Code(rawValue: "notFound")
         /// The link could not be established.
         public static let connectionFailed = Code(rawValue: "connectionFailed")
+        /// The controller has no room for another link.
+        public static let linkLimitReached = Code(rawValue: "linkLimitReached")
         /// The link ended.
         public static let disconnected = Code(rawValue: "disconnected")
         /// Pairing, or encrypting the link with a stored key, failed; ``BluetoothError/pairingFailure`` has the reason.
@@ -183,6 +185,17 @@ extension BluetoothError {
         BluetoothError(
             .overflow, operation, "More than \(capacity) elements were waiting and were not consumed.",
             remedy: "Consume elements faster, or use a larger buffer.")
+    }
+
+    /// The error of a link that the controller has refused for want of room.
+    package static func linkLimitReached(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
+        BluetoothError(
+            .linkLimitReached, operation, "The controller has no room for another link.",
+            remedy: """
+                End a link that is not needed, or wait until one ends: ConnectionOptions.slotTimeout.
+                A further adapter takes further links: AdapterGroup.
+                """,
+            cause: cause, isRetryable: true)
     }
 
     package static func attributesChanged(_ operation: Operation) -> BluetoothError {

@@ -26,6 +26,7 @@ package protocol Host: AnyObject {
     var advertising: any HostAdvertising { get }
     var pairing: any HostPairing { get }
     var health: any HostHealth { get }
+    var capacity: any HostCapacity { get }
 
     /// The privileges that this program lacks to scan and connect, and to advertise and accept connections.
     var obstacles: HostObstacles { get }

@@ -8,6 +8,14 @@ import BluetoothPrimitives
 extension Host {
     package var obstacles: HostObstacles { HostObstacles() }
     package var health: any HostHealth { UnwatchedHealth() }
+    package var capacity: any HostCapacity { UncountedCapacity() }
+}
+
+/// The capacity of a host that counts nothing.
+private final class UncountedCapacity: HostCapacity {
+    func follow(onLinkEnded: @escaping () -> Void) {}
+    func countLinks() -> Int? { nil }
+    nonisolated(nonsending) func advertisingSets() async -> (count: Int, inUse: Int)? { nil }
 }
 
 /// The health of a host that notices no problems and has no steps.

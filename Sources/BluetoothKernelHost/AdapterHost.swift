@@ -15,6 +15,7 @@ package final class AdapterHost: Host {
     package let channels: any HostChannels
     package let advertising: any HostAdvertising
     package let pairing: any HostPairing
+    private let room: KernelCapacity
 
     init(
         _ adapterRecord: AdapterRecord, of kernel: any BluetoothKernel, in directory: any HostDirectory,
@@ -31,9 +32,17 @@ package final class AdapterHost: Host {
             of: adapterRecord, directory, on: kernel.loop, state: state,
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
         let ending = EndingLinks(links, on: kernel.loop)
-        links.onLinkEnded = { [weak ending] handle in ending?.linkEnded(handle) }
+        ending.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
         channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
-        advertising = KernelAdvertising(of: adapterRecord, by: management, state: state, log: log)
+        let advertising = KernelAdvertising(of: adapterRecord, by: management, state: state, log: log)
+        self.advertising = advertising
+        let room = KernelCapacity(
+            of: adapterRecord, on: kernel, by: management, ownInstances: { [weak advertising] in advertising?.ownInstances ?? [] })
+        self.room = room
+        links.onLinkEnded = { [weak ending, weak room] handle in
+            ending?.linkEnded(handle)
+            room?.linkEnded()
+        }
         pairing = KernelPairing(
             on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
     }
@@ -49,6 +58,7 @@ package final class AdapterHost: Host {
     package var links: any HostLinks { controller.links }
     package var scanning: any HostScanning { controller.scanning }
     package var health: any HostHealth { controller.health }
+    package var capacity: any HostCapacity { room }
 
     package func follow(
         onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void

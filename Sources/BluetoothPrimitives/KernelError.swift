@@ -36,6 +36,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let noSpace = ErrorNumber(rawValue: 28)
     /// EROFS: the file system is read-only.
     public static let readOnlyFileSystem = ErrorNumber(rawValue: 30)
+    /// EMLINK: the controller has no room for another link.
+    public static let tooManyLinks = ErrorNumber(rawValue: 31)
     /// EPIPE: the adapter of a socket was removed.
     public static let brokenPipe = ErrorNumber(rawValue: 32)
     /// ENOSYS: the kernel's value for link-layer reasons that have no error number.

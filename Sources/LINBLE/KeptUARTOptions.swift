@@ -49,7 +49,8 @@ extension KeptUART {
         case offline(BluetoothError, unconfirmedByteCount: Int)
         /// An attempt has failed, or the link was short; the next attempt follows after the delay.
         case failed(BluetoothError, retryAfter: Duration)
-        /// The adapter is off, blocked or absent; the next attempt follows when it is back.
+        /// The adapter is off, blocked or absent, or has no room for another link (`.linkLimitReached`); the next attempt
+        /// follows when it is back, or when a link ends.
         case waitingForAdapter(BluetoothError)
     }
 

@@ -51,6 +51,8 @@ extension AdapterSession {
     var hasControllerSocket: Bool { (try? kernelAdapter.controller.hasSocket) ?? false }
     /// The number of connection attempts, under way and waiting.
     var connectCount: Int { scheduler.count }
+    /// The number of connects that wait for room.
+    var slotWaiterCount: Int { slots.waitingCount }
     /// The number of links whose end is not explained yet.
     var unexplainedEndCount: Int { (host.channels as? KernelChannels)?.unexplainedCount ?? 0 }
     /// The number of address look-ups among keys.

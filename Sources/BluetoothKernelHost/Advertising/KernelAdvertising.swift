@@ -15,6 +15,8 @@ final class KernelAdvertising: HostAdvertising {
     private let state: () -> AdapterState
     private let log: Logger
     private var table = AdvertisingTable()
+    /// The numbers of this program's instances.
+    var ownInstances: Set<UInt8> { table.instances }
     /// The task that sends changes to the kernel; nil while there are none.
     private var worker: Task<Void, Never>?
     private var isClosed = false

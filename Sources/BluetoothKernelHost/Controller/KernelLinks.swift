@@ -18,6 +18,7 @@ final class KernelLinks: HostLinks {
     private var table = LinkTable()
     private var lost = LostLinks()
     private lazy var lostTimer = kernel.loop.makeLocalTimer { [weak self] in self?.endLostLinks() }
+    private var refusals = ConnectRefusals()
     /// Called when any link has ended, with its handle.
     var onLinkEnded: (UInt16) -> Void = { _ in }
     /// Whether the scanner has observed the kernel powering the adapter off.
@@ -92,6 +93,7 @@ final class KernelLinks: HostLinks {
     private func linksChanged() {
         guard isIdle else { return }
         table.forgetOthers()
+        refusals.forget()
         commands.restIfIdle()
     }
 
@@ -110,12 +112,22 @@ final class KernelLinks: HostLinks {
     /// Records a new link, whose owner is not known yet, or the failure of an attempt.
     func began(_ event: LEConnectionComplete) {
         table.began(event)
+        refusals.receive(event)
         guard !event.status.isSuccess || event.role == .central else { return }
         act(lost.attemptEnded(event.status, isFollowed: table.connecting > 0))
     }
 
     /// Records the answer to a command of the kernel or of another program.
-    func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { act(lost.answered(command, status)) }
+    func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
+        refusals.receive(command, status)
+        act(lost.answered(command, status))
+    }
+
+    /// The controller's status if it has refused the last connection to a peer for want of room.
+    func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? {
+        commands.receiveWaiting()
+        return refusals.take(LEPeerAddress(peer))
+    }
 
     // MARK: Links that the kernel has lost
 

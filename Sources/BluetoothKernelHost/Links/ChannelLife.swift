@@ -2,6 +2,7 @@ import BluetoothATT
 import BluetoothHost
 import BluetoothSockets
 import BluetoothLoop
+import BluetoothHCI
 import BluetoothPrimitives
 
 /// The lifetime of a channel's socket: opening, use and end, including the drain of an attribute channel. It handles
@@ -119,6 +120,13 @@ final class ChannelLife {
 
     /// Whether an end that this machine may have caused is that of an earlier link that was about to end.
     func isMeantForAnother(_ failure: ChannelFailure) -> Bool { mayEndSoon && failure.kind == .aborted }
+
+    /// The controller's status if it has refused the link for want of room.
+    func refusal(_ failure: ChannelFailure) -> HCIStatus? {
+        // The kernel's translations of 0x09 and 0x0D; the second stands for other failures as well.
+        guard [.tooManyLinks, .connectionRefused].contains(failure.kernelError.number) else { return nil }
+        return links?.refusal(peer)
+    }
 
     func isMeantForAnother(_ reason: DisconnectReason?) -> Bool {
         mayEndSoon && (reason == .localHost || reason == .remote)

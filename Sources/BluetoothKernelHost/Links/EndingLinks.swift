@@ -1,6 +1,7 @@
 import BluetoothHost
 import BluetoothSockets
 import BluetoothLoop
+import BluetoothHCI
 import BluetoothPrimitives
 
 /// The links of this program that are about to end, and the channels that keep them.
@@ -50,6 +51,8 @@ package final class EndingLinks {
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let links: any HostLinks
+    /// Returns the controller's status if it has refused the last connection to a peer for want of room.
+    var refusal: (BluetoothAddress) -> HCIStatus? = { _ in nil }
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []

@@ -113,6 +113,9 @@ package final class KernelChannel: HostChannel {
         switch context {
         case .connecting(let operation) where life.isMeantForAnother(failure):
             return .metTheEnd(operation, failure.cause)
+        case .connecting(let operation):
+            guard let status = life.refusal(failure) else { return error }
+            return .linkLimitReached(operation, .controller(status))
         case .link(let peer), .linkSaid(_, let peer):
             guard life.isMeantForAnother(error.disconnectReason) else { return error }
             return .metTheEnd(.init("connect", peer: peer), error.cause)

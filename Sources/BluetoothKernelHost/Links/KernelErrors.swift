@@ -28,6 +28,8 @@ extension BluetoothError {
                 .busy, operation, "Another program on this machine uses the attribute channel of this device.",
                 remedy: daemonRemedy, cause: cause, isRetryable: true)
         case .connectionReset: return .metTheEnd(operation, cause)
+        // The kernel's translation of 0x09 (Connection Limit Exceeded).
+        case .tooManyLinks: return .linkLimitReached(operation, cause)
         case .timedOut, .inProgress:
             return BluetoothError(
                 .timedOut, operation, "The device did not answer.", remedy: outOfReachRemedy, cause: cause,

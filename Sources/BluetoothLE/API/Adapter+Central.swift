@@ -72,8 +72,9 @@ extension Adapter {
     ///
     /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has had no
     /// answer for 8 s is preempted and gets another turn. The controller limits the number of links, mostly to 8 to 20;
-    /// beyond that the call throws `.connectionFailed` or `.timedOut`.
-    /// - Throws: `.timedOut`, `.connectionFailed`, `.busy` when this or another program is connected to the device, or
+    /// beyond that the call throws `.linkLimitReached`, or waits for the end of a link
+    /// (``ConnectionOptions/slotTimeout``).
+    /// - Throws: `.timedOut`, `.connectionFailed`, `.linkLimitReached`, `.busy` when this or another program is connected to the device, or
     ///   a channel keeps a link on which a response is outstanding, `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
     ///   `.cancelled`, and what ``Connection/raiseSecurity(to:timeout:)`` throws for a ``SecurityOptions/level``.
     public nonisolated(nonsending) func connect(

@@ -80,6 +80,16 @@ extension Adapter {
     }
 }
 
+// MARK: - Capacity
+
+extension Adapter {
+    /// The adapter's advertising sets and links: how many are in use, and how many there can be, as far as this is
+    /// known. Advertising sets need CAP_NET_ADMIN.
+    public var capacity: AdapterCapacity {
+        get async { await session.presentCapacity }
+    }
+}
+
 // MARK: - Health
 
 extension Adapter {

@@ -12,6 +12,11 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var attempts: Int
     /// Whether to wait for an adapter that is off, blocked or absent, within ``timeout``, instead of failing at once.
     public var waitsForAdapter: Bool
+    /// The maximum time to wait for the end of a link if the controller has no room for another; nil, the default, does
+    /// not wait and throws `.linkLimitReached`. This time is not part of ``timeout``.
+    ///
+    /// Calls that wait get the room in their order, one that waits longer first, while its device answers within 8 s.
+    public var slotTimeout: Duration?
     /// The number of enhanced bearers to open in addition, if the link is encrypted by then and the peer supports them;
     /// ``Connection/bearerCount`` has the result. See ``Connection/openEnhancedBearers(count:timeout:)``.
     public var enhancedBearers: Int
@@ -27,18 +32,23 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, 1 MiB to receive into.
     public init(
         timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
-        waitsForAdapter: Bool = false, enhancedBearers: Int = 0, security: SecurityOptions = SecurityOptions(),
+        waitsForAdapter: Bool = false, slotTimeout: Duration? = nil, enhancedBearers: Int = 0,
+        security: SecurityOptions = SecurityOptions(),
         sendBuffer: Int? = nil, receiveBuffer: Int? = 1 << 20
     ) {
         self.timeout = timeout
         self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
         self.attempts = attempts
         self.waitsForAdapter = waitsForAdapter
+        self.slotTimeout = slotTimeout
         self.enhancedBearers = enhancedBearers
         self.security = security
         self.sendBuffer = sendBuffer
         self.receiveBuffer = receiveBuffer
     }
+
+    /// A time limit that is never reached.
+    package static let unlimited = Duration.seconds(10 * 365 * 86_400)
 
     /// Larger than any PDU, including those that a peer writes beyond the ATT_MTU, as Bumble does by up to 250 bytes.
     /// The host drops longer ones, after which the peer would seem to be silent.

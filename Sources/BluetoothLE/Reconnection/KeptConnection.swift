@@ -20,7 +20,8 @@ public final class KeptConnection: Sendable {
         case disconnected(BluetoothError)
         /// An attempt has failed; the next one follows after the delay.
         case failed(BluetoothError, retryAfter: Duration)
-        /// The adapter is off, blocked or absent; the next attempt follows when it is back.
+        /// The adapter is off, blocked or absent, or has no room for another link (`.linkLimitReached`); the next attempt
+        /// follows when it is back, or when a link ends.
         case waitingForAdapter(BluetoothError)
     }
 
@@ -39,17 +40,24 @@ public final class KeptConnection: Sendable {
     private let core: SessionReference<Reconnector>
     private let task: Task<Void, Never>
 
-    init(
+    convenience init(
         to peer: BluetoothAddress, by session: AdapterSession, _ options: ConnectionOptions,
         _ policy: ReconnectionPolicy
     ) {
+        self.init(to: peer, options, policy, on: session.loop) { await session.run($0) }
+    }
+
+    /// - Parameter run: runs the reconnector until its task is cancelled or the connection ends.
+    init(
+        to peer: BluetoothAddress, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop,
+        _ run: @escaping @Sendable (LoopBound<Reconnector>) async -> Void
+    ) {
         self.peer = peer
-        let reconnector = LoopBound(
-            sending: Reconnector(to: peer, options, policy, on: session.loop), to: session.loop)
+        let reconnector = LoopBound(sending: Reconnector(to: peer, options, policy, on: loop), to: loop)
         // A separate isolation domain, so that an ended connection does not retain the adapter.
-        core = SessionReference(reconnector, in: DetachedSession(on: session.loop))
+        core = SessionReference(reconnector, in: DetachedSession(on: loop))
         // One task for the lifetime of the connection.
-        task = Task(executorPreference: session.loop) { await session.run(reconnector) }
+        task = Task(executorPreference: loop) { await run(reconnector) }
     }
 
     deinit {

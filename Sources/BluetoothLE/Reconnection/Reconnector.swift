@@ -3,6 +3,28 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
+/// The radio of a kept connection: an adapter, or several.
+protocol ReconnectionRadio {
+    nonisolated(nonsending) func connect(
+        to peer: BluetoothAddress, options: ConnectionOptions
+    ) async throws(BluetoothError) -> Connection
+
+    nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError)
+}
+
+/// One adapter as the radio of a kept connection.
+private struct SessionRadio: ReconnectionRadio {
+    let session: AdapterSession
+
+    nonisolated(nonsending) func connect(
+        to peer: BluetoothAddress, options: ConnectionOptions
+    ) async throws(BluetoothError) -> Connection { try await session.connect(to: peer, options: options) }
+
+    nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
+        try await session.ready(timeout: timeout)
+    }
+}
+
 /// The state machine behind a ``KeptConnection``.
 ///
 /// Lives on the adapter's loop; the session runs it.
@@ -48,23 +70,31 @@ final class Reconnector {
     // MARK: Running
 
     /// Connects repeatedly until the task is cancelled or the policy gives up.
-    nonisolated(nonsending) func run(on adapter: AdapterSession) async {
+    nonisolated(nonsending) func run(on radio: some ReconnectionRadio) async {
         var progress = ReconnectionProgress(policy)
+        var waitsForSlot = false
         while end == nil, !Task.isCancelled {
             report(.connecting(attempt: progress.beginAttempt()))
             let reason: BluetoothError
             do throws(BluetoothError) {
-                let start = try await connectOnce(on: adapter)
+                let start = try await connectOnce(on: radio, waitsForSlot: waitsForSlot)
+                waitsForSlot = false
                 reason = await endOfLink()
                 progress.linkEnded(after: start.duration(to: loop.now))
             } catch {
                 reason = error
                 progress.attemptFailed()
+                waitsForSlot = error.code == .linkLimitReached
             }
             if Task.isCancelled || end != nil { break }
             guard progress.isWorthRetrying(reason) else { return finish(reason) }
+            if waitsForSlot {
+                // The next attempt waits for the end of a link, so that no delay is needed.
+                report(.waitingForAdapter(reason))
+                continue
+            }
             do throws(BluetoothError) {
-                try await pause(reason, progress, on: adapter)
+                try await pause(reason, progress, on: radio)
             } catch {
                 if !Task.isCancelled { return finish(error) }
             }
@@ -74,15 +104,16 @@ final class Reconnector {
 
     /// Connects and restores the subscriptions; returns when the link came up.
     private nonisolated(nonsending) func connectOnce(
-        on adapter: AdapterSession
+        on radio: some ReconnectionRadio, waitsForSlot: Bool
     ) async throws(BluetoothError) -> KernelInstant {
         var options = options
+        if waitsForSlot, options.slotTimeout == nil { options.slotTimeout = ConnectionOptions.unlimited }
         let timeout = options.timeout
         options.timeout = nil
         options.attributeTimeout = timeout
         let doubt = Doubt(on: loop) { [weak self] in if let self { onLongWait(peer) } }
         defer { doubt.end() }
-        let connection = try await adapter.connect(to: peer, options: options)
+        let connection = try await radio.connect(to: peer, options: options)
         guard end == nil else {
             await connection.disconnect(timeout: .zero)
             throw .cancelled(operation)
@@ -118,11 +149,11 @@ final class Reconnector {
 
     /// Waits for the adapter and for the policy's delay before the next attempt.
     private nonisolated(nonsending) func pause(
-        _ reason: BluetoothError, _ progress: ReconnectionProgress, on adapter: AdapterSession
+        _ reason: BluetoothError, _ progress: ReconnectionProgress, on radio: some ReconnectionRadio
     ) async throws(BluetoothError) {
         if reason.concernsAdapter {
             report(.waitingForAdapter(reason))
-            try await adapter.ready(timeout: nil)
+            try await radio.ready(timeout: nil)
         }
         let delay = progress.delay(at: loop.now, for: peer.value)
         guard delay > .zero else { return }
@@ -222,6 +253,6 @@ extension AdapterSession {
             if case .ended(let reason) = turn { reconnector?.adapterClosed(reason) }
         }
         defer { powerState.value.unfollow(id) }
-        await reconnector.run(on: self)
+        await reconnector.run(on: SessionRadio(session: self))
     }
 }

@@ -94,8 +94,40 @@ extension AdapterSession {
         return try await connect(to: found, options: options)
     }
 
-    /// Connects in turn with other attempts, and retries as often as the options allow.
+    /// Connects, and waits for room for another link as the options allow.
     private func establish(
+        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+    ) async -> Result<Connection, BluetoothError> {
+        guard let slotTimeout = options.slotTimeout else {
+            let result = await tryToEstablish(peer, options, until: deadline)
+            if result.wasRefusedForRoom { slots.refused(nil) }
+            return result
+        }
+        let patience = loop.now.advanced(by: slotTimeout)
+        var deadline = deadline
+        let place = slots.enter()
+        while true {
+            let start = loop.now
+            do throws(BluetoothError) {
+                try await slots.waitForTurn(place, until: patience, .init("connect", peer: peer))
+            } catch {
+                slots.leave(place, hasLink: false)
+                return .failure(error)
+            }
+            // The time limit is that of connecting.
+            deadline = deadline?.advanced(by: start.duration(to: loop.now))
+            let result = await tryToEstablish(peer, options, until: deadline)
+            guard result.wasRefusedForRoom, !Task.isCancelled else {
+                slots.leave(place, hasLink: (try? result.get()) != nil)
+                return result
+            }
+            log.debug("waiting for room for another link", metadata: ["peer": "\(peer)"])
+            slots.refused(place)
+        }
+    }
+
+    /// Connects in turn with other attempts, and retries as often as the options allow.
+    private func tryToEstablish(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async -> Result<Connection, BluetoothError> {
         var attempt = 1
@@ -142,6 +174,13 @@ extension AdapterSession {
             if host.channels.isWayClear(to: peer) { return turn }
             scheduler.endTurn(turn)
         }
+    }
+}
+
+extension Result<Connection, BluetoothError> {
+    /// Whether the controller had no room for another link.
+    fileprivate var wasRefusedForRoom: Bool {
+        if case .failure(let error) = self { error.code == .linkLimitReached } else { false }
     }
 }
 

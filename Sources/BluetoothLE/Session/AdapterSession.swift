@@ -42,6 +42,8 @@ actor AdapterSession: LoopActor {
     struct CentralComponents {
         /// The connection attempts, under way and waiting.
         let scheduler: ConnectScheduler
+        /// The room for links, and the connects that wait for it.
+        let slots: LinkSlots
         let scanner: Scanner
         /// The identities and names of devices in range.
         let identities: DeviceIdentities
@@ -69,6 +71,7 @@ actor AdapterSession: LoopActor {
     nonisolated var localServer: LocalServer { view.localServer }
     nonisolated var pairings: LoopBound<Pairings> { view.pairings }
     var scheduler: ConnectScheduler { central.scheduler }
+    var slots: LinkSlots { central.slots }
     var scanner: Scanner { central.scanner }
     var identities: DeviceIdentities { central.identities }
     var advertising: AdvertisingSets { peripheral.advertising }
@@ -97,6 +100,7 @@ actor AdapterSession: LoopActor {
         health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
         central = CentralComponents(
             scheduler: ConnectScheduler(on: loop),
+            slots: LinkSlots(host.capacity, on: loop, ownLinkCount: { [links] in links.count }),
             scanner: Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log),
             identities: identities)
         let advertising = AdvertisingSets(host.advertising, on: loop)
@@ -126,6 +130,10 @@ actor AdapterSession: LoopActor {
 
     var presentHealth: AdapterHealth {
         get async { health.health }
+    }
+
+    var presentCapacity: AdapterCapacity {
+        get async { await slots.capacity() }
     }
 
     func healthEvents(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> { health.events(bufferCapacity) }
@@ -160,7 +168,10 @@ actor AdapterSession: LoopActor {
         followBonds()
         host.follow(
             onUnreachable: { [weak powerState = powerState.value] in powerState?.refreshState() },
-            onEnd: { [weak scheduler] reason, isForGood in scheduler?.adapterEnds(reason, isForGood: isForGood) })
+            onEnd: { [weak scheduler, weak slots] reason, isForGood in
+                scheduler?.adapterEnds(reason, isForGood: isForGood)
+                slots?.adapterEnds(reason)
+            })
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         followPowerState()

@@ -192,6 +192,14 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
         if let waiter, let ready { waiter.resume(returning: ready) }
     }
 
+    /// Counts elements that were lost before they reached the stream.
+    func recordMissed(_ count: Int) {
+        state.withLock { state in
+            state.missed += count
+            state.missedBefore += count
+        }
+    }
+
     /// Ends the stream after the buffered elements: with an error, or regularly.
     func finish(_ error: BluetoothError? = nil) {
         state.withLock { state in

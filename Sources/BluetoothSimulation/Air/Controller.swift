@@ -94,6 +94,9 @@ final class Controller: RadioNode {
         }
     }
 
+    /// Whether there is room for another link.
+    var hasRoom: Bool { configuration.maximumLinks.map { world.links(of: self).count < $0 } ?? true }
+
     func end(of handle: ConnectionHandle) -> LinkEnd? {
         world.links(of: self).first { $0.handle == handle }
     }
@@ -247,7 +250,7 @@ final class Controller: RadioNode {
     }
 
     override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
-        advertiser.isFor(address) && !world.links(of: self).contains { $0.peerAddress == address }
+        advertiser.isFor(address) && hasRoom && !world.links(of: self).contains { $0.peerAddress == address }
     }
 
     override func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {

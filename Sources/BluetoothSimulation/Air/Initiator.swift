@@ -55,6 +55,7 @@ final class Initiator {
             return .connectionAlreadyExists
         }
         guard wanted.parameters.isValid else { return .invalidHCICommandParameters }
+        guard controller.hasRoom else { return controller.configuration.linkRefusal }
         attempt = wanted
         world.updateAdvertising()
         return .success

@@ -126,7 +126,7 @@ final class Scanner {
         }
         let variation = world.conditions.signalVariation.magnitude
         let strength =
-            Int(advertiser.node.signalStrength)
+            Int(advertiser.node.signalStrength) + Int(controller.configuration.receiverGain)
             + (variation == 0 ? 0 : Int.random(in: -Int(variation)...Int(variation), using: &world.generator))
         let rssi = Int8(clamping: max(-127, min(20, strength)))
         let data = isResponse ? advertisement.scanResponse : advertisement.data

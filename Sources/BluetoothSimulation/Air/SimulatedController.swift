@@ -25,6 +25,16 @@ public struct SimulatedController: Hashable, Sendable {
     public var reportsLocalDisconnects = false
     /// The place on the bus, which identifies it when it has no public address; nil for one by its index.
     public var place: String?
+    /// The difference in dB between the RSSI at which it receives others and their ``signalStrength``, such as for one
+    /// that is farther away.
+    public var receiverGain: Int8 = 0
+    /// The maximum number of links in both roles together; nil for no limit.
+    ///
+    /// Beyond it the controller refuses to connect, and as a peripheral answers no connection request.
+    public var maximumLinks: Int?
+    /// The status with which it refuses to connect beyond ``maximumLinks``: 0x09 (Connection Limit Exceeded), or
+    /// 0x0D (Connection Rejected due to Limited Resources), as other chips do.
+    public var linkRefusal = HCIStatus.connectionLimitExceeded
     /// The number of advertising sets; 1 for legacy commands.
     public var advertisingSetCount: UInt8
     /// Whether it supports LE Coded, for scanning and for links; only with extended commands.

@@ -88,19 +88,29 @@ final class AdapterConnections: ControllerHost {
         adapter.privacy.updateRandomAddress()
         let parameters = adapter.keys.parameters(for: connection.peer)
         let peer = LEPeerAddress(connection.advertised.address)
+        let status: HCIStatus
         if controller.configuration.commands.connectFamily == .extended {
-            adapter.perform(
+            status = adapter.perform(
                 .leExtendedCreateConnection(
                     LEExtendedCreateConnectionParameters(
                         ownAddressType: adapter.ownAddressType, peer: peer,
                         le1M: LEInitiatingParameters(scanInterval: 0x60, scanWindow: 0x60, parameters: parameters))))
         } else {
-            adapter.perform(
+            status = adapter.perform(
                 .leCreateConnection(
                     LECreateConnectionParameters(
                         scanInterval: 0x60, scanWindow: 0x60, peer: peer, ownAddressType: adapter.ownAddressType,
                         parameters: parameters)))
         }
+        // A controller that is gone answers later, or never.
+        guard !status.isSuccess, status != .hardwareFailure else { return }
+        refused(connection, status)
+    }
+
+    /// Ends an attempt that the controller has refused (`create_le_conn_complete`).
+    private func refused(_ connection: HostConnection, _ status: HCIStatus) {
+        guard connection.cancelInitiation() else { return }
+        remove(connection, error: status.errorNumber)
     }
 
     func connected(_ end: LinkEnd) {

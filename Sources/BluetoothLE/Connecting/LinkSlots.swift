@@ -1,0 +1,109 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothSockets
+import BluetoothPrimitives
+
+/// The room of an adapter for links: the connects that wait for it, and the limit that the controller has shown.
+//
+// Lives on the loop, with the session.
+final class LinkSlots {
+    private let mark: ComponentCount.Mark
+    private let loop: EventLoop
+    private let host: any HostCapacity
+    private let ownLinkCount: () -> Int
+    private var queue = SlotQueue()
+    private var timer: LoopTimer?
+    /// The number of links when the controller last refused another; nil until it has.
+    private(set) var limit: Int?
+    /// Whether no link has ended since the controller refused another.
+    private(set) var isFull = false
+
+    /// - Parameter ownLinkCount: returns the number of this program's links.
+    init(_ host: any HostCapacity, on loop: EventLoop, ownLinkCount: @escaping () -> Int) {
+        mark = loop.components.mark("LinkSlots")
+        (self.host, self.ownLinkCount, self.loop) = (host, ownLinkCount, loop)
+        host.follow { [weak self] in self?.linkEnded() }
+    }
+
+    /// The number of connects that wait.
+    var waitingCount: Int { queue.waitingCount }
+
+    // MARK: Waiting
+
+    /// Adds a connect that waits for room; ``leave(_:hasLink:)`` must follow.
+    func enter() -> UInt64 { queue.enter() }
+
+    /// Adds a connect that the controller has refused.
+    func enterRefused() -> UInt64 {
+        let place = queue.enter()
+        queue.refused(place)
+        return place
+    }
+
+    /// Waits until a connect may try.
+    /// - Throws: `.linkLimitReached` when the time is over, `.cancelled`, the reason why the adapter cannot be used.
+    nonisolated(nonsending) func waitForTurn(
+        _ place: UInt64, until deadline: KernelInstant, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        guard let call = queue.wait(place) else { return }
+        advance()
+        do throws(BluetoothError) {
+            try await call.value(operation, timeout: loop.now.duration(to: deadline), on: loop)
+        } catch {
+            guard error.code == .timedOut else { throw error }
+            var reason = BluetoothError.linkLimitReached(operation, nil)
+            reason.message = "No link has ended in time, and the controller has no room for another."
+            throw reason
+        }
+    }
+
+    /// Records that the controller has refused a connect.
+    func refused(_ place: UInt64?) {
+        isFull = true
+        if let place { queue.refused(place) }
+        advance()
+        limit = max(ownLinkCount(), host.countLinks() ?? 0)
+    }
+
+    /// Removes a connect that waits or tries.
+    func leave(_ place: UInt64, hasLink: Bool) {
+        queue.leave(place, hasLink: hasLink, at: loop.now)
+        advance()
+    }
+
+    private func linkEnded() {
+        queue.linkEnded(at: loop.now)
+        advance()
+        isFull = false
+    }
+
+    /// Handles an adapter that has become unusable: all links have ended.
+    func adapterEnds(_ reason: BluetoothError) {
+        queue.fail(reason)
+        timer = nil
+        isFull = false
+    }
+
+    private func advance() {
+        queue.passOn(at: loop.now)
+        guard let deadline = queue.nextDeadline else {
+            timer?.cancel()
+            return
+        }
+        if timer == nil { timer = loop.makeLocalTimer { [weak self] in self?.advance() } }
+        timer?.set(at: deadline)
+    }
+
+    // MARK: Counting
+
+    /// The number of open links, and their limit.
+    nonisolated(nonsending) func capacity() async -> AdapterCapacity {
+        let sets = await host.advertisingSets()
+        let own = ownLinkCount()
+        // The kernel reports a link's end before its sockets do.
+        let others = host.countLinks().map { max(0, $0 - own) }
+        return AdapterCapacity(
+            advertisingSets: sets?.count, advertisingSetsInUse: sets?.inUse, ownLinks: own, otherLinks: others,
+            linkLimit: limit.map { max($0, own + (others ?? 0)) })
+    }
+}

@@ -1,0 +1,50 @@
+import BluetoothPrimitives
+import BluetoothSockets
+
+/// An advertising report that an ``AdapterGroup`` has received, with the device's signals at its adapters.
+public struct GroupAdvertisement: Hashable, Sendable {
+    /// The signal of a device at one adapter.
+    public struct Signal: Hashable, Sendable {
+        /// The adapter's name, such as `hci0`.
+        public var adapter: String
+        /// The adapter's address.
+        public var address: BluetoothAddress
+        /// The latest RSSI in dBm; nil if the controller did not measure it.
+        public var rssi: Int?
+        /// The time of the latest report.
+        public var time: KernelInstant
+
+        /// Creates a signal from its parts.
+        public init(adapter: String, address: BluetoothAddress, rssi: Int?, time: KernelInstant) {
+            (self.adapter, self.address) = (adapter, address)
+            (self.rssi, self.time) = (rssi, time)
+        }
+    }
+
+    /// The report.
+    public var advertisement: Advertisement
+    /// The device's signals at all adapters that have received it during the scan, strongest first.
+    public var signals: [Signal]
+
+    /// Creates an advertisement from its parts.
+    public init(advertisement: Advertisement, signals: [Signal]) {
+        (self.advertisement, self.signals) = (advertisement, signals)
+    }
+
+    /// The advertiser's address; nil for an anonymous advertisement.
+    public var address: BluetoothAddress? { advertisement.address }
+    /// The strongest RSSI in dBm.
+    public var rssi: Int? { signals.compactMap(\.rssi).max() }
+    /// The local name, complete or shortened; nil without one.
+    public var localName: String? { advertisement.localName }
+    /// The number of advertisements that were dropped just before this one because a buffer was full.
+    public var missedBefore: Int { advertisement.missedBefore }
+}
+
+extension GroupAdvertisement: CustomStringConvertible {
+    /// The report, and the RSSI at each adapter.
+    public var description: String {
+        let list = signals.map { "\($0.adapter) \($0.rssi.map { "\($0) dBm" } ?? "unknown")" }
+        return "\(advertisement) [\(list.joined(separator: ", "))]"
+    }
+}

@@ -1,0 +1,192 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSockets
+
+/// The adapters of a group.
+//
+// Lives on the loop.
+final class GroupMembers {
+    /// An adapter of the group.
+    struct Member {
+        let id: Int
+        let adapter: Adapter
+        /// The adapter's room for links.
+        let slots: LinkSlots
+        fileprivate let follower: UInt64
+    }
+
+    private let mark: ComponentCount.Mark
+    let loop: EventLoop
+    private(set) var all: [Member] = []
+    private var lastID = 0
+    private var signals = SignalTable()
+    private var waiters = WaiterList<Void, BluetoothError>()
+    /// The number of changes so far.
+    private(set) var version: UInt64 = 0
+    /// The reason of the group's end.
+    private(set) var end: BluetoothError?
+    /// Called after each change.
+    var onChange: () -> Void = {}
+    /// The handlers of the end.
+    private var endFollowers: [UInt64: (BluetoothError) -> Void] = [:]
+
+    init(on loop: EventLoop) {
+        mark = loop.components.mark("GroupMembers")
+        self.loop = loop
+    }
+
+    deinit {
+        for member in all {
+            let (state, follower) = (member.adapter.session.powerState, member.follower)
+            loop.execute { state.value.unfollow(follower) }
+        }
+    }
+
+    subscript(id: Int) -> Member? { all.first { $0.id == id } }
+
+    // MARK: Coming and going
+
+    /// Adds an adapter.
+    /// - Throws: `.invalidArgument` if the group has it already; the reason of the group's end.
+    func add(_ adapter: Adapter, _ slots: LinkSlots) throws(BluetoothError) {
+        let operation = BluetoothError.Operation("add to the group", adapter: adapter.information.name)
+        if let end { throw end.about(operation) }
+        guard !all.contains(where: { $0.adapter.isSame(as: adapter) }) else {
+            throw .invalidArgument(operation, "\(adapter.information.name) is named twice.")
+        }
+        lastID += 1
+        let id = lastID
+        let follower = adapter.session.powerState.value.follow { [weak self] turn in
+            switch turn {
+            case .changing: break
+            case .changed: self?.changed()
+            case .ended: self?.removed(id)
+            }
+        }
+        all.append(Member(id: id, adapter: adapter, slots: slots, follower: follower))
+        changed()
+    }
+
+    /// Removes an adapter; false if the group does not have it.
+    func remove(_ adapter: Adapter) -> Bool {
+        guard let member = all.first(where: { $0.adapter.isSame(as: adapter) }) else { return false }
+        member.adapter.session.powerState.value.unfollow(member.follower)
+        removed(member.id)
+        return true
+    }
+
+    private func removed(_ id: Int) {
+        all.removeAll { $0.id == id }
+        changed()
+    }
+
+    private func changed() {
+        version &+= 1
+        waiters.succeedAll()
+        onChange()
+    }
+
+    /// Ends the group.
+    func close(_ reason: BluetoothError) {
+        guard end == nil else { return }
+        end = reason
+        for member in all { member.adapter.session.powerState.value.unfollow(member.follower) }
+        all = []
+        waiters.failAll(reason)
+        onChange()
+        for number in endFollowers.keys.sorted() { endFollowers[number]?(reason) }
+        endFollowers = [:]
+    }
+
+    /// Registers a handler of the group's end.
+    func followEnd(_ handler: @escaping (BluetoothError) -> Void) -> UInt64 {
+        if let end { handler(end) }
+        // Versions only grow, and this makes each number unique.
+        version &+= 1
+        endFollowers[version] = handler
+        return version
+    }
+
+    func unfollowEnd(_ number: UInt64) { endFollowers[number] = nil }
+
+    // MARK: Waiting
+
+    /// Waits for a change after the version `seen`.
+    /// - Throws: `.timedOut`, `.cancelled`, the reason of the group's end.
+    nonisolated(nonsending) func changed(
+        since seen: UInt64, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        if let end { throw end.about(operation) }
+        guard version == seen else { return }
+        let call = waiters.makePromise()
+        try await call.value(operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
+    }
+
+    /// Waits until an adapter of the group can be used.
+    nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("wait for an adapter")
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        while true {
+            if let end { throw end.about(operation) }
+            let seen = version
+            if all.contains(where: { $0.adapter.state.isReady }) { return }
+            do throws(BluetoothError) {
+                try await changed(since: seen, operation, until: deadline)
+            } catch {
+                throw error.code == .timedOut ? unavailable(operation) : error
+            }
+        }
+    }
+
+    /// The error if no adapter can be used: that of the first.
+    func unavailable(_ operation: BluetoothError.Operation) -> BluetoothError {
+        if let end { return end.about(operation) }
+        for member in all {
+            var operation = operation
+            operation.adapter = member.adapter.information.name
+            if let reason = BluetoothError.unavailable(member.adapter.state, operation) { return reason }
+        }
+        var reason = BluetoothError(.noAdapter, operation, "The group has no adapter.")
+        reason.remedy = "Add one: AdapterGroup.add(_:)."
+        return reason
+    }
+
+    // MARK: Signals
+
+    /// Records a signal of a device.
+    func record(_ signal: SignalTable.Signal, of address: BluetoothAddress) { signals.record(signal, of: address) }
+
+    /// The adapters as candidates for a link to a device.
+    nonisolated(nonsending) func candidates(for peer: BluetoothAddress) async -> [GroupChooser.Candidate] {
+        var found: [GroupChooser.Candidate] = []
+        for member in all {
+            let (hasBond, linkCount) = await member.adapter.session.relation(to: peer)
+            found.append(
+                GroupChooser.Candidate(
+                    id: member.id, isReady: member.adapter.state.isReady, hasBond: hasBond,
+                    rssi: signals.rssi(of: peer, at: member.id, now: loop.now), linkCount: linkCount,
+                    isFull: member.slots.isFull))
+        }
+        return found
+    }
+}
+
+extension Adapter {
+    /// Whether both stand for the same adapter.
+    fileprivate func isSame(as other: Adapter) -> Bool {
+        if session === other.session { return true }
+        let (one, two) = (information, other.information)
+        return one.address.isZero || two.address.isZero ? one.index == two.index : one.address == two.address
+    }
+}
+
+extension AdapterSession {
+    /// Whether there is a bond with a device, and the number of this program's links.
+    fileprivate func relation(to peer: BluetoothAddress) -> (hasBond: Bool, linkCount: Int) {
+        (bondManager.bond(with: identities.identity(of: peer) ?? peer) != nil, links.count)
+    }
+
+    /// The adapter's room for links.
+    var slotsOnLoop: LoopBound<LinkSlots> { LoopBound(slots, on: loop) }
+}

@@ -1,0 +1,195 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothSockets
+
+/// The scans of a group, each on all its adapters.
+//
+// Lives on the loop, with the group.
+final class GroupScans {
+    private let mark: ComponentCount.Mark
+    private let members: GroupMembers
+    private var scans: [UInt64: GroupScan] = [:]
+    private var lastID: UInt64 = 0
+
+    init(_ members: GroupMembers) {
+        mark = members.loop.components.mark("GroupScans")
+        self.members = members
+        members.onChange = { [weak self] in self?.adaptersChanged() }
+    }
+
+    /// The number of scans.
+    var count: Int { scans.count }
+
+    /// Begins a scan on all adapters that can be used.
+    /// - Parameter owner: retained until the stream ends.
+    nonisolated(nonsending) func scan(
+        _ options: ScanOptions, for owner: some AnyObject & Sendable
+    ) async throws(BluetoothError) -> BoundedStream<GroupAdvertisement> {
+        let operation = BluetoothError.Operation("scan")
+        if let end = members.end { throw end.about(operation) }
+        lastID += 1
+        let id = lastID
+        let scan = GroupScan(options, by: members, operation) { [weak self] in self?.scans[id] = nil }
+        scans[id] = scan
+        do throws(BluetoothError) {
+            try await scan.begin()
+        } catch {
+            scan.finish(error)
+            throw error
+        }
+        let (channel, loop) = (scan.channel, members.loop)
+        let bound = LoopBound(scan, on: loop)
+        return BoundedStream(channel: channel) {
+            channel.abandon()
+            loop.execute { withExtendedLifetime(owner) { bound.value.finish(nil) } }
+        }
+    }
+
+    private func adaptersChanged() {
+        for id in scans.keys.sorted() { scans[id]?.adaptersChanged() }
+    }
+}
+
+/// A scan of a group: a scan of each adapter, and the stream of what they receive together.
+//
+// Lives on the loop; the group and its stream own it.
+final class GroupScan {
+    private let mark: ComponentCount.Mark
+    private let members: GroupMembers
+    private let options: ScanOptions
+    private let operation: BluetoothError.Operation
+    let channel: StreamChannel<GroupAdvertisement>
+    private var merger: ScanMerger
+    /// The scans of the adapters: one task for each.
+    private var tasks: [Int: Task<Void, Never>] = [:]
+    /// The failures that another attempt does not repair, until the adapter was away.
+    private var failures: [Int: BluetoothError] = [:]
+    private var timer: LoopTimer?
+    private var onEnd: (() -> Void)?
+
+    init(
+        _ options: ScanOptions, by members: GroupMembers, _ operation: BluetoothError.Operation,
+        onEnd: @escaping () -> Void
+    ) {
+        let loop = members.loop
+        mark = loop.components.mark("GroupScan")
+        (self.options, self.members, self.operation, self.onEnd) = (options, members, operation, onEnd)
+        channel = StreamChannel(
+            capacity: options.bufferCapacity, policy: .dropOldest, operation: operation, from: loop
+        ) { element, count in element.advertisement.missedBefore += count }
+        let isActive = [options.le1M, options.leCoded].contains { $0?.isActive == true }
+        merger = ScanMerger(options.duplicates, isActive: isActive, deviceLimit: options.deviceLimit)
+    }
+
+    private var isOpen: Bool { onEnd != nil }
+
+    /// Begins to scan; returns when each adapter scans, or has failed to.
+    nonisolated(nonsending) func begin() async throws(BluetoothError) {
+        var calls: [Promise<Void, BluetoothError>] = []
+        for member in members.all where member.adapter.state.isReady { calls.append(start(member)) }
+        if calls.isEmpty, options.whenAdapterLeaves == .end { throw members.unavailable(operation) }
+        var failure: BluetoothError?
+        var isScanning = calls.isEmpty
+        for call in calls {
+            do throws(BluetoothError) {
+                try await call.value(operation, timeout: nil, on: members.loop)
+                isScanning = true
+            } catch {
+                if error.code == .cancelled { throw error }
+                failure = failure ?? error
+            }
+        }
+        if !isScanning, let failure { throw failure }
+        guard isOpen else { throw members.unavailable(operation) }
+        guard let duration = options.duration else { return }
+        timer = members.loop.makeLocalTimer { [weak self] in self?.finish(nil) }
+        timer?.set(after: duration)
+    }
+
+    /// Starts the scan of one adapter; the result reports whether it scans.
+    @discardableResult
+    private func start(_ member: GroupMembers.Member) -> Promise<Void, BluetoothError> {
+        let call = Promise<Void, BluetoothError>()
+        let scan = SessionReference(self, in: DetachedSession(on: members.loop))
+        var options = options
+        // The merger needs every report, for the signals.
+        options.duplicates = .all
+        options.duration = nil
+        options.whenAdapterLeaves = .resume
+        let (id, adapter, wanted) = (member.id, member.adapter, options)
+        failures[id] = nil
+        // One task for the scan of an adapter.
+        tasks[id] = Task(executorPreference: members.loop) {
+            do throws(BluetoothError) {
+                let stream = try await adapter.scan(wanted)
+                call.succeed()
+                for try await report in stream { await scan { $0.receive(report, from: id) } }
+                await scan { $0.ended(id, nil) }
+            } catch {
+                call.fail(error)
+                await scan { $0.ended(id, error) }
+            }
+        }
+        return call
+    }
+
+    private func receive(_ report: Advertisement, from id: Int) {
+        guard isOpen, let member = members[id] else { return }
+        if report.missedBefore > 0 { channel.recordMissed(report.missedBefore) }
+        var report = report
+        report.missedBefore = 0
+        guard let delivery = merger.receive(report, from: id) else { return record(report, from: id) }
+        record(delivery.advertisement, from: id)
+        let signals = delivery.signals.compactMap { signal -> GroupAdvertisement.Signal? in
+            let information = (signal.member == id ? member : members[signal.member])?.adapter.information
+            return information.map {
+                GroupAdvertisement.Signal(adapter: $0.name, address: $0.address, rssi: signal.rssi, time: signal.time)
+            }
+        }
+        channel.send(GroupAdvertisement(advertisement: delivery.advertisement, signals: signals))
+    }
+
+    private func record(_ report: Advertisement, from id: Int) {
+        guard let address = report.address else { return }
+        members.record(SignalTable.Signal(member: id, rssi: report.rssi, time: report.time), of: address)
+    }
+
+    /// Handles the end of the scan of one adapter.
+    private func ended(_ id: Int, _ reason: BluetoothError?) {
+        guard isOpen, tasks.removeValue(forKey: id) != nil else { return }
+        if let reason, !reason.concernsAdapter { failures[id] = reason }
+        guard tasks.isEmpty else { return }
+        if let reason { finish(options.whenAdapterLeaves == .resume && reason.concernsAdapter ? nil : reason) }
+    }
+
+    /// Begins to scan on adapters that have come, and ends the scans of those that have left the group.
+    func adaptersChanged() {
+        guard isOpen else { return }
+        if let end = members.end { return finish(end.about(operation)) }
+        for (id, task) in tasks where members[id] == nil {
+            task.cancel()
+            tasks[id] = nil
+        }
+        for member in members.all {
+            guard member.adapter.state.isReady else {
+                failures[member.id] = nil
+                continue
+            }
+            if tasks[member.id] == nil, failures[member.id] == nil { start(member) }
+        }
+        if options.whenAdapterLeaves == .end, !members.all.contains(where: { $0.adapter.state.isReady }) {
+            finish(members.unavailable(operation))
+        }
+    }
+
+    /// Ends the scan: with an error, or regularly.
+    func finish(_ reason: BluetoothError?) {
+        guard let onEnd else { return }
+        self.onEnd = nil
+        timer?.cancel()
+        for task in tasks.values { task.cancel() }
+        tasks = [:]
+        channel.finish(reason)
+        onEnd()
+    }
+}

@@ -1,0 +1,162 @@
+import BluetoothHCI
+import BluetoothSimulation
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import BluetoothLE
+
+/// A controller with room for few links.
+@Suite struct SlotTests {
+    private static func controller(links: Int, _ refusal: HCIStatus = .connectionLimitExceeded) -> SimulatedController {
+        var controller = SimulatedController()
+        controller.maximumLinks = links
+        controller.linkRefusal = refusal
+        return controller
+    }
+
+    private static func run(
+        links: Int, _ refusal: HCIStatus = .connectionLimitExceeded, peripherals: Int,
+        _ body: @escaping @Sendable (Fixture, Adapter, [SimulatedPeripheral]) async throws -> Void
+    ) async throws {
+        try await Fixture.run([controller(links: links, refusal)]) { fixture in
+            let peripherals = try (0..<peripherals).map { _ in
+                SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            }
+            try await body(fixture, try await Adapter.open(on: fixture.kernel), peripherals)
+        }
+    }
+
+    @Test(arguments: [HCIStatus.connectionLimitExceeded, .rejectedLimitedResources])
+    func aRefusalForWantOfRoomSaysSoAndShowsTheLimit(_ status: HCIStatus) async throws {
+        try await Self.run(links: 2, status, peripherals: 3) { fixture, adapter, peripherals in
+            var capacity = await adapter.capacity
+            #expect(
+                capacity == AdapterCapacity(advertisingSets: 3, advertisingSetsInUse: 0, ownLinks: 0, otherLinks: 0))
+            let first = try await adapter.connect(to: peripherals[0].address)
+            let second = try await adapter.connect(to: peripherals[1].address)
+            let error = await failure { _ = try await adapter.connect(to: peripherals[2].address) }
+            #expect(error?.code == .linkLimitReached)
+            #expect(error?.isRetryable == true)
+            #expect(error?.cause == .controller(status))
+            #expect(error?.remedy?.contains("slotTimeout") == true)
+            capacity = await adapter.capacity
+            #expect(capacity.linkLimit == 2)
+            #expect(capacity.ownLinks == 2)
+            #expect(capacity.freeLinks == 0)
+            await first.disconnect()
+            let third = try await adapter.connect(to: peripherals[2].address)
+            for connection in [second, third] { await connection.disconnect() }
+            capacity = await adapter.capacity
+            #expect(capacity.freeLinks == 2)
+        }
+    }
+
+    @Test func withoutPrivilegesLinksAreCountedAndAdvertisingSetsAreNot() async throws {
+        try await Self.run(links: 1, peripherals: 2) { fixture, adapter, peripherals in
+            fixture.kernel.hasNetAdmin = false
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let connection = try await adapter.connect(to: peripherals[0].address)
+            let error = await failure { _ = try await adapter.connect(to: peripherals[1].address) }
+            #expect(error?.code == .linkLimitReached)
+            let capacity = await adapter.capacity
+            #expect(capacity == AdapterCapacity(ownLinks: 1, otherLinks: 0, linkLimit: 1))
+            await connection.disconnect()
+        }
+    }
+
+    @Test func twentyWaitersGetTheRoomInTheirOrder() async throws {
+        try await Self.run(links: 2, peripherals: 22) { fixture, adapter, peripherals in
+            let held = [
+                try await adapter.connect(to: peripherals[20].address),
+                try await adapter.connect(to: peripherals[21].address),
+            ]
+            let order = Mutex<[Int]>([])
+            let waiters = (0..<20).map { number in
+                fixture.begin {
+                    let connection = try await adapter.connect(
+                        to: peripherals[number].address, options: ConnectionOptions(slotTimeout: .seconds(300)))
+                    order.withLock { $0.append(number) }
+                    await connection.disconnect()
+                }
+            }
+            try await fixture.settle { await adapter.session.slotWaiterCount == 20 }
+            let sent = fixture.radio.statistics.packetsDelivered
+            // Nothing is tried meanwhile.
+            try await fixture.radio.sleep(for: .seconds(100))
+            #expect(fixture.radio.statistics.packetsDelivered == sent)
+            #expect(await adapter.session.connectCount == 0)
+            for connection in held { await connection.disconnect() }
+            for waiter in waiters { try await waiter.value }
+            // Two are admitted at a time, and one of them may be faster.
+            let result = order.withLock { $0 }
+            #expect(Set(result) == Set(0..<20))
+            for (place, number) in result.enumerated() { #expect(abs(place - number) <= 3) }
+            #expect(await adapter.session.slotWaiterCount == 0)
+        }
+    }
+
+    @Test func theWaitHasALimitAndEndsOnCancellationAndWithTheAdapter() async throws {
+        try await Self.run(links: 1, peripherals: 2) { fixture, adapter, peripherals in
+            let held = try await adapter.connect(to: peripherals[0].address)
+            let options = ConnectionOptions(slotTimeout: .seconds(20))
+            let time = await fixture.duration {
+                let error = await failure {
+                    _ = try await adapter.connect(to: peripherals[1].address, options: options)
+                }
+                #expect(error?.code == .linkLimitReached)
+            }
+            #expect(time >= .seconds(20) && time < .seconds(25))
+            for end in ["cancel", "unplug"] {
+                let waiter = fixture.begin {
+                    _ = try await adapter.connect(to: peripherals[1].address, options: options)
+                }
+                try await fixture.settle { await adapter.session.slotWaiterCount == 1 }
+                if end == "cancel" { waiter.cancel() } else { fixture.kernel.unplug(0) }
+                let error = await failure { try await waiter.value }
+                #expect(error?.code == (end == "cancel" ? .cancelled : .noAdapter))
+                #expect(await adapter.session.slotWaiterCount == 0)
+            }
+            _ = await held.disconnected()
+        }
+    }
+
+    @Test func anAbsentDeviceDoesNotBlockTheNext() async throws {
+        try await Self.run(links: 1, peripherals: 3) { fixture, adapter, peripherals in
+            let held = try await adapter.connect(to: peripherals[0].address)
+            let options = ConnectionOptions(timeout: nil, slotTimeout: .seconds(100))
+            let first = fixture.begin { _ = try await adapter.connect(to: peripherals[1].address, options: options) }
+            try await fixture.settle { await adapter.session.slotWaiterCount == 1 }
+            let second = fixture.begin { _ = try await adapter.connect(to: peripherals[2].address, options: options) }
+            try await fixture.settle { await adapter.session.slotWaiterCount == 2 }
+            peripherals[1].setHidden(true)
+            let start = fixture.radio.now
+            await held.disconnect()
+            try await second.value
+            let time = start.duration(to: fixture.radio.now)
+            #expect(time >= SlotQueue.slice && time < SlotQueue.slice + .seconds(5))
+            first.cancel()
+            #expect(await failure { try await first.value }?.code == .cancelled)
+        }
+    }
+
+    @Test func aKeptConnectionWaitsForRoom() async throws {
+        try await Self.run(links: 1, peripherals: 2) { fixture, adapter, peripherals in
+            let held = try await adapter.connect(to: peripherals[0].address)
+            let kept = adapter.keepConnected(to: peripherals[1].address)
+            var events = await kept.events().makeAsyncIterator()
+            var event = try await events.next()
+            while case .connecting? = event { event = try await events.next() }
+            guard case .waitingForAdapter(let reason)? = event else {
+                Issue.record("\(String(describing: event))")
+                return
+            }
+            #expect(reason.code == .linkLimitReached)
+            try await fixture.radio.sleep(for: .seconds(300))
+            await held.disconnect()
+            let connection = try await kept.connected(timeout: .seconds(5))
+            #expect(connection.peer == peripherals[1].address)
+            await kept.disconnect()
+        }
+    }
+}
