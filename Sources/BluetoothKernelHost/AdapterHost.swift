@@ -37,7 +37,8 @@ package final class AdapterHost: Host {
         let advertising = KernelAdvertising(of: adapterRecord, by: management, state: state, log: log)
         self.advertising = advertising
         let room = KernelCapacity(
-            of: adapterRecord, on: kernel, by: management, ownInstances: { [weak advertising] in advertising?.ownInstances ?? [] })
+            of: adapterRecord, on: kernel, by: management,
+            ownInstances: { [weak advertising] in advertising?.ownInstances ?? [] })
         self.room = room
         links.onLinkEnded = { [weak ending, weak room] handle in
             ending?.linkEnded(handle)
