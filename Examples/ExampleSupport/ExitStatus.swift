@@ -39,7 +39,7 @@ public enum ExitStatus: Int32, Sendable {
             case .noBluetooth, .noAdapter, .adapterOff, .adapterBlocked, .busy: .noBluetooth
             case .notPermitted: .notPermitted
             case .notFound: .notFound
-            case .connectionFailed, .disconnected, .overflow, .storageFailed: .linkLost
+            case .connectionFailed, .linkLimitReached, .disconnected, .overflow, .storageFailed: .linkLost
             case .timedOut: .timedOut
             case .pairingFailed where error.pairingFailure == .ownedByDaemon: .noBluetooth
             case .attributeProtocol, .protocolViolation, .unsupported, .pairingFailed: .protocolError

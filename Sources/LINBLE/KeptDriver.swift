@@ -19,7 +19,7 @@ actor KeptDriver: LoopActor {
     nonisolated let buffer: ReceiveBuffer
     private var device: UARTDevice
     /// Finds the device to stay with; nil when it is found.
-    private var choice: KeptUART.Choice?
+    private var choice: UARTChoice?
     private let options: KeptUARTOptions
     private let progress: (@Sendable (UARTProgress) -> Void)?
     private var phase = Phase.offline
@@ -33,7 +33,7 @@ actor KeptDriver: LoopActor {
     private static let operation = BluetoothError.Operation("keep the UART connected")
 
     init(
-        _ device: UARTDevice, _ options: KeptUARTOptions, on loop: EventLoop, choosing choice: KeptUART.Choice?,
+        _ device: UARTDevice, _ options: KeptUARTOptions, on loop: EventLoop, choosing choice: UARTChoice?,
         progress: (@Sendable (UARTProgress) -> Void)?
     ) {
         mark = loop.components.mark("KeptDriver")
@@ -91,10 +91,10 @@ actor KeptDriver: LoopActor {
     // MARK: Running
 
     /// Opens links until the task is cancelled, the policy gives up, or the adapter is closed.
-    func run(on adapter: Adapter) async {
+    func run(on radio: some CentralRadio) async {
         let reason = await withTaskGroup(of: BluetoothError?.self) { group in
-            group.addTask(executorPreference: loop) { await self.keep(on: adapter) }
-            group.addTask(executorPreference: loop) { await Self.closing(of: adapter) }
+            group.addTask(executorPreference: loop) { await self.keep(on: radio) }
+            group.addTask(executorPreference: loop) { await radio.closed() }
             defer { group.cancelAll() }
             return await group.next() ?? nil
         }
@@ -105,32 +105,26 @@ actor KeptDriver: LoopActor {
         eventStreams.finish(end)
     }
 
-    /// Waits until the adapter is closed.
-    private static func closing(of adapter: Adapter) async -> BluetoothError? {
-        do throws(BluetoothError) {
-            for try await _ in adapter.states {}
-            return BluetoothError(.cancelled, operation, "The adapter was closed.")
-        } catch {
-            return error
-        }
-    }
-
     private var isEnding: Bool { if case .ending = phase { true } else { Task.isCancelled } }
 
     /// Returns the reason of the end; nil when the program has ended it.
-    private func keep(on adapter: Adapter) async -> BluetoothError? {
+    private func keep(on radio: some CentralRadio) async -> BluetoothError? {
         var reconnection = ReconnectionProgress(options.policy)
+        var waitsForSlot = false
         while true {
             let attempt = reconnection.beginAttempt()
             report(.connecting(attempt: attempt))
             let reason: BluetoothError
             do throws(BluetoothError) {
                 if let choice {
-                    device = try await choice(adapter)
+                    device = try await choice()
                     self.choice = nil
                 }
                 let uart = try await UARTConnection.open(
-                    device, on: adapter, options: options.uart, attempt: attempt, isPatient: true, progress: progress)
+                    device, on: radio, options: options.uart, attempt: attempt, isPatient: true,
+                    waitsForSlot: waitsForSlot,
+                    progress: progress)
+                waitsForSlot = false
                 let start = loop.now
                 let end = await serve(uart)
                 reconnection.linkEnded(after: start.duration(to: loop.now))
@@ -139,11 +133,17 @@ actor KeptDriver: LoopActor {
             } catch {
                 reason = error
                 reconnection.attemptFailed()
+                waitsForSlot = error.code == .linkLimitReached
             }
             if isEnding { return nil }
             guard reason.code != .attributeProtocol, reconnection.isWorthRetrying(reason) else { return reason }
+            if waitsForSlot {
+                // The next attempt waits for the end of a link, so that no delay is needed.
+                report(.waitingForAdapter(reason))
+                continue
+            }
             do throws(BluetoothError) {
-                try await pause(reason, reconnection, on: adapter)
+                try await pause(reason, reconnection, on: radio)
             } catch {
                 return isEnding ? nil : error
             }
@@ -152,13 +152,13 @@ actor KeptDriver: LoopActor {
 
     /// Waits for the adapter and for the policy's delay before the next attempt.
     private func pause(
-        _ reason: BluetoothError, _ reconnection: ReconnectionProgress, on adapter: Adapter
+        _ reason: BluetoothError, _ reconnection: ReconnectionProgress, on radio: some CentralRadio
     ) async throws(BluetoothError) {
         if reason.concernsAdapter {
             report(.waitingForAdapter(reason))
-            try await adapter.ready(timeout: nil)
+            try await radio.ready(timeout: nil)
         }
-        let delay = reconnection.delay(at: loop.now, for: adapter.information.address.value)
+        let delay = reconnection.delay(at: loop.now, for: radio.seed)
         guard delay > .zero else { return }
         if !reason.concernsAdapter { report(.failed(reason, retryAfter: delay)) }
         guard await loop.sleep(for: delay) else { throw .cancelled(Self.operation) }

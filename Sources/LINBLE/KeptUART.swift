@@ -27,15 +27,15 @@ public final class KeptUART: Sendable {
     private let task: Task<Void, Never>
 
     init(
-        _ device: UARTDevice, on adapter: Adapter, options: KeptUARTOptions, choosing choice: Choice?,
+        _ device: UARTDevice, on radio: some CentralRadio, options: KeptUARTOptions, choosing choice: UARTChoice?,
         progress: (@Sendable (UARTProgress) -> Void)?
     ) {
         self.device = device
         self.options = options
-        let driver = KeptDriver(device, options, on: adapter.loop, choosing: choice, progress: progress)
+        let driver = KeptDriver(device, options, on: radio.loop, choosing: choice, progress: progress)
         self.driver = driver
         // One task for all links.
-        task = Task(executorPreference: adapter.loop) { await driver.run(on: adapter) }
+        task = Task(executorPreference: radio.loop) { await driver.run(on: radio) }
     }
 
     deinit {
@@ -138,6 +138,26 @@ extension UARTConnection {
         _ device: UARTDevice, on adapter: Adapter, options: KeptUARTOptions = KeptUARTOptions(),
         choosing choice: KeptUART.Choice? = nil, progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) -> KeptUART {
-        KeptUART(device, on: adapter, options: options, choosing: choice, progress: progress)
+        let choice = choice.map { UARTChoice(of: $0, on: adapter) }
+        return KeptUART(device, on: adapter, options: options, choosing: choice, progress: progress)
     }
+
+    /// A UART that outlives links, by whichever adapter of a group suits; see
+    /// ``keep(_:on:options:choosing:progress:)``.
+    public static func keep(
+        _ device: UARTDevice, on group: AdapterGroup, options: KeptUARTOptions = KeptUARTOptions(),
+        progress: (@Sendable (UARTProgress) -> Void)? = nil
+    ) -> KeptUART {
+        KeptUART(device, on: group, options: options, choosing: nil, progress: progress)
+    }
+}
+
+/// A search for the device to stay with, on an adapter.
+struct UARTChoice: Sendable {
+    private let choice: KeptUART.Choice
+    private let adapter: Adapter
+
+    init(of choice: @escaping KeptUART.Choice, on adapter: Adapter) { (self.choice, self.adapter) = (choice, adapter) }
+
+    func callAsFunction() async throws(BluetoothError) -> UARTDevice { try await choice(adapter) }
 }

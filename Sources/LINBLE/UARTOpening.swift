@@ -17,11 +17,27 @@ extension UARTConnection {
         _ device: UARTDevice, on adapter: Adapter, options: UARTOptions = UARTOptions(),
         progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) async throws(BluetoothError) -> UARTConnection {
+        try await openRepeatedly(device, on: adapter, options: options, progress: progress)
+    }
+
+    /// Finds a device and opens its UART by whichever adapter of a group suits; see
+    /// ``open(_:on:options:progress:)-(_,Adapter,_,_)``.
+    public static func open(
+        _ device: UARTDevice, on group: AdapterGroup, options: UARTOptions = UARTOptions(),
+        progress: (@Sendable (UARTProgress) -> Void)? = nil
+    ) async throws(BluetoothError) -> UARTConnection {
+        try await openRepeatedly(device, on: group, options: options, progress: progress)
+    }
+
+    private static func openRepeatedly(
+        _ device: UARTDevice, on radio: some CentralRadio, options: UARTOptions,
+        progress: (@Sendable (UARTProgress) -> Void)?
+    ) async throws(BluetoothError) -> UARTConnection {
         var attempt = 1
         var failure: BluetoothError?
         while true {
             do throws(BluetoothError) {
-                return try await open(device, on: adapter, options: options, attempt: attempt, progress: progress)
+                return try await open(device, on: radio, options: options, attempt: attempt, progress: progress)
             } catch {
                 // The error of an earlier attempt is more informative than that the device is absent now.
                 if let failure, error.code == .notFound { throw failure }
@@ -34,14 +50,16 @@ extension UARTConnection {
     }
 
     /// Makes one attempt.
-    /// - Parameter isPatient: whether an absent device is waited for without a time limit.
+    /// - Parameters:
+    ///   - isPatient: whether an absent device is waited for without a time limit.
+    ///   - waitsForSlot: whether the end of a link is waited for if the controller has no room for another.
     static func open(
-        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions, attempt: Int, isPatient: Bool = false,
-        progress: (@Sendable (UARTProgress) -> Void)?
+        _ device: UARTDevice, on radio: some CentralRadio, options: UARTOptions, attempt: Int, isPatient: Bool = false,
+        waitsForSlot: Bool = false, progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> UARTConnection {
         var options = options
         if isPatient { options.scanTimeout = nil }
-        let address = try await find(device, on: adapter, options: options, progress: progress)
+        let address = try await find(device, on: radio, options: options, progress: progress)
         progress?(.connecting(address, attempt: attempt))
         var connectionOptions = ConnectionOptions(
             timeout: options.connectTimeout, maximumTransmissionUnit: options.maximumTransmissionUnit, attempts: 1,
@@ -50,7 +68,8 @@ extension UARTConnection {
             connectionOptions.timeout = nil
             connectionOptions.attributeTimeout = options.connectTimeout
         }
-        let connection = try await adapter.connect(to: address, options: connectionOptions)
+        if waitsForSlot { connectionOptions.slotTimeout = ConnectionOptions.unlimited }
+        let connection = try await radio.connect(to: address, options: connectionOptions)
         do throws(BluetoothError) {
             progress?(.connected(address, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
             let uart = try await attach(to: connection, options: options, progress: progress)
@@ -64,14 +83,14 @@ extension UARTConnection {
 
     /// The device's address, from its advertisement unless the caller gives it with its type.
     private static func find(
-        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions,
+        _ device: UARTDevice, on radio: some CentralRadio, options: UARTOptions,
         progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> BluetoothAddress {
         if case .address(let address) = device { return address }
         progress?(.scanning(device))
         let profiles = options.profiles
         do throws(BluetoothError) {
-            let advertisement = try await adapter.firstAdvertisement(timeout: options.scanTimeout) {
+            let advertisement = try await radio.firstReport(timeout: options.scanTimeout) {
                 $0.isConnectable && $0.address != nil && device.matches($0, profiles: profiles)
             }
             progress?(.found(advertisement))

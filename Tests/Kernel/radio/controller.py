@@ -94,6 +94,7 @@ class Chip(Controller):
         self.scan_extended, self.seen, self.accept = False, set(), set()
         self.rssi, self.hidden, self.silent, self.end_of_links = -50, False, False, None
         self.mute, self.hanging = None, False  # reports no advertisement until a command; answers nothing
+        self.room = None  # the number of links beyond which it refuses to connect, and the status with which it does
         self.racing = False  # connects only once the attempt is being cancelled
         self.le_features = CHIP_4_2
         self.supported_commands = set(Controller.supported_commands) - NEVER
@@ -120,6 +121,8 @@ class Chip(Controller):
     LEGACY = {0x2006, 0x2008, 0x2009, 0x200A, 0x200B, 0x200C, 0x200D}
     EXTENDED = {0x2036, 0x2037, 0x2038, 0x2039, 0x2041, 0x2042, 0x2043}
 
+    CONNECTING = {0x200D, 0x2043}
+
     def on_hci_command_packet(self, command):
         if self.hanging:
             return
@@ -135,6 +138,8 @@ class Chip(Controller):
             self.family = family
         if code in PHY_COMMANDS - self.supported_commands:
             return self._send_hci_command_status(E.UNKNOWN_HCI_COMMAND_ERROR, code)
+        if code in self.CONNECTING and self.room and len(self.le_connections) >= self.room[0]:
+            return self._send_hci_command_status(self.room[1], code)
         if self.dual_mode and code == 0x0401:  # Inquiry: no device
             self._send_hci_command_status(E.SUCCESS, code)
             self.raw_event(0x01, b'\x00')

@@ -52,6 +52,7 @@ Addresses are generated from --seed by default, and thus the same in every run.
   mute K scan|reset          hciK reports no advertisement until the scan is switched off, or until it is reset
   hang K | wake K            hciK answers no command and sends no event / does again
   fail K CODE                hciK reports Hardware Error with a code
+  room K LINKS [STATUS]      hciK refuses to connect beyond so many links, with this status, 0x09 by default
   race K                     the next link of hciK comes up when its attempt is cancelled, which is too late
   count NAME                 the number of bytes written to an echo
   call NAME connect ADDRESS public|random [own=public] | pair | encrypt | find | read UUID | write UUID HEX
@@ -175,6 +176,8 @@ class VirtualRadio:
             case ['hang', index]: self.adapters[int(index)][0].hanging = True
             case ['wake', index]: self.adapters[int(index)][0].hanging = False
             case ['fail', index, code]: self.adapters[int(index)][0].raw_event(0x10, bytes([int(code, 0)]))
+            case ['room', index, links, *status]:
+                self.adapters[int(index)][0].room = int(links), int(status[0], 0) if status else 0x09
             case ['race', index]: self.adapters[int(index)][0].racing = True
             case ['stat']:
                 return ' '.join(f'{chip.name}:links={len(chip.le_connections)},scan={int(chip.le_scan_enable)}'
