@@ -140,10 +140,13 @@ extension CommonOptions {
         }
     }
 
+    private var log: Logger { makeLog() }
+
     /// The library's log on standard error: debug messages with -v, every packet with -vv.
-    private var log: Logger {
+    /// - Parameter quietly: whether notices are left out without -v, since the program prints them as results.
+    public func makeLog(quietly: Bool = false) -> Logger {
         var log = Logger(label: "bluetooth", factory: { StreamLogHandler.standardError(label: $0) })
-        log.logLevel = verbose > 1 ? .trace : verbose > 0 ? .debug : .notice
+        log.logLevel = verbose > 1 ? .trace : verbose > 0 ? .debug : quietly ? .error : .notice
         return log
     }
 

@@ -12,10 +12,13 @@ extension CommonOptions {
     /// Runs the body of a program: prints its error, the cause first and then the remedy, and exits with the error's
     /// status. Ctrl-C and SIGTERM cancel the body, which disconnects and stops scanning as it unwinds.
     ///
-    /// - Parameter isServer: whether the body runs until it is stopped, so that SIGTERM is its regular end: it then exits
-    ///   with 0, as a service manager expects.
+    /// - Parameters:
+    ///   - isServer: whether the body runs until it is stopped, so that SIGTERM is its regular end: it then exits
+    ///     with 0, as a service manager expects.
+    ///   - endsBySignal: whether Ctrl-C is its regular end as well.
     public func run(
-        _ program: String, isServer: Bool = false, _ body: @escaping @Sendable (Console) async throws -> Void
+        _ program: String, isServer: Bool = false, endsBySignal: Bool = false,
+        _ body: @escaping @Sendable (Console) async throws -> Void
     ) async throws {
         let console = Console(self)
         let interruption = Interruption()
@@ -33,10 +36,10 @@ extension CommonOptions {
         // The failure of the trace was printed when it happened.
         let success: ExitStatus = console.results.hasLostTrace ? .linkLost : .success
         if let signal = interruption.signal {
-            let isRegular = isServer && signal == SIGTERM
+            let isRegular = isServer && signal == SIGTERM || endsBySignal
             // Overwrites the ^C that a terminal echoes.
             let start = console.messages.isTerminal ? "\r\u{1B}[K" : ""
-            let word = signal == SIGINT ? "interrupted" : isRegular ? "stopped" : "terminated"
+            let word = isRegular ? "stopped" : signal == SIGINT ? "interrupted" : "terminated"
             console.message("\(start)\(program): \(word)")
             throw ExitCode(isRegular ? success.rawValue : 128 + signal)
         }

@@ -31,23 +31,31 @@ struct AdaptersCommand: AsyncParsableCommand {
             if watch {
                 try await follow(selector, on: kernel, limit: limit, console)
             } else {
-                try await list(selector, on: kernel, console)
+                try await list(selector, common, on: kernel, console)
             }
         }
     }
 }
 
-private func list(_ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, _ console: Console) async throws {
+private func list(
+    _ selector: AdapterSelector?, _ common: CommonOptions, on kernel: (any BluetoothKernel)?, _ console: Console
+) async throws {
     let adapters = try await Adapter.all(on: kernel).filter { selector?.matches($0) ?? true }
+    let health = await common.health(of: adapters, on: kernel)
     if console.isJSON {
-        for adapter in adapters { console.result([("event", .string("adapter"))] + fields(adapter, adapter.state)) }
+        for adapter in adapters {
+            console.result(
+                [("event", .string("adapter"))] + fields(adapter, adapter.state)
+                    + [("health", JSONValue(health[adapter.index]))])
+        }
     } else if !adapters.isEmpty {
         var table = Table([
-            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("BLUETOOTH", .left), ("MANUFACTURER", .left),
+            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("HEALTH", .left), ("BLUETOOTH", .left),
+            ("MANUFACTURER", .left),
         ])
         for adapter in adapters {
             table.add([
-                adapter.name, "\(adapter.address)", "\(adapter.state)",
+                adapter.name, "\(adapter.address)", "\(adapter.state)", health[adapter.index] ?? "-",
                 adapter.versionName + (adapter.isDualMode ? " dual" : ""), printable("\(adapter.manufacturer)"),
             ])
         }
@@ -59,13 +67,47 @@ private func list(_ selector: AdapterSelector?, on kernel: (any BluetoothKernel)
         remedy: "Plug one in; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
 }
 
+extension CommonOptions {
+    /// The health of the adapters that are on, by their index: whether the controller answers a command.
+    fileprivate func health(
+        of adapters: [AdapterInformation], on kernel: (any BluetoothKernel)?
+    ) async -> [UInt16: String] {
+        await withTaskGroup(of: (UInt16, String)?.self) { group in
+            for adapter in adapters where adapter.state.isReady {
+                group.addTask {
+                    do throws(BluetoothError) {
+                        let opened = try await Adapter.open(
+                            .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .noticeOnly),
+                            on: kernel,
+                            log: makeLog(quietly: true))
+                        let health: Result<AdapterHealth, BluetoothError>
+                        do throws(BluetoothError) {
+                            health = .success(try await opened.checkHealth())
+                        } catch {
+                            health = .failure(error)
+                        }
+                        await opened.close()
+                        if case .good = try health.get() { return (adapter.index, "good") }
+                        return (adapter.index, "silent")
+                    } catch {
+                        return nil
+                    }
+                }
+            }
+            var all: [UInt16: String] = [:]
+            for await case let (index, text)? in group { all[index] = text }
+            return all
+        }
+    }
+}
+
 private func follow(
     _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, limit: Duration?, _ console: Console
 ) async throws {
     let changes = try await Adapter.changes(on: kernel)
     _ = try await upTo(limit) {
         do throws(BluetoothError) {
-            for try await change in changes where selector?.matches(change.adapter) ?? true { show(change, console) }
+            for try await change in changes where selector?.matches(change.adapter) ?? true { console.show(change) }
         } catch {
             // The time limit ends the loop by cancelling it.
             guard error.code == .cancelled else { throw error }
@@ -73,15 +115,18 @@ private func follow(
     }
 }
 
-private func show(_ change: AdapterChange, _ console: Console) {
-    guard console.isJSON else { return console.result("\(timestamp())  \(change)") }
-    let event =
-        switch change {
-        case .added: "added"
-        case .changed: "changed"
-        case .removed: "removed"
-        }
-    console.result([("event", .string(event))] + fields(change.adapter, change.state))
+extension Console {
+    /// Prints the appearance, change or removal of an adapter.
+    func show(_ change: AdapterChange) {
+        guard isJSON else { return result("\(timestamp())  \(change)") }
+        let event =
+            switch change {
+            case .added: "added"
+            case .changed: "changed"
+            case .removed: "removed"
+            }
+        result([("event", .string(event))] + fields(change.adapter, change.state))
+    }
 }
 
 private func fields(_ adapter: AdapterInformation, _ state: AdapterState) -> [(String, JSONValue)] {

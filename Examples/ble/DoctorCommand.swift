@@ -9,21 +9,64 @@ struct DoctorCommand: AsyncParsableCommand {
             Checks the kernel, adapters, rfkill switches, permissions and bluetoothd. Needs no privilege, and changes \
             nothing. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
 
+            --watch then watches the adapters, or the one of -i, and prints what goes wrong with them: a controller that \
+            does not answer, a scan that hears nothing any more, a hardware error, an adapter that comes, goes or is \
+            switched. It scans passively, which needs CAP_NET_RAW. With --recover it also carries out the steps that may \
+            help, which needs CAP_NET_ADMIN. It ends with Ctrl-C, SIGTERM or after the time of --for, and then exits \
+            with 0.
+
             EXAMPLES:
               ble doctor
               ble doctor --json
+              ble doctor --watch
+              ble doctor --watch --recover --silence 60
             """)
 
     @OptionGroup var scoped: ScopedOptions<LocalScope>
 
+    @Flag(help: "Print what goes wrong with the adapters until Ctrl-C, or for the time of --for.")
+    var watch = false
+
+    @Flag(help: "Carry out the steps that may help, such as restarting the scan or the adapter; with --watch.")
+    var recover = false
+
+    @Option(
+        help: ArgumentHelp(
+            "The least time without any advertisement after which a scan counts as silent; with --watch (default: 30).",
+            valueName: "seconds"))
+    var silence: Double?
+
+    @OptionGroup var runTime: RunTimeOptions
+
+    func validate() throws {
+        if let silence, !(silence >= 1 && silence <= 86_400) {
+            throw ValidationError("--silence takes 1 to 86400 seconds, not \(silence).")
+        }
+        let needless = [("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil)]
+        if !watch, let option = needless.first(where: \.1)?.0 {
+            throw ValidationError("\(option) has a meaning with --watch only.")
+        }
+    }
+
     func run() async throws {
-        let common = scoped.common
-        try await common.run("ble doctor") { console in
-            let diagnosis = await Diagnosis.run(on: try common.makeKernel())
+        let (common, watches, limit) = (scoped.common, watch, runTime.duration)
+        var recovery = RecoveryOptions(mode: recover ? .recover : .noticeOnly)
+        if let silence {
+            let least = Duration.seconds(silence)
+            recovery.silence = least...max(least, recovery.silence.upperBound)
+        }
+        let options = recovery
+        try await common.run("ble doctor", endsBySignal: watches) { console in
+            let kernel = try common.makeKernel()
+            let diagnosis = await Diagnosis.run(on: kernel)
             for finding in diagnosis.findings {
                 console.isJSON ? console.json(finding) : console.show(finding)
             }
-            guard diagnosis.isUsable else { throw ExitCode(ExitStatus.noBluetooth.rawValue) }
+            if watches {
+                _ = try await upTo(limit) { try await HealthWatch(common, on: kernel, options, console).run() }
+            } else {
+                guard diagnosis.isUsable else { throw ExitCode(ExitStatus.noBluetooth.rawValue) }
+            }
         }
     }
 }

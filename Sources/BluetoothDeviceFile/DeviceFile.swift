@@ -25,6 +25,8 @@ package struct DeviceFile: Hashable, Sendable {
 
     /// The seed of all random numbers of a simulated radio.
     package var seed: UInt64
+    /// The machine's adapters; nil for one that is off.
+    package var adapters: [DescribedAdapter]?
     /// The devices.
     package var devices: [DeviceDescription]
 
@@ -61,14 +63,18 @@ package struct DeviceFile: Hashable, Sendable {
             throw Problem(place: "line \(error.line)", reason: error.reason)
         }
         guard case .object(let fields) = json else { throw Problem(place: "", reason: "it is not an object") }
-        let isWorld = fields.allSatisfy { $0.0 == "seed" } || fields.contains { $0.0 == "devices" }
+        let isWorld =
+            fields.allSatisfy { ["seed", "adapters"].contains($0.0) } || fields.contains { $0.0 == "devices" }
         guard isWorld else {
             seed = 1
             devices = [try DeviceDescription(reading: json, at: "")]
             return
         }
-        let world = try DescribedObject(json, at: "", keys: ["seed", "devices"])
+        let world = try DescribedObject(json, at: "", keys: ["seed", "adapters", "devices"])
         seed = UInt64(try world.integer("seed", in: 0...Int.max) ?? 1)
+        adapters = try world.elements(
+            "adapters", limit: 16,
+            { value, place throws(Problem) in try DescribedAdapter(reading: value, at: place) })
         guard
             let described = try world.elements(
                 "devices", limit: 256,

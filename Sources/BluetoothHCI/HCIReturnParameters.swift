@@ -95,6 +95,16 @@ public enum HCIReturnParameters: Hashable, Sendable {
     case maximumAdvertisingDataLength(UInt16)
     /// LE Read Number of Supported Advertising Sets.
     case numberOfSupportedAdvertisingSets(UInt8)
+    /// LE Read Buffer Size [v1]: the maximum length of the data in a packet, and the number of packets.
+    case leBuffers(packetLength: UInt16, count: UInt8)
+    /// LE Read Supported States: the mask of states and their combinations.
+    case supportedStates(UInt64)
+    /// LE Read Filter Accept List Size, LE Read Resolving List Size: the number of entries.
+    case listSize(UInt8)
+    /// LE Read Maximum Data Length: the number of bytes in a packet that it transmits.
+    case maximumDataLength(UInt16)
+    /// LE Read Transmit Power: the least and the greatest in dBm.
+    case transmitPowers(Int8, Int8)
 
     /// Decodes the return parameters of the event's command.
     ///
@@ -127,6 +137,12 @@ public enum HCIReturnParameters: Hashable, Sendable {
         case .leSetExtendedAdvertisingParameters: self = .selectedTransmitPower(try reader.readInt8())
         case .leReadMaximumAdvertisingDataLength: self = .maximumAdvertisingDataLength(try reader.readUInt16())
         case .leReadNumberOfSupportedAdvertisingSets: self = .numberOfSupportedAdvertisingSets(try reader.readUInt8())
+        case .leReadBufferSize:
+            self = .leBuffers(packetLength: try reader.readUInt16(), count: try reader.readUInt8())
+        case .leReadSupportedStates: self = .supportedStates(try reader.readUInt64())
+        case .leReadFilterAcceptListSize, .leReadResolvingListSize: self = .listSize(try reader.readUInt8())
+        case .leReadMaximumDataLength: self = .maximumDataLength(try reader.readUInt16())
+        case .leReadTransmitPower: self = .transmitPowers(try reader.readInt8(), try reader.readInt8())
         default: self = .status(.success)
         }
     }
@@ -153,6 +169,20 @@ public enum HCIReturnParameters: Hashable, Sendable {
         case .selectedTransmitPower(let power): try writer.write(power)
         case .maximumAdvertisingDataLength(let length): try writer.write(length)
         case .numberOfSupportedAdvertisingSets(let count): try writer.write(count)
+        case .leBuffers(let length, let count):
+            try writer.write(length)
+            try writer.write(count)
+        case .supportedStates(let states): try writer.write(states)
+        case .listSize(let size): try writer.write(size)
+        case .maximumDataLength(let octets):
+            // The time in µs on LE 1M; the receiver's values are the same.
+            for _ in 0..<2 {
+                try writer.write(octets)
+                try writer.write(UInt16(clamping: (Int(octets) + 14) * 8))
+            }
+        case .transmitPowers(let least, let greatest):
+            try writer.write(least)
+            try writer.write(greatest)
         }
     }
 

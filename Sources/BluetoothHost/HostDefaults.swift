@@ -22,6 +22,13 @@ private final class UncountedCapacity: HostCapacity {
 private final class UnwatchedHealth: HostHealth {
     func follow(_ onProblem: @escaping (RadioProblem) -> Void) {}
     func probe(then completion: @escaping (Bool) -> Void) { completion(true) }
+
+    nonisolated(nonsending) func controllerProperties(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> ControllerProperties {
+        throw BluetoothError(.unsupported, operation, "This host does not know the controller's properties.")
+    }
+
     func countLinks(then completion: @escaping (Int?) -> Void) { completion(nil) }
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {

@@ -62,6 +62,11 @@ package protocol HostHealth: AnyObject {
     /// Registers the handler of problems.
     func follow(_ onProblem: @escaping (RadioProblem) -> Void)
 
+    /// Reads what the controller reports of itself.
+    nonisolated(nonsending) func controllerProperties(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> ControllerProperties
+
     /// Asks whether the controller answers a harmless command.
     func probe(then completion: @escaping (Bool) -> Void)
 

@@ -20,7 +20,25 @@ import Testing
                 #"{"colour":"red"}"#,
                 "colour: an unknown key; known are name, address, addressType, rssi, appearance, advertisements, services, advertisedServices, linble, recorded"
             ),
-            (#"{"seed":1,"devices":[],"name":"a"}"#, "name: an unknown key; known are seed, devices"),
+            (#"{"seed":1,"devices":[],"name":"a"}"#, "name: an unknown key; known are seed, adapters, devices"),
+            (#"{"adapters":[]}"#, "devices: it is missing"),
+            (
+                #"{"adapters":[{"on":true}],"devices":[]}"#,
+                "adapters[0].on: an unknown key; known are legacy, powered, events"
+            ),
+            (#"{"adapters":[{"events":[{"after":1}]}],"devices":[]}"#, "adapters[0].events[0].event: it is missing"),
+            (
+                #"{"adapters":[{"events":[{"event":"burns"}]}],"devices":[]}"#,
+                #"adapters[0].events[0].event: "burns" is not one of hangs, hearsNothing, hardwareError, unplugged, plugged, poweredOff, poweredOn"#
+            ),
+            (
+                #"{"adapters":[{"events":[{"event":"plugged","until":"reset"}]}],"devices":[]}"#,
+                "adapters[0].events[0].until: only hangs and hearsNothing have it"
+            ),
+            (
+                #"{"adapters":[{"events":[{"event":"plugged","after":2},{"event":"plugged","after":1}]}],"devices":[]}"#,
+                "adapters[0].events: their times do not ascend"
+            ),
             (#"{"addressType":"secret"}"#, #"addressType: "secret" is neither public nor random"#),
             (#"{"rssi":21}"#, "rssi: it is not a whole number of at least -127 and at most 20"),
             (#"{"appearance":65536}"#, "appearance: it is not a whole number of at least 0 and at most 65535"),

@@ -19,6 +19,7 @@ import Testing
             ("ble", ["advertise", "--clear"]), ("ble", ["adapters"]), ("ble", ["power", "on"]),
             ("ble", ["power", "off"]),
             ("ble", ["adapters", "--watch", "--for", "1"]), ("ble", ["doctor"]),
+            ("ble", ["doctor", "--watch", "--for", "0.2"]),
             ("linble", ["exchange", "0100"]), ("linble", ["terminal"]), ("linble", ["send", "/proc/version"]),
             ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
             ("linble", ["bridge", "--tcp", "0", "--for", "1"]),

@@ -33,6 +33,12 @@ final class KernelHealth: HostHealth {
     /// Records the controller's own report of an error.
     func hardwareError(_ code: UInt8) { onProblem(.hardwareError(code: code)) }
 
+    nonisolated(nonsending) func controllerProperties(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> ControllerProperties {
+        try await ControllerReader(commands, management, on: kernel.loop).read(operation)
+    }
+
     func probe(then completion: @escaping (Bool) -> Void) {
         commands.send(.readLocalVersionInformation) { answer in
             // A refusal is an answer.

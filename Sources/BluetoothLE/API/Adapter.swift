@@ -98,6 +98,19 @@ extension Adapter {
         get async { await session.presentHealth }
     }
 
+    /// What the controller reports of itself: versions, features, buffers and limits. Needs CAP_NET_RAW.
+    /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
+    public nonisolated(nonsending) func controllerProperties() async throws(BluetoothError) -> ControllerProperties {
+        try await session.controllerProperties()
+    }
+
+    /// The health after a test: a harmless command that the controller must answer. One that does not is found out
+    /// after 5 s. Needs no privilege.
+    /// - Throws: `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
+    public nonisolated(nonsending) func checkHealth() async throws(BluetoothError) -> AdapterHealth {
+        try await session.checkHealth()
+    }
+
     /// A stream of the events of the adapter's health from now on. Each call creates a separate stream.
     ///
     /// When `bufferCapacity` events wait, the oldest makes room. The stream ends when its loop is left or the adapter is

@@ -1,6 +1,7 @@
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
+import BluetoothHCI
 import Logging
 
 /// The health of an adapter: watches its scan and its host, and carries out the steps of ``HealthStateMachine``.
@@ -55,6 +56,26 @@ final class RadioHealth {
 
     /// The present health.
     var health: AdapterHealth { machine.health }
+
+    /// What the controller reports of itself.
+    nonisolated(nonsending) func controllerProperties(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> ControllerProperties {
+        try await host.controllerProperties(operation)
+    }
+
+    /// The health, after a command that the controller must answer.
+    nonisolated(nonsending) func check(_ operation: BluetoothError.Operation) async throws(BluetoothError)
+        -> AdapterHealth
+    {
+        let call = Promise<Bool, BluetoothError>()
+        host.probe { call.succeed($0) }
+        let isAnswered = try await call.value(operation, timeout: .seconds(10), on: loop)
+        if case .good = machine.health, !isAnswered {
+            return .suspect(.unanswered(command: "\(HCIOpcode.readLocalVersionInformation)"))
+        }
+        return machine.health
+    }
 
     func events(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> {
         events.stream(

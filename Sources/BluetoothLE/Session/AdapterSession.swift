@@ -136,6 +136,16 @@ actor AdapterSession: LoopActor {
         get async { await slots.capacity() }
     }
 
+    func controllerProperties() async throws(BluetoothError) -> ControllerProperties {
+        try checkUsable()
+        return try await health.controllerProperties(operation("read the controller's properties"))
+    }
+
+    func checkHealth() async throws(BluetoothError) -> AdapterHealth {
+        try checkUsable()
+        return try await health.check(operation("check the health"))
+    }
+
     func healthEvents(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> { health.events(bufferCapacity) }
 
     // MARK: State

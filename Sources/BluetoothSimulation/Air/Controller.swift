@@ -155,7 +155,9 @@ final class Controller: RadioNode {
             .leReadRemoteFeatures,
             .leSetDataLength, .leReadPHY, .leSetPHY:
             return performOnLink(command)
-        case .unknown: return answer(command, .unknownHCICommand)
+        case .unknown(let opcode, _):
+            guard let limit = configuration.limit(opcode) else { return answer(command, .unknownHCICommand) }
+            return answer(command, limit)
         default: return answer(command, advertising.perform(command))
         }
     }

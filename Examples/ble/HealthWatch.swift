@@ -1,0 +1,180 @@
+import BluetoothLE
+import BluetoothSimulation
+import ExampleSupport
+
+/// The watch of `ble doctor --watch`: follows the health of adapters, also of those that come and go.
+struct HealthWatch: Sendable {
+    private let options: CommonOptions
+    private let kernel: (any BluetoothKernel)?
+    private let recovery: RecoveryOptions
+    private let console: Console
+
+    /// A century.
+    private static let patience = Duration.seconds(100 * 366 * 86_400)
+    /// The delay after which a scan that has failed is tried again.
+    private static let retryDelay = Duration.seconds(30)
+
+    init(_ options: CommonOptions, on kernel: (any BluetoothKernel)?, _ recovery: RecoveryOptions, _ console: Console) {
+        (self.options, self.kernel, self.recovery, self.console) = (options, kernel, recovery, console)
+    }
+
+    /// Prints the events until the task is cancelled.
+    func run() async throws {
+        let selector = options.adapter.flatMap { AdapterSelector($0) }
+        let changes = try await Adapter.changes(on: kernel)
+        try await withThrowingDiscardingTaskGroup { group in
+            var watched: Set<BluetoothAddress> = []
+            for try await change in changes where selector?.matches(change.adapter) ?? true {
+                console.show(change)
+                // An open adapter is followed through absence, by its address.
+                guard case .added(let information) = change, watched.insert(information.address).inserted else {
+                    continue
+                }
+                group.addTask { await watch(information) }
+            }
+            group.cancelAll()
+        }
+    }
+
+    private func watch(_ information: AdapterInformation) async {
+        do throws(BluetoothError) {
+            let adapter = try await Adapter.open(
+                information.address.isZero ? .index(information.index) : .address(information.address),
+                waitingFor: Self.patience, bonds: .disabled, recovery: recovery, on: kernel,
+                log: options.makeLog(quietly: true))
+            let events = await adapter.healthEvents(bufferCapacity: 1024)
+            await withDiscardingTaskGroup { group in
+                group.addTask { await keepScanning(on: adapter) }
+                do throws(BluetoothError) {
+                    for try await event in events { console.show(event, of: adapter, recovery.mode) }
+                } catch {
+                    if error.code != .cancelled { console.show(error, of: adapter.information) }
+                }
+                group.cancelAll()
+            }
+            await adapter.close()
+        } catch {
+            if error.code != .cancelled { console.show(error, of: information) }
+        }
+    }
+
+    /// Scans, so that there is something to be heard, until the task is cancelled.
+    private func keepScanning(on adapter: Adapter) async {
+        while !Task.isCancelled {
+            do throws(BluetoothError) {
+                // For the health alone, which the library derives from all reports.
+                let scan = ScanOptions(
+                    isActive: false, duplicates: .once, bufferCapacity: 1, whenAdapterLeaves: .resume)
+                for try await _ in try await adapter.scan(scan) {}
+            } catch {
+                guard error.code != .cancelled else { return }
+                console.show(error, of: adapter.information)
+                guard error.code != .notPermitted else { return }
+            }
+            try? await Task.sleep(for: Self.retryDelay)
+        }
+    }
+}
+
+extension Console {
+    fileprivate func show(_ event: HealthEvent, of adapter: Adapter, _ mode: RecoveryOptions.Mode) {
+        let line = HealthLine(event, mode)
+        let information = adapter.information
+        guard isJSON else {
+            let word =
+                switch event {
+                case .problem, .waitingForLinks: output.yellow(line.word)
+                case .failed, .gaveUp: output.red(line.word)
+                case .recovered: output.green(line.word)
+                case .began: line.word
+                }
+            let padding = String(repeating: " ", count: 8 - line.word.count)
+            result("\(timestamp())  \(information.name)  \(word)\(padding)  \(printable(line.text))")
+            return show(line.remedy)
+        }
+        result([
+            ("event", .string("health")), ("name", .string(information.name)),
+            ("address", .string("\(information.address)")), ("kind", .string(line.kind)), ("text", .string(line.text)),
+            ("step", JSONValue(line.step)), ("retryAfter", line.retryAfter.map { .number($0 / .seconds(1)) } ?? .null),
+            ("remedy", JSONValue(line.remedy)),
+        ])
+    }
+
+    /// Prints why an adapter is not watched, or not for silence.
+    fileprivate func show(_ error: BluetoothError, of adapter: AdapterInformation) {
+        guard isJSON else {
+            result("\(timestamp())  \(adapter.name)  \(output.red("no watch"))  \(printable(error.message))")
+            return show(error.remedy)
+        }
+        result([
+            ("event", .string("health")), ("name", .string(adapter.name)),
+            ("address", .string("\(adapter.address)")), ("kind", .string("unwatched")),
+            ("text", .string(error.message)), ("step", .null), ("retryAfter", .null),
+            ("remedy", JSONValue(error.remedy)),
+        ])
+    }
+
+    private func show(_ remedy: String?) {
+        for line in (remedy ?? "").split(separator: "\n") {
+            result(String(repeating: " ", count: 42) + printable(line))
+        }
+    }
+}
+
+/// An event of an adapter's health in words.
+struct HealthLine {
+    /// A word for people, of at most 8 characters.
+    var word: String
+    /// A word for programs.
+    var kind: String
+    var text: String
+    var step: String?
+    var retryAfter: Duration?
+    var remedy: String?
+
+    init(_ event: HealthEvent, _ mode: RecoveryOptions.Mode) {
+        switch event {
+        case .problem(let problem):
+            (word, kind, text) = ("problem", "problem", "\(problem)")
+            if mode == .noticeOnly, problem.needsStep {
+                remedy = "Try the steps that may help: sudo ble doctor --watch --recover"
+            }
+        case .began(let step):
+            (word, kind, text, self.step) = ("step", "step", "trying to \(step)", step.key)
+        case .failed(let step, let error):
+            (word, kind, text) = ("failed", "stepFailed", "could not \(step): \(error.message)")
+            (self.step, remedy) = (step.key, error.remedy)
+        case .recovered(let step):
+            (word, kind, text, self.step) = ("works", "recovered", "\(event)", step?.key)
+        case .waitingForLinks:
+            (word, kind, text) = ("waits", "waiting", "\(event)")
+            remedy = "End them, or recover nevertheless: sudo ble power off; sudo ble power on"
+        case .gaveUp(let error, let delay):
+            (word, kind, text, retryAfter) = ("gave up", "gaveUp", error.message, delay)
+            remedy = error.remedy
+        }
+    }
+}
+
+extension RadioProblem {
+    /// Whether it persists without a step.
+    fileprivate var needsStep: Bool {
+        switch self {
+        case .silent, .unanswered: true
+        case .hardwareError, .poweredOff: false
+        }
+    }
+}
+
+extension RecoveryStep {
+    /// The name for programs.
+    fileprivate var key: String {
+        switch self {
+        case .restartScan: "restartScan"
+        case .powerCycle: "powerCycle"
+        case .reset: "reset"
+        case .restart: "restart"
+        case .rebind: "rebind"
+        }
+    }
+}

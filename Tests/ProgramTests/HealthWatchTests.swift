@@ -1,0 +1,70 @@
+import ExampleSupport
+import Testing
+
+/// `ble doctor --watch` and `ble adapters`, on simulated adapters that fail.
+@Suite(.serialized) struct HealthWatchTests {
+    private static func withWorld<Result>(
+        _ adapters: String, _ body: (String) async throws -> Result
+    ) async throws -> Result {
+        try await withFolder { folder in
+            let path = "\(folder)/world.json"
+            let status = await shell(
+                "printf '%s' '{\"adapters\": [\(adapters)], \"devices\": [{\"name\": \"Pulse\"}]}' >\(path)")
+            #expect(status == 0)
+            return try await body(path)
+        }
+    }
+
+    /// The kinds of the health lines of an adapter, which the schema must describe.
+    private static func kinds(of name: String, in ended: Ended) throws -> [String] {
+        let schema = try Schema(named: "lines")
+        return try ended.lines.compactMap { line in
+            let value = try JSONValue(reading: Array(line.utf8))
+            #expect(schema.errors(in: value).isEmpty, "\(schema.errors(in: value)) in \(line)")
+            guard value["name"]?.text == name else { return nil }
+            return value["kind"]?.text ?? value["event"]?.text
+        }
+    }
+
+    @Test func aSilentScanIsToldWithItsRecovery() async throws {
+        let fault = #"{"powered": true, "events": [{"after": 0.5, "event": "hearsNothing", "until": "restartScan"}]}"#
+        try await Self.withWorld(fault) { world in
+            let ended = try await run(
+                "ble", ["doctor", "--watch", "--recover", "--silence", "1", "--json", "--world", world], signal: "INT",
+                after: "works again")
+            #expect(ended.status == 0, "\(ended.messages)")
+            #expect(ended.messages == "ble doctor: stopped\n")
+            let kinds = try Self.kinds(of: "hci0", in: ended)
+            #expect(Array(kinds.prefix(4)) == ["added", "problem", "step", "recovered"])
+        }
+    }
+
+    @Test func anAdapterMayComeAndGo() async throws {
+        let adapter =
+            #"{"powered": true, "events": [{"after": 0.3, "event": "unplugged"}, {"after": 0.5, "event": "plugged"}]}"#
+        try await Self.withWorld(adapter + ", {}") { world in
+            let ended = try await run(
+                "ble", ["doctor", "--watch", "--for", "1.5", "-i", "hci0", "--json", "--world", world])
+            #expect(ended.status == 0, "\(ended.messages)")
+            let kinds = try Self.kinds(of: "hci0", in: ended)
+            #expect(kinds.filter { $0 != "problem" } == ["added", "removed", "added"])
+            #expect(try Self.kinds(of: "hci1", in: ended).isEmpty)
+        }
+    }
+
+    @Test(arguments: [["--recover"], ["--silence", "5"], ["--for", "1"], ["--watch", "--silence", "0"]])
+    func optionsOfTheWatchAreForTheWatch(_ options: [String]) async throws {
+        #expect(try await run("ble", ["doctor"] + options).status == 64)
+    }
+
+    @Test func aControllerThatHangsIsShownWithTheOthers() async throws {
+        try await Self.withWorld(#"{"powered": true, "events": [{"event": "hangs"}]}, {"powered": true}, {}"#) {
+            world in
+            let ended = try await run("ble", ["adapters", "--world", world])
+            #expect(ended.status == 0)
+            #expect(ended.messages.isEmpty)
+            let health = ended.lines.map { $0.split(separator: " ", omittingEmptySubsequences: true)[3] }
+            #expect(health == ["HEALTH", "silent", "good", "-"])
+        }
+    }
+}
