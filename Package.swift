@@ -172,7 +172,7 @@ let package = Package(
             name: "ble",
             dependencies: [
                 "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothCapture", "BluetoothDeviceFile",
-                "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation",
+                "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation", "LINBLE",
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(

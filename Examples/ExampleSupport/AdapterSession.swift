@@ -55,15 +55,22 @@ extension CommonOptions {
         whileAbsent absence: (@Sendable (BluetoothError) async -> Void)? = nil,
         _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
-        let trace = try await openTrace(console, on: kernel)
-        let result: Result<Value, any Error>
-        do {
+        try await withTrace(console, on: kernel) { trace in
             let adapter = try await openAdapter(on: kernel, trace, whileAbsent: absence)
+            let result: Result<Value, any Error>
             do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
             await adapter.close()
-        } catch {
-            result = .failure(error)
+            return try result.get()
         }
+    }
+
+    /// Runs `body` with the trace that --trace requests, nil without the option, and completes its file.
+    public func withTrace<Value: Sendable>(
+        _ console: Console, on kernel: (any BluetoothKernel)?, _ body: (PacketTrace?) async throws -> Value
+    ) async throws -> Value {
+        let trace = try await openTrace(console, on: kernel)
+        let result: Result<Value, any Error>
+        do { result = .success(try await body(trace)) } catch { result = .failure(error) }
         // In a task of its own, which Ctrl-C does not cancel, so that the file is complete.
         if let trace { await Task { await trace.close() }.value }
         return try result.get()
@@ -160,8 +167,9 @@ extension CommonOptions {
 
     /// The simulated kernel with --simulate or --world, or the one that `BLUETOOTH_SIMULATION` chooses; nil for the
     /// machine's own.
-    public func makeKernel() throws -> (any BluetoothKernel)? {
-        simulate ? SimulatedWorld.makeKernel() : try makeWorld() ?? .environment
+    /// - Parameter adapterCount: the number of adapters of the machine with --simulate.
+    public func makeKernel(adapterCount: Int = 1) throws -> (any BluetoothKernel)? {
+        simulate ? SimulatedWorld.makeKernel(adapterCount: adapterCount) : try makeWorld() ?? .environment
     }
 }
 

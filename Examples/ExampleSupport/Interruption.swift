@@ -1,3 +1,4 @@
+import CTerminal
 import Synchronization
 
 #if canImport(Glibc)
@@ -9,7 +10,7 @@ import Synchronization
 /// The pipe's write end for the signal handler, in which little else than `write` is async-signal-safe.
 private let signalPipe = Atomic<Int32>(-1)
 
-/// A handler for SIGINT and SIGTERM: the first signal cancels, the second ends the process immediately.
+/// A handler for SIGINT, SIGTERM and SIGHUP: the first signal cancels, the second ends the process immediately.
 ///
 /// The handler writes the signal number to a pipe, which a dedicated thread reads.
 final class Interruption: Sendable {
@@ -44,7 +45,8 @@ final class Interruption: Sendable {
             return
         }
         pthread_detach(thread)
-        for number in [SIGINT, SIGTERM] {
+        // SIGHUP stays ignored in a program that nohup has started.
+        for number in [SIGINT, SIGTERM, SIGHUP] where number != SIGHUP || terminal_ignores_signal(number) == 0 {
             systemSignal(number) { number in
                 let saved = errno
                 var byte = UInt8(truncatingIfNeeded: number)

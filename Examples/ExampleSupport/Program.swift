@@ -10,7 +10,7 @@ import CTerminal
 
 extension CommonOptions {
     /// Runs the body of a program: prints its error, the cause first and then the remedy, and exits with the error's
-    /// status. Ctrl-C and SIGTERM cancel the body, which disconnects and stops scanning as it unwinds.
+    /// status. Ctrl-C, SIGTERM and SIGHUP cancel the body, which disconnects and stops scanning as it unwinds.
     ///
     /// - Parameters:
     ///   - isServer: whether the body runs until it is stopped, so that SIGTERM is its regular end: it then exits
@@ -36,10 +36,11 @@ extension CommonOptions {
         // The failure of the trace was printed when it happened.
         let success: ExitStatus = console.results.hasLostTrace ? .linkLost : .success
         if let signal = interruption.signal {
-            let isRegular = isServer && signal == SIGTERM || endsBySignal
+            let isRegular = isServer && signal == SIGTERM || endsBySignal && signal != SIGHUP
             // Overwrites the ^C that a terminal echoes.
             let start = console.messages.isTerminal ? "\r\u{1B}[K" : ""
-            let word = isRegular ? "stopped" : signal == SIGINT ? "interrupted" : "terminated"
+            let word =
+                isRegular ? "stopped" : signal == SIGINT ? "interrupted" : signal == SIGHUP ? "hung up" : "terminated"
             console.message("\(start)\(program): \(word)")
             throw ExitCode(isRegular ? success.rawValue : 128 + signal)
         }

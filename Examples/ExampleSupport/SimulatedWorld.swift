@@ -9,10 +9,10 @@ import LINBLESimulation
 /// The simulated radio of --simulate, in real time: a machine whose adapter is off, a LINBLE with the microcontroller of
 /// the vendor's samples, a LINBLE that echoes, a heart rate sensor, and some beacons.
 enum SimulatedWorld {
-    static func makeKernel() -> any BluetoothKernel { makeKernels().own }
+    static func makeKernel(adapterCount: Int = 1) -> any BluetoothKernel { makeKernels(adapterCount: adapterCount).own }
 
     /// The machine, and a second one in range whose adapter is on.
-    static func makeKernels() -> (own: any BluetoothKernel, visitor: any BluetoothKernel) {
+    static func makeKernels(adapterCount: Int = 1) -> (own: any BluetoothKernel, visitor: any BluetoothKernel) {
         let radio = SimulatedRadio(time: .real, seed: 0x11B1E)
         _ = SimulatedLINBLE(
             on: radio,
@@ -33,7 +33,7 @@ enum SimulatedWorld {
                 on: radio, advertisements: [.beacon(data.bytes, interval: .milliseconds(200 + 150 * index))],
                 signalStrength: Int8(clamping: -66 - 7 * index))
         }
-        return (radio.makeKernel(adapters: [.fresh]), radio.makeKernel())
+        return (radio.makeKernel(adapters: Array(repeating: .fresh, count: adapterCount)), radio.makeKernel())
     }
 
     /// The machine's stored bond, with a device out of range.

@@ -64,7 +64,7 @@ private func list(
     guard adapters.isEmpty else { return }
     throw ProgramError(
         .noBluetooth, selector == nil ? "No Bluetooth adapter found." : "There is no such adapter.",
-        remedy: "Plug one in; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+        remedy: "Plug one in; look for what is missing with: ble doctor; sudo dmesg | grep -i bluetooth")
 }
 
 extension CommonOptions {

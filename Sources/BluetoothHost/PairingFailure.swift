@@ -60,13 +60,13 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         switch self {
         case .rejected: "Put the device into its pairing mode, if it has one, and try again."
         case .notConfirmed: "Set an agent that answers the questions of pairing: setPairingAgent(_:)."
-        case .keyMissing: "Remove the device's bond on this machine, and pair again."
+        case .keyMissing: "Remove the device's bond on this machine, and pair again: sudo ble bonds remove ADDRESS; sudo ble pair"
         case .insufficientLevel:
             "Use an agent that can show or enter a number, if the device can do the counterpart."
         case .bondStoreFull:
             "Remove a bond that is no longer used, or open the adapter with a higher BondLimit."
         case .ownedByDaemon:
-            "Pair in bluetoothctl, or stop the daemon for now: sudo systemctl stop bluetooth"
+            "Stop the daemon for now, then pair: sudo systemctl stop bluetooth; sudo ble pair"
         default: nil
         }
     }

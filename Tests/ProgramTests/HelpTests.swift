@@ -134,6 +134,7 @@ import Testing
                 line += " --for 2"
             }
             if example.path == ["bench"], !line.contains("--count"), !line.contains("--for") { line += " --for 0.1" }
+            if example.path == ["selftest"], !line.contains("--only") { line += " --only advertise" }
             let session =
                 example.line.contains("session.btsnoop")
                 ? "; ble explore --simulate -a C0:98:E5:12:34:58 --trace session.btsnoop" : ""

@@ -20,6 +20,7 @@ import Testing
             ("ble", ["power", "off"]),
             ("ble", ["adapters", "--watch", "--for", "1"]), ("ble", ["doctor"]),
             ("ble", ["doctor", "--watch", "--for", "0.2"]),
+            ("ble", ["selftest", "--with", "hci1", "--only", "advertise", "uart"]),
             ("linble", ["exchange", "0100"]), ("linble", ["terminal"]), ("linble", ["send", "/proc/version"]),
             ("linble", ["demo", "--sample", "1"]), ("linble", ["serve", "--once"]),
             ("linble", ["bridge", "--tcp", "0", "--for", "1"]),

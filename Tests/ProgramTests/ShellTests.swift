@@ -155,7 +155,7 @@ import Testing
         }
     }
 
-    @Test(arguments: [(SIGTERM, 143), (SIGINT, 130)] as [(Int32, Int32)])
+    @Test(arguments: [(SIGTERM, 143), (SIGINT, 130), (SIGHUP, 129)] as [(Int32, Int32)])
     func aSignalRestoresTheTerminal(_ signal: Int32, _ status: Int32) async throws {
         try await withFolder { folder in
             try await onItsOwnThread {

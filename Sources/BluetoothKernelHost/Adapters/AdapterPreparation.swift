@@ -183,7 +183,7 @@ extension BluetoothError {
         case .absent:
             return BluetoothError(
                 .noAdapter, operation, "\(name) was removed: unplugged, or taken by another program.",
-                remedy: "Plug it in again; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+                remedy: "Plug it in again; then look for it with: ble adapters; sudo dmesg | grep -i bluetooth")
         case .unsupported: return BluetoothError(.unsupported, operation, "\(name) has no Bluetooth LE.")
         }
     }

@@ -177,7 +177,7 @@ extension BluetoothError {
         orRun: "power on")
     package static let daemonRemedy = """
         Stop BlueZ's daemon for now: sudo systemctl stop bluetooth
-        Or disconnect the device in bluetoothctl.
+        Or end its links on this adapter: sudo ble power off; sudo ble power on
         """
     package static let outOfReachRemedy = """
         Is it switched on, in reach, and not connected to something else?
@@ -207,7 +207,7 @@ extension BluetoothError {
     package static func noAdapter(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .noAdapter, operation, "No Bluetooth adapter found.",
-            remedy: "Plug one in; check: ls /sys/class/bluetooth; sudo dmesg | grep -i bluetooth")
+            remedy: "Plug one in; look for what is missing with: ble doctor; sudo dmesg | grep -i bluetooth")
     }
 
     package static func adapterWentOff(_ operation: Operation) -> BluetoothError {

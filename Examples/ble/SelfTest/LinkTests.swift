@@ -1,0 +1,287 @@
+import BluetoothLE
+import ExampleSupport
+import LINBLE
+import Synchronization
+
+/// The tests of a link between two adapters: the first is the central, the other serves ``BenchmarkService``.
+struct LinkTests: Sendable {
+    let central: TestedAdapter
+    let peripheral: TestedAdapter
+    let link: TestedLink
+
+    /// The name that the peripheral advertises is that of the link.
+    init(_ central: TestedAdapter, to peripheral: TestedAdapter, named name: String) {
+        (self.central, self.peripheral) = (central, peripheral)
+        link = TestedLink(from: central.adapter, to: peripheral.adapter, named: name)
+    }
+
+    func run(_ run: SelfTestRun) async throws {
+        let (central, link) = (central, link)
+        try await run.test("find", "finding the other adapter") {
+            let start = ContinuousClock.now
+            let found = try await central.adapter.firstAdvertisement { $0.localName == link.name }
+            let time = ContinuousClock.now - start
+            return SelfTestFigure(
+                "in \(formatMilliseconds(time)), RSSI \(found.rssi.map { "\($0) dBm" } ?? "unknown")",
+                [("time", milliseconds(time)), ("rssi", JSONValue(found.rssi.map { Int($0) }))])
+        }
+        guard try await run.test("connect", "connecting 3 times", limit: .seconds(60), { try await connect() }) else {
+            let rest = Self.titles.drop { $0.0 != "discover" }.filter { $0.0 != "uart" }
+            return run.skip(rest, "no link could be made")
+        }
+        try await run.test("discover", "discovery") {
+            let database = try await link.connected().discover(cached: false, timeout: .seconds(20))
+            guard BenchmarkCharacteristics(in: database) != nil else {
+                throw SelfTestObstacle.failed("the published services were not found")
+            }
+            let count = database.services.reduce(0) { $0 + $1.characteristics.count }
+            return SelfTestFigure("\(database.services.count) services, \(count) characteristics")
+        }
+        try await runAttributes(run)
+        try await runParameters(run)
+        try await runPairing(run)
+        try await runLoss(run)
+        await link.close()
+    }
+
+    /// Tests a UART, for which the peripheral serves nothing else.
+    func runUART(_ run: SelfTestRun) async throws {
+        try await run.test("uart", "UART", limit: .seconds(45)) { try await exchangeOverUART() }
+    }
+
+    static let titles = [
+        ("find", "finding the other adapter"), ("connect", "connecting 3 times"), ("discover", "discovery"),
+        ("latency", "reads and writes"), ("up", "throughput to the other adapter"),
+        ("down", "throughput from the other adapter"), ("phy", "LE 2M"), ("parameters", "connection parameters"),
+        ("pair", "pairing"), ("encrypt", "encryption with the new keys"),
+        ("loss", "loss of the other adapter's power"), ("return", "connecting again"), ("uart", "UART"),
+    ]
+
+    // MARK: Attributes
+
+    private func connect() async throws -> SelfTestFigure {
+        var times = DurationStatistics()
+        for _ in 0..<3 {
+            await link.close()
+            let start = ContinuousClock.now
+            _ = try await link.connected()
+            times.add(ContinuousClock.now - start)
+        }
+        let mtu = try await link.connected().maximumTransmissionUnit
+        return SelfTestFigure(
+            "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), longest "
+                + "\(times.maximum.map(formatMilliseconds) ?? "?"), ATT_MTU \(mtu)",
+            [
+                ("median", times.percentile(50).map(milliseconds) ?? .null),
+                ("maximum", times.maximum.map(milliseconds) ?? .null), ("mtu", .integer(mtu)),
+            ])
+    }
+
+    private func runAttributes(_ run: SelfTestRun) async throws {
+        let link = link
+        try await run.test("latency", "reads and writes") {
+            let results = try await measure([.writeLatency, .readLatency, .echoLatency], BenchmarkLimit(count: 20))
+            var texts: [String] = []
+            var values: [(String, JSONValue)] = []
+            for case .latency(let result) in results {
+                let median = result.durations.percentile(50)
+                texts.append("\(result.measurement.rawValue) \(median.map(formatMilliseconds) ?? "?")")
+                values.append((result.measurement.rawValue, median.map(milliseconds) ?? .null))
+                guard result.corrupted == 0 else {
+                    throw SelfTestObstacle.failed("\(result.corrupted) values came back changed")
+                }
+            }
+            return SelfTestFigure(texts.joined(separator: ", "), values)
+        }
+        for (test, measurement) in [("up", BenchmarkMeasurement.writeCommands), ("down", .notifications)] {
+            let title = "throughput \(test == "up" ? "to" : "from") the other adapter"
+            try await run.test(test, title) {
+                let results = try await measure([measurement], BenchmarkLimit(duration: .milliseconds(500)))
+                guard case .throughput(let result)? = results.first, let rate = result.rate else {
+                    throw SelfTestObstacle.failed("nothing was received")
+                }
+                let parameters = try await link.connected().parameters
+                let figure = SelfTestFigure(
+                    formatRate(rate)
+                        + (parameters.map { " at an interval of \(formatMilliseconds($0.interval))" } ?? ""),
+                    [("bytesPerSecond", .number(rate.rounded())), ("lost", JSONValue(result.lost))])
+                if let lost = result.lost, lost > 0 {
+                    throw SelfTestObstacle.failed("\(lost) packets were lost", figure: figure)
+                }
+                if let corrupted = result.counts?.corrupted, corrupted > 0 {
+                    throw SelfTestObstacle.failed("\(corrupted) packets were changed", figure: figure)
+                }
+                return figure
+            }
+        }
+    }
+
+    private func measure(
+        _ measurements: [BenchmarkMeasurement], _ limit: BenchmarkLimit
+    ) async throws -> [BenchmarkRun.Result] {
+        let connection = try await link.connected()
+        guard let service = BenchmarkCharacteristics(in: try await connection.discover(timeout: .seconds(20))) else {
+            throw SelfTestObstacle.failed("the published services were not found")
+        }
+        let run = BenchmarkRun(measurements: measurements, limit: limit, timeout: .seconds(10))
+        return try await central.adapter.run {
+            var results: [BenchmarkRun.Result] = []
+            try await run.run(on: connection, with: service) { results.append($0) }
+            return results
+        }
+    }
+
+    private func runParameters(_ run: SelfTestRun) async throws {
+        let (central, peripheral, link) = (central, peripheral, link)
+        try await run.test("phy", "LE 2M") {
+            for tested in [central, peripheral] where !tested.supports("LE 2M PHY") {
+                throw SelfTestObstacle.notSupported("\(tested.name) has no LE 2M")
+            }
+            let phys = try await link.connected().setPHYs(transmit: .le2M, receive: .le2M, timeout: .seconds(10))
+            guard phys.transmit == .le2M, phys.receive == .le2M else {
+                throw SelfTestObstacle.failed("the link has \(phys.transmit) and \(phys.receive)")
+            }
+            return SelfTestFigure("in both directions")
+        }
+        try await run.test("parameters", "connection parameters") {
+            let wanted = ConnectionParameterRequest(interval: .milliseconds(15)...(.milliseconds(15)))
+            let parameters = try await link.connected().requestParameters(wanted, timeout: .seconds(10))
+            guard parameters.interval == .milliseconds(15) else {
+                throw SelfTestObstacle.failed("the interval is \(formatMilliseconds(parameters.interval))")
+            }
+            return SelfTestFigure("an interval of 15 ms")
+        }
+    }
+
+    // MARK: Security
+
+    private func runPairing(_ run: SelfTestRun) async throws {
+        let (central, peripheral, link) = (central, peripheral, link)
+        let isPaired = try await run.test("pair", "pairing", limit: .seconds(60)) {
+            let identity = peripheral.adapter.information.address
+            guard await central.adapter.bond(with: identity) == nil else {
+                throw SelfTestObstacle.notRun(
+                    "the adapters are bonded already", remedy: "Remove the bond: ble bonds remove \(identity)")
+            }
+            let agent = JustWorksPairingAgent()
+            try await peripheral.adapter.setPairingAgent(agent)
+            try await central.adapter.setPairingAgent(agent)
+            let start = ContinuousClock.now
+            let outcome = try await link.connected().pair(timeout: .seconds(30))
+            let time = ContinuousClock.now - start
+            return SelfTestFigure(
+                "\(outcome.security) in \(formatMilliseconds(time))" + (outcome.isBonded ? ", bonded" : ""),
+                [("time", milliseconds(time))])
+        }
+        guard run.isSelected("pair") else { return }
+        guard isPaired else { return run.skip([("encrypt", "encryption with the new keys")], "pairing has not passed") }
+        try await run.test("encrypt", "encryption with the new keys") {
+            await link.close()
+            let connection = try await link.connected()
+            let start = ContinuousClock.now
+            try await connection.raiseSecurity(to: .medium, timeout: .seconds(15))
+            let time = ContinuousClock.now - start
+            return SelfTestFigure("in \(formatMilliseconds(time))", [("time", milliseconds(time))])
+        }
+    }
+
+    // MARK: UART
+
+    private func exchangeOverUART() async throws -> SelfTestFigure {
+        let (central, peripheral) = (central.adapter, peripheral.adapter)
+        let name = SelfTest.newName()
+        let bytes = (0..<16_384).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
+        return try await withThrowingTaskGroup(of: SelfTestFigure?.self) { group in
+            group.addTask {
+                try await UARTServer.run(on: peripheral, options: UARTServerOptions(name: name)) { peer in
+                    while let bytes = try await peer.read() { try await peer.send(bytes) }
+                }
+                return nil
+            }
+            group.addTask {
+                let uart = try await UARTConnection.open(.name(name), on: central)
+                let result: Result<Duration, any Error>
+                do { result = .success(try await Self.echo(bytes, over: uart)) } catch { result = .failure(error) }
+                await uart.disconnect(timeout: .zero)
+                let time = try result.get()
+                let rate = Double(2 * bytes.count) / (time / .seconds(1))
+                return SelfTestFigure(
+                    "16 KiB there and back in \(formatMilliseconds(time)), \(formatRate(rate))",
+                    [("time", milliseconds(time)), ("bytesPerSecond", .number(rate.rounded()))])
+            }
+            defer { group.cancelAll() }
+            while let figure = try await group.next() {
+                if let figure { return figure }
+            }
+            throw CancellationError()
+        }
+    }
+
+    private static func echo(_ bytes: [UInt8], over uart: UARTConnection) async throws -> Duration {
+        let start = ContinuousClock.now
+        async let sent: Void = uart.send(bytes)
+        var received: [UInt8] = []
+        while received.count < bytes.count, let next = try await uart.read(timeout: .seconds(10)) { received += next }
+        try await sent
+        guard received == bytes else {
+            throw SelfTestObstacle.failed("\(received.count) bytes came back, or others than were sent")
+        }
+        return ContinuousClock.now - start
+    }
+
+    // MARK: Loss
+
+    private func runLoss(_ run: SelfTestRun) async throws {
+        let (peripheral, link) = (peripheral, link)
+        try await run.test("loss", "loss of the other adapter's power") {
+            try peripheral.checkNobodyElse()
+            let connection = try await link.connected()
+            let start = ContinuousClock.now
+            try await peripheral.adapter.setPowered(false)
+            let reason = await connection.disconnected()
+            try Task.checkCancellation()
+            let time = ContinuousClock.now - start
+            return SelfTestFigure(
+                "noticed after \(formatMilliseconds(time))" + (reason.disconnectReason.map { ", \($0)" } ?? ""),
+                [("time", milliseconds(time))])
+        }
+        try await run.test("return", "connecting again") {
+            await link.close()
+            if !peripheral.adapter.state.isReady { try await peripheral.adapter.setPowered(true) }
+            let start = ContinuousClock.now
+            _ = try await link.connected()
+            return SelfTestFigure("in \(formatMilliseconds(ContinuousClock.now - start))")
+        }
+    }
+}
+
+/// A link that is made when a test needs one, and again when it was lost.
+actor TestedLink {
+    nonisolated let name: String
+    private let adapter: Adapter
+    private let other: Adapter
+    private var connection: Connection?
+
+    init(from adapter: Adapter, to other: Adapter, named name: String) {
+        (self.adapter, self.other, self.name) = (adapter, other, name)
+    }
+
+    func connected() async throws -> Connection {
+        if let connection, await connection.isConnected { return connection }
+        let options = ConnectionOptions(timeout: .seconds(15))
+        let information = other.information
+        let name = name
+        // Without a scan where possible, which is tested apart.
+        let made =
+            information.usesPrivateAddresses
+            ? try await adapter.connect(options: options) { $0.localName == name }
+            : try await adapter.connect(to: information.address, options: options)
+        connection = made
+        return made
+    }
+
+    func close() async {
+        await connection?.disconnect()
+        connection = nil
+    }
+}

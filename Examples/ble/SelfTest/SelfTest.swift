@@ -1,0 +1,146 @@
+import BluetoothLE
+import BluetoothSimulation
+import ExampleSupport
+import Synchronization
+
+/// The tests of `ble selftest`, on one adapter or between two.
+struct SelfTest: Sendable {
+    let common: CommonOptions
+    let kernel: (any BluetoothKernel)?
+    let console: Console
+    let trace: PacketTrace?
+
+    /// Runs the tests on the adapters. When this returns, or throws, everything is as before.
+    nonisolated(nonsending) func run(
+        _ run: SelfTestRun, on own: AdapterInformation, with other: AdapterInformation?
+    ) async throws -> [TestedAdapter] {
+        let base = try common.bondStore()
+        let subjects = [own] + (other.map { [$0] } ?? [])
+        let openings = subjects.map { AdapterOpening(before: $0, bonds: EphemeralBondStore(over: base)) }
+        let result: Result<Void, any Error>
+        do { result = .success(try await test(openings, run)) } catch { result = .failure(error) }
+        // In a task of its own, which Ctrl-C does not cancel.
+        let kernel = kernel
+        let failures = await Task {
+            var failures: [String] = []
+            // The central first, so that its link ends regularly.
+            for opening in openings {
+                failures += await AdapterRestoration(before: opening.before, bonds: opening.bonds, kernel: kernel)
+                    .run(opening.tested?.adapter)
+            }
+            return failures
+        }.value
+        if !failures.isEmpty {
+            run.record(
+                SelfTestResult(
+                    "restore", "putting everything back",
+                    .failure(SelfTestObstacle.failed("could not put back " + failures.joined(separator: "; "))),
+                    in: .zero))
+        }
+        try result.get()
+        return openings.compactMap(\.tested)
+    }
+
+    /// A name to advertise that no other device has.
+    static func newName() -> String { "Test-" + String(UInt16.random(in: 0x1000...0xFFFF), radix: 16, uppercase: true) }
+
+    private nonisolated(nonsending) func test(_ openings: [AdapterOpening], _ run: SelfTestRun) async throws {
+        for (index, opening) in openings.enumerated() {
+            try await open(opening, as: index == 0 ? "open" : "other.open", run)
+        }
+        guard let own = openings[0].tested else {
+            return run.skip(
+                AdapterTests.titles + (openings.count > 1 ? LinkTests.titles : []), "the adapter is not open")
+        }
+        let other = openings.count > 1 ? openings[1].tested : nil
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for tested in [own, other].compactMap(\.self) { group.addTask { await tested.watch() } }
+            try await AdapterTests(tested: own, isHeardFor: other != nil).runController(run, as: "controller")
+            if let other {
+                try await AdapterTests(tested: other, isHeardFor: true).runController(run, as: "other.controller")
+                try await testTogether(own, other, run)
+            } else {
+                let tests = AdapterTests(tested: own, isHeardFor: false)
+                try await tests.runRadio(run)
+                if openings.count > 1 { run.skip(LinkTests.titles, "the other adapter is not open") }
+                try await tests.runPower(run)
+            }
+            group.cancelAll()
+        }
+        for tested in [own, other].compactMap(\.self) where !tested.problems.isEmpty {
+            run.record(
+                SelfTestResult(
+                    "health", "health of \(tested.name)",
+                    .failure(SelfTestObstacle.failed(tested.problems.joined(separator: "; "))), in: .zero))
+        }
+    }
+
+    /// Tests the first adapter and the link to the other, which serves meanwhile.
+    private nonisolated(nonsending) func testTogether(
+        _ own: TestedAdapter, _ other: TestedAdapter, _ run: SelfTestRun
+    ) async throws {
+        let name = Self.newName()
+        let tests = AdapterTests(tested: own, isHeardFor: true)
+        let linkTests = LinkTests(own, to: other, named: name)
+        let failure = try await withThrowingTaskGroup(of: (any Error)?.self) { group in
+            group.addTask {
+                do {
+                    try await BenchServer(named: name, on: other.adapter, nil).run(once: false)
+                    return nil
+                } catch {
+                    return Task.isCancelled ? nil : error
+                }
+            }
+            try await tests.runRadio(run)
+            try await linkTests.run(run)
+            group.cancelAll()
+            return try await group.next() ?? nil
+        }
+        if let error = failure {
+            run.record(SelfTestResult("serve", "serving by \(other.name)", .failure(error), in: .zero))
+        }
+        try await linkTests.runUART(run)
+        try await tests.runPower(run)
+    }
+
+    /// Opens an adapter.
+    /// - Throws: what prevents every test, such as a missing permission.
+    private nonisolated(nonsending) func open(
+        _ opening: AdapterOpening, as test: String, _ run: SelfTestRun
+    ) async throws {
+        let fatal = Mutex<BluetoothError?>(nil)
+        try await run.test(test, "opening \(opening.before.name)", limit: .seconds(60)) {
+            do throws(BluetoothError) {
+                let start = ContinuousClock.now
+                let adapter = try await Adapter.open(
+                    .index(opening.before.index), power: common.powerOn ? .powerOn : .leave,
+                    bonds: .store(opening.bonds), recovery: RecoveryOptions(mode: .noticeOnly), on: kernel,
+                    log: common.makeLog(quietly: true), trace: trace)
+                opening.finish(adapter)
+                return SelfTestFigure(
+                    "was \(opening.before.state), on after \(formatMilliseconds(ContinuousClock.now - start))")
+            } catch {
+                if [.notPermitted, .noAdapter, .adapterOff, .adapterBlocked].contains(error.code) {
+                    fatal.withLock { $0 = error }
+                }
+                throw error
+            }
+        }
+        if let error = fatal.withLock({ $0 }) { throw error }
+    }
+}
+
+/// An adapter to be opened, and what becomes of it.
+private final class AdapterOpening: Sendable {
+    let before: AdapterInformation
+    let bonds: EphemeralBondStore
+    private let state = Mutex<TestedAdapter?>(nil)
+
+    init(before: AdapterInformation, bonds: EphemeralBondStore) { (self.before, self.bonds) = (before, bonds) }
+
+    var tested: TestedAdapter? { state.withLock { $0 } }
+
+    func finish(_ adapter: Adapter) {
+        state.withLock { $0 = TestedAdapter(adapter, before: before) }
+    }
+}
