@@ -318,6 +318,8 @@ extension BluetoothError {
     static func radioFailure(_ problem: RadioProblem) -> BluetoothError {
         BluetoothError(
             .failed, .init("recover the adapter"), "The adapter does not recover: \(problem).",
-            remedy: "Unplug it and plug it in again, or restart the machine; look at: ble doctor; sudo dmesg | grep -i bluetooth")
+            remedy:
+                "Unplug it and plug it in again, or restart the machine; look at: ble doctor; sudo dmesg | grep -i bluetooth"
+        )
     }
 }

@@ -83,7 +83,7 @@ extension HostKernel {
     fileprivate func perform(
         _ event: DescribedAdapter.Event, on address: BluetoothAddress, _ fresh: SimulatedController
     ) {
-        let adapter = adapters.first { $0.controller.publicAddress == address }
+        let adapter = newestFirst.first { $0.controller.publicAddress == address }
         if event.incident == .plugged, adapter == nil { plug(fresh, address: address, isSettled: false) }
         guard let adapter else { return }
         switch event.incident {
