@@ -160,7 +160,7 @@ extension RadioProblem {
     /// Whether it persists without a step.
     fileprivate var needsStep: Bool {
         switch self {
-        case .silent, .unanswered: true
+        case .silent, .unanswered, .linkTakesNothing: true
         case .hardwareError, .poweredOff: false
         }
     }
