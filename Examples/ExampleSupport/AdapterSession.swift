@@ -50,6 +50,52 @@ extension CommonOptions {
         }
     }
 
+    /// Calls `body` with the chosen adapters as one, and closes them afterwards. Of all adapters, those that cannot be
+    /// opened are left out with a message.
+    public func withAdapterGroup<Value: Sendable>(
+        _ console: Console, _ body: @Sendable (AdapterGroup) async throws -> Value
+    ) async throws -> Value {
+        let kernel = try makeKernel()
+        let trace = try await openTrace(console, on: kernel)
+        var adapters: [Adapter] = []
+        let result: Result<Value, any Error>
+        do {
+            let group = try await openAdapters(console, on: kernel, trace, &adapters)
+            result = .success(try await body(group))
+        } catch {
+            result = .failure(error)
+        }
+        for adapter in adapters { await adapter.close() }
+        if let trace { await Task { await trace.close() }.value }
+        return try result.get()
+    }
+
+    private func openAdapters(
+        _ console: Console, on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?, _ adapters: inout [Adapter]
+    ) async throws -> AdapterGroup {
+        let bonds = BondStorage.store(try bondStore())
+        var selectors = try adapterOptions.selectors()
+        let takesAll = selectors.isEmpty
+        if takesAll {
+            selectors = try await Adapter.all(on: kernel).filter(\.isLowEnergySupported).map { .index($0.index) }
+        }
+        for selector in selectors {
+            do throws(BluetoothError) {
+                adapters.append(
+                    try await Adapter.open(
+                        selector, power: powerOn ? .powerOn : .leave, bonds: bonds, on: kernel, log: log, trace: trace))
+            } catch {
+                guard takesAll, error.code != .cancelled else { throw error }
+                console.message("\(selector) is left out: \(error.message)")
+            }
+        }
+        guard !adapters.isEmpty else {
+            throw ProgramError(
+                .noBluetooth, "No Bluetooth adapter can be used.", remedy: "Look for the reason with: ble doctor")
+        }
+        return try await AdapterGroup(adapters)
+    }
+
     private func withAdapter<Value: Sendable>(
         _ console: Console, on kernel: (any BluetoothKernel)?,
         whileAbsent absence: (@Sendable (BluetoothError) async -> Void)? = nil,
@@ -80,6 +126,7 @@ extension CommonOptions {
         on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?,
         whileAbsent absence: (@Sendable (BluetoothError) async -> Void)?
     ) async throws -> Adapter {
+        if usesSeveralAdapters { throw ProgramError(.usage, Self.oneAdapter) }
         let bonds = BondStorage.store(try bondStore())
         let open = { @Sendable (limit: Duration?) async throws(BluetoothError) in
             try await Adapter.open(

@@ -32,6 +32,12 @@ extension CommonOptions {
     /// The adapter's name, index or address.
     public var adapter: String? { adapterOptions.adapter }
 
+    /// The message of a command that uses one adapter.
+    static let oneAdapter = "This command uses one adapter. Several, and all, are for: ble scan"
+
+    /// Whether several adapters are chosen, which few commands can use.
+    public var usesSeveralAdapters: Bool { adapterOptions.namesSeveral }
+
     /// The device's name, or a part of it.
     public var name: String? {
         get { named.name }
@@ -153,11 +159,15 @@ public protocol OptionScope: Sendable {
     static var groups: OptionGroups { get }
     /// What replaces --timeout, as an option with its value or a sentence; nil if nothing does.
     static var insteadOfTimeout: String? { get }
+    /// Whether several adapters can be used as one.
+    static var allowsSeveralAdapters: Bool { get }
 }
 
 extension OptionScope {
     /// `--for`, which the commands without responses have.
     public static var insteadOfTimeout: String? { "--for" }
+    /// False.
+    public static var allowsSeveralAdapters: Bool { false }
 }
 
 /// The common options of a command for which some have no meaning: those are absent from its help, and rejected where
@@ -199,6 +209,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
             guard isGiven, !Scope.groups.isSuperset(of: group) else { return }
             throw ValidationError("\(option) has no meaning for this command.\(hint)")
         }
+        if adapterOptions.namesSeveral, !Scope.allowsSeveralAdapters { throw ValidationError(CommonOptions.oneAdapter) }
         try reject("--name", of: .name, if: named.name != nil)
         try reject("--address", of: .address, if: addressed.address != nil)
         try reject("--pick", of: .choosing, if: choosing.pick != nil)

@@ -157,9 +157,28 @@ public struct AdapterOptions: ParsableArguments, Sendable {
 
     /// The adapter's name, index or address.
     @Option(
-        name: [.customShort("i"), .long], help: "The adapter: hci0, 0 or its address (default: the first one).",
+        name: [.customShort("i"), .long],
+        help:
+            "The adapter: hci0, 0 or its address (default: the first one); for ble scan also a list of these, or all.",
         completion: .adapters)
     public var adapter: String?
+
+    /// Whether ``adapter`` names several adapters: `all`, or a list such as `hci0,hci1`.
+    public var namesSeveral: Bool { adapter.map { $0 == "all" || $0.contains(",") } ?? false }
+
+    /// The selectors of several adapters; empty for all.
+    public func selectors() throws -> [AdapterSelector] {
+        guard let adapter, adapter != "all" else { return [] }
+        var found: [AdapterSelector] = []
+        for name in adapter.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let selector = AdapterSelector(name) else {
+                throw ValidationError("--adapter takes hci0, 0, an address, a list of these or all, not '\(name)'.")
+            }
+            guard !found.contains(selector) else { throw ValidationError("--adapter names \(name) twice.") }
+            found.append(selector)
+        }
+        return found
+    }
 
     /// The defaults.
     public init() {}
@@ -170,7 +189,9 @@ public struct AdapterOptions: ParsableArguments, Sendable {
             throw ValidationError(
                 "Give either --simulate or --world, not both: each chooses the devices of the simulated radio.")
         }
-        if let adapter, AdapterSelector(adapter) == nil {
+        if namesSeveral {
+            _ = try selectors()
+        } else if let adapter, AdapterSelector(adapter) == nil {
             throw ValidationError("--adapter takes hci0, 0 or an address, not '\(adapter)'.")
         }
     }

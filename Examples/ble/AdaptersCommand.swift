@@ -7,7 +7,8 @@ struct AdaptersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "adapters", abstract: "List the Bluetooth adapters, or watch them change.",
         discussion: """
-            Needs no privilege, and changes nothing. With --watch, prints a line for each adapter that is added, \
+            Needs no privilege, and changes nothing. Prints the number of links, and how many of the advertising sets are \
+            in use, which takes CAP_NET_ADMIN. With --watch, prints a line for each adapter that is added, \
             removed or changed, until Ctrl-C or for the time of --for. Exits with 69 if there is none.
 
             EXAMPLES:
@@ -42,20 +43,23 @@ private func list(
 ) async throws {
     let adapters = try await Adapter.all(on: kernel).filter { selector?.matches($0) ?? true }
     let health = await common.health(of: adapters, on: kernel)
+    let capacities = await AdapterCapacity.all(of: adapters, on: kernel)
     if console.isJSON {
         for adapter in adapters {
             console.result(
                 [("event", .string("adapter"))] + fields(adapter, adapter.state)
-                    + [("health", JSONValue(health[adapter.index]))])
+                    + [("health", JSONValue(health[adapter.index]))] + fields(of: capacities[adapter.index]))
         }
     } else if !adapters.isEmpty {
         var table = Table([
-            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("HEALTH", .left), ("BLUETOOTH", .left),
-            ("MANUFACTURER", .left),
+            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("HEALTH", .left), ("LINKS", .right),
+            ("SETS", .right), ("BLUETOOTH", .left), ("MANUFACTURER", .left),
         ])
         for adapter in adapters {
             table.add([
                 adapter.name, "\(adapter.address)", "\(adapter.state)", health[adapter.index] ?? "-",
+                capacities[adapter.index]?.otherLinks.map(String.init) ?? "-",
+                capacities[adapter.index]?.advertisingText ?? "-",
                 adapter.versionName + (adapter.isDualMode ? " dual" : ""), printable("\(adapter.manufacturer)"),
             ])
         }

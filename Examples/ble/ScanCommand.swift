@@ -15,12 +15,16 @@ struct ScanCommand: StepCommand {
             content as it arrives. Shows the devices that match all filters; of several --service, --solicited or \
             --manufacturer options, one match is enough.
 
+            Several adapters (-i hci0,hci1 or -i all) scan as one: a device is shown once, by the report of any of them, \
+            and with --json "signals" has its RSSI at each.
+
             EXAMPLES:
               ble scan
               ble scan --watch --rssi -80
               ble scan --service 180D --json --for 5
               ble scan --manufacturer 004C:0215
               ble scan -n pulse --once
+              ble scan -i all --json --for 2
             """)
 
     @OptionGroup var scoped: ScopedOptions<ScanScope>
@@ -100,18 +104,16 @@ struct ScanCommand: StepCommand {
     func run() async throws {
         let (command, common) = (self, scoped.common)
         try await common.run("ble scan") { console in
+            if common.usesSeveralAdapters {
+                return try await common.withAdapterGroup(console) { try await command.perform(on: $0, console) }
+            }
             try await common.withAdapter(console) { try await command.perform(on: $0, console) }
         }
     }
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
-        let limit = runTime.duration ?? (watch ? nil : .seconds(10))
-        // The table counts all reports; JSON lines are printed only for new content.
-        let options = ScanOptions(
-            filter: filter, duration: limit, isActive: !passive,
-            duplicates: once ? .once : console.isJSON && !duplicates ? .merge : .all, coded: coded)
-        let scan = try await adapter.scan(options)
+        let scan = try await adapter.scan(options(console))
         console.detail("scanning on \(adapter.information.name)")
         let display = Display(console, raw: raw)
         do throws(BluetoothError) {
@@ -122,6 +124,36 @@ struct ScanCommand: StepCommand {
         }
         await display.finish(missed: scan.missedCount)
     }
+
+    /// Scans on several adapters as one.
+    func perform(on group: AdapterGroup, _ console: Console) async throws {
+        let scan = try await group.scan(options(console))
+        let names = await group.adapters.map(\.information.name)
+        console.detail("scanning on \(names.joined(separator: ", "))")
+        let display = Display(console, raw: raw)
+        do throws(BluetoothError) {
+            for try await found in scan { await display.add(found.advertisement, found.signals) }
+        } catch {
+            guard error.code == .cancelled else { throw error }
+        }
+        await display.finish(missed: scan.missedCount)
+    }
+
+    private func options(_ console: Console) -> ScanOptions {
+        // The table counts all reports; JSON lines are printed only for new content.
+        ScanOptions(
+            filter: filter, duration: runTime.duration ?? (watch ? nil : .seconds(10)), isActive: !passive,
+            duplicates: once ? .once : console.isJSON && !duplicates ? .merge : .all, coded: coded)
+    }
+}
+
+/// The signals of a device at several adapters as JSON.
+private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValue) {
+    (
+        "signals",
+        .array(
+            signals.map { .object([("adapter", .string($0.adapter)), ("rssi", JSONValue($0.rssi))]) })
+    )
 }
 
 /// The scan results: a table of devices that is redrawn, or a line of JSON for each report.
@@ -140,10 +172,11 @@ private actor Display {
         self.raw = raw
     }
 
-    func add(_ advertisement: Advertisement) {
+    func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal] = []) {
         reportCount += 1
         if console.isJSON {
-            console.result(fields(of: advertisement, raw: raw))
+            console.result(
+                fields(of: advertisement, raw: raw) + (signals.isEmpty ? [] : [field(of: signals)]))
             return
         }
         devices.record(advertisement)

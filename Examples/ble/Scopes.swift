@@ -3,6 +3,7 @@ import ExampleSupport
 /// The scope of `scan`: the device's name and address are filters.
 enum ScanScope: OptionScope {
     static let groups: OptionGroups = [.name, .address, .opening, .bonds, .trace]
+    static let allowsSeveralAdapters = true
 }
 
 /// The scope of `advertise` and `serve`, whose name is the one to advertise.

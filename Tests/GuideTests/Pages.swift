@@ -22,7 +22,7 @@ enum Pages {
         "README.md", "Docs/Guide/Bonds.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
         "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
-        "Docs/Guide/Central/Scanning.md",
+        "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md",
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Security.md",
     ]

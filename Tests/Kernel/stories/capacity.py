@@ -1,13 +1,14 @@
-"""A controller with room for few links: what the kernel reports, and what the programs say."""
+"""A controller with room for few links, and two adapters as one: what the kernel reports, and what the programs say."""
 
 import ctypes
 import errno
+import json
 import select
 import socket
 import struct
 
 import kernel
-from harness import Radio, check, run, run_story, the_end
+from harness import Program, Radio, check, run, run_story, the_end
 
 AF_BLUETOOTH, BTPROTO_L2CAP, ATTRIBUTES, LE_PUBLIC, LE_RANDOM = 31, 0, 4, 1, 2
 libc = ctypes.CDLL(None, use_errno=True)
@@ -54,9 +55,32 @@ def is_told(radio, names):
     radio.ask('calm')
 
 
+def scans_as_one():
+    """Each device once, with its RSSI at both adapters, also when one of them is unplugged."""
+    program = run('ble', 'scan', '-i', 'all', '--json', '--for', '6', '--duplicates', within=60)
+    reports = [json.loads(line) for line in program.out.splitlines() if '"event":"adv"' in line]
+    both = {report['address'] for report in reports if len(report['signals']) == 2}
+    program.check(len(both) == 3, 'each beacon is received by both adapters')
+    program = run('ble', 'scan', '-i', 'hci1,hci0', '--json', '--once', '--for', '6', within=60)
+    addresses = [json.loads(line)['address'] for line in program.out.splitlines() if '"event":"adv"' in line]
+    program.check(len(addresses) == len(set(addresses)) == 3, 'each beacon is reported once')
+
+
+def outlives_an_adapter(radio):
+    """The scan of two adapters continues when one is unplugged."""
+    with Program('ble', 'scan', '-i', 'all', '--json', '--for', '120', '--duplicates') as program:
+        program.until(lambda: program.out.count('"event":"adv"') > 20, 60, 'both adapters scan')
+        radio.ask('unplug 1')
+        before = program.out.count('"event":"adv"')
+        program.until(lambda: program.out.count('"event":"adv"') > before + 50, 60, 'the scan goes on')
+
+
 with Radio('echo:name=one', 'echo:name=two') as radio:
     names = ['one', 'two']
     for status, expected in ((0x09, errno.EMLINK), (0x0D, errno.ECONNREFUSED)):
         run_story(f'a controller without room answers {status:#x}', is_an_errno, radio, names, status, expected)
     run_story('a program says that the controller has no room', is_told, radio, names)
+with Radio('beacons:count=3', n=2) as radio:
+    run_story('two adapters scan as one', scans_as_one)
+    run_story('a scan of two adapters outlives one', outlives_an_adapter, radio)
 the_end()
