@@ -131,7 +131,7 @@ extension CommonOptions {
         let open = { @Sendable (limit: Duration?) async throws(BluetoothError) in
             try await Adapter.open(
                 adapter.flatMap { AdapterSelector($0) } ?? .first, power: powerOn ? .powerOn : .leave,
-                waitingFor: limit, bonds: bonds, on: kernel, log: log, trace: trace)
+                waitingFor: limit, bonds: bonds, privacy: privacy, on: kernel, log: log, trace: trace)
         }
         do throws(BluetoothError) {
             return try await open(nil)

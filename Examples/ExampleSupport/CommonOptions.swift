@@ -50,6 +50,12 @@ extension CommonOptions {
         set { addressed.address = newValue }
     }
 
+    /// Chooses the device with an address of a known type.
+    public mutating func setDevice(_ address: BluetoothAddress) {
+        addressed.address = "\(address)"
+        addressed.addressType = address.kind == .public ? .public : .random
+    }
+
     /// The type of the address.
     public var addressType: AddressTypeOption { addressed.addressType }
 
@@ -76,6 +82,9 @@ extension CommonOptions {
 
     /// Whether to power on an adapter that is off.
     public var powerOn: Bool { opening.powerOn }
+
+    /// The privacy of this machine's own address.
+    public var privacy: PrivacyMode? { opening.privacy?.mode }
 
     /// Whether colours are switched off.
     public var noColor: Bool { output.noColor }
@@ -118,7 +127,7 @@ extension CommonOptions {
     public func validateStep() throws {
         let shared = [
             ("--simulate", simulate), ("--world", world != nil), ("--adapter", adapter != nil),
-            ("--no-power-on", !powerOn), ("--bonds", bonds != nil), ("--trace", trace != nil),
+            ("--no-power-on", !powerOn), ("--privacy", privacy != nil), ("--bonds", bonds != nil), ("--trace", trace != nil),
         ]
         guard let option = shared.first(where: \.1)?.0 else { return }
         throw ValidationError("\(option) has no meaning for a step. It belongs before the steps.")
@@ -215,6 +224,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
         try reject("--pick", of: .choosing, if: choosing.pick != nil)
         try reject("--find-time", of: .finding, if: finding.findTime != nil)
         try reject("--address-type", of: .address, if: addressed.addressType != .auto)
+        try reject("--privacy", of: .opening, if: opening.privacy != nil)
         try reject("--bonds", of: .bonds, if: bondOptions.bonds != nil)
         try reject("--trace", of: .trace, if: capture.trace != nil)
         if let seconds = response.timeout {

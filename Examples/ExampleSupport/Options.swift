@@ -27,6 +27,25 @@ public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Send
     }
 }
 
+/// The privacy of this machine's own address, as given on the command line.
+public enum PrivacyOption: String, ExpressibleByArgument, CaseIterable, Sendable {
+    /// Private addresses.
+    case on
+    /// Private addresses, except while discoverable.
+    case limited
+    /// The identity address.
+    case off
+
+    /// The library's mode.
+    public var mode: PrivacyMode {
+        switch self {
+        case .on: .on
+        case .limited: .limited
+        case .off: .off
+        }
+    }
+}
+
 /// A name.
 public struct NameOptions: ParsableArguments, Sendable {
     /// The device's name or a part of it; of a peripheral, the name to advertise.
@@ -204,6 +223,13 @@ public struct OpeningOptions: ParsableArguments, Sendable {
         inversion: .prefixedNo, exclusivity: .chooseLast,
         help: "Power the adapter on if it is off; it stays on afterwards.")
     public var powerOn = true
+
+    /// The privacy of this machine's own address.
+    @Option(
+        help: ArgumentHelp(
+            "Advertise and connect with private addresses, which only paired devices recognise: on, limited (not while discoverable) or off. The adapter keeps the setting (default: unchanged).",
+            valueName: "on|limited|off"))
+    public var privacy: PrivacyOption?
 
     /// The defaults.
     public init() {}

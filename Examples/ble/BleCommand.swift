@@ -20,9 +20,10 @@ import ExampleSupport
         version: "ble \(packageVersion)",
         subcommands: [
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
-            RecordCommand.self, PairCommand.self, BondsCommand.self, RSSICommand.self, ParametersCommand.self,
-            BenchCommand.self, AdvertiseCommand.self, ServeCommand.self, ExecCommand.self, ShellCommand.self,
-            AdaptersCommand.self, PowerCommand.self, DoctorCommand.self, SelfTestCommand.self, DecodeCommand.self,
+            RecordCommand.self, PairCommand.self, OutOfBandCommand.self, BondsCommand.self, RSSICommand.self,
+            ParametersCommand.self, BenchCommand.self, AdvertiseCommand.self, ServeCommand.self, ExecCommand.self,
+            ShellCommand.self, AdaptersCommand.self, PowerCommand.self, DoctorCommand.self, SelfTestCommand.self,
+            DecodeCommand.self,
         ])
 
     // Declared here and in the subcommands, so that options may precede or follow the subcommand.

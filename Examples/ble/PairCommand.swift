@@ -9,6 +9,10 @@ struct PairCommand: DeviceCommand {
             Asks on the terminal whether the numbers match (numeric comparison), or for the passkey that the device shows. \
             --passkey supplies the passkey; without it and without a terminal, only Just Works is possible.
 
+            --oob takes the out-of-band data that the device has transferred by another way, which authenticates it without \
+            a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, or a file with these, with AD \
+            structures or with the message of an NFC tag. If they contain the device's address, it need not be named.
+
             Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
             bluetooth
 
@@ -22,10 +26,26 @@ struct PairCommand: DeviceCommand {
     @Argument(help: "The device's name or address, as with -n or -a.")
     var device: String?
 
+    @Option(
+        help: ArgumentHelp(
+            "Pair with the out-of-band data of the device: the text of a code, or a file.", valueName: "text|file"),
+        completion: .file())
+    var oob: String?
+
     static let isPairing = true
 
-    mutating func prepare() throws {
+    /// The device's data, once read.
+    private var data: OutOfBandData?
+
+    private enum CodingKeys: CodingKey { case common, device, oob }
+
+    mutating func prepare() async throws {
         common = try common.naming(device)
+        if let oob {
+            let data = try await outOfBandData(oob)
+            self.data = data
+            if common.name == nil, common.address == nil, let address = data.address { common.setDevice(address) }
+        }
         if common.security == .low {
             throw ProgramError(
                 .usage, "Pairing protects the link: --security takes encrypted, authenticated or secure-connections.")
@@ -33,7 +53,12 @@ struct PairCommand: DeviceCommand {
     }
 
     func perform(on connection: Connection, _ console: Console) async throws {
-        let outcome = try await pair(connection, to: (common.security ?? .encrypted).level, common, console)
+        let outcome =
+            if let data {
+                try await connection.pair(with: data, timeout: common.timeout(or: .seconds(60)))
+            } else {
+                try await pair(connection, to: (common.security ?? .encrypted).level, common, console)
+            }
         // The name is stored with the bond.
         if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
         console.show(outcome, with: connection.peer)

@@ -18,6 +18,10 @@ struct ScanCommand: StepCommand {
             Several adapters (-i hci0,hci1 or -i all) scan as one: a device is shown once, by the report of any of them, \
             and with --json "signals" has its RSSI at each.
 
+            --irk takes a device's identity resolving key, 32 hexadecimal digits in either order or Base64, as other \
+            programs export it, or a file with a name and a key in each line. Such a device is shown under its name, with \
+            the private address that it has now. Other users can see the arguments of a program, so prefer a file.
+
             EXAMPLES:
               ble scan
               ble scan --watch --rssi -80
@@ -25,6 +29,7 @@ struct ScanCommand: StepCommand {
               ble scan --manufacturer 004C:0215
               ble scan -n pulse --once
               ble scan -i all --json --for 2
+              ble scan --irk 8B3F6D01C2E94A7788D0B1A35C4E9F20 --for 2
             """)
 
     @OptionGroup var scoped: ScopedOptions<ScanScope>
@@ -63,6 +68,8 @@ struct ScanCommand: StepCommand {
         help: ArgumentHelp("Only reports at or above this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
+    @OptionGroup var identified: IdentityOptions
+
     @Flag(help: "With --json: print the bytes as well.")
     var raw = false
 
@@ -84,7 +91,7 @@ struct ScanCommand: StepCommand {
     }
 
     /// The conjunction of all filter options.
-    private var filter: ScanFilter {
+    private func filter(_ resolver: IdentityResolver?) -> ScanFilter {
         var filters: [ScanFilter] = []
         let common = scoped.common
         if let name = common.name { filters.append(.nameContaining(name, ignoringCase: true)) }
@@ -97,25 +104,35 @@ struct ScanCommand: StepCommand {
             filters.append(.any(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
         }
         if !manufacturer.isEmpty { filters.append(.any(manufacturer.compactMap(Self.manufacturer))) }
+        // After those that cost less.
         if let rssi { filters.append(.rssi(atLeast: rssi)) }
+        if let resolver { filters.append(.identities(resolver)) }
         return .every(filters)
     }
 
     func run() async throws {
         let (command, common) = (self, scoped.common)
         try await common.run("ble scan") { console in
+            // Before the adapter is powered on.
+            let resolver = try await command.identified.resolver()
             if common.usesSeveralAdapters {
-                return try await common.withAdapterGroup(console) { try await command.perform(on: $0, console) }
+                return try await common.withAdapterGroup(console) {
+                    try await command.perform(on: $0, console, resolver)
+                }
             }
-            try await common.withAdapter(console) { try await command.perform(on: $0, console) }
+            try await common.withAdapter(console) { try await command.perform(on: $0, console, resolver) }
         }
     }
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
-        let scan = try await adapter.scan(options(console))
+        try await perform(on: adapter, console, try await identified.resolver())
+    }
+
+    private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
+        let scan = try await adapter.scan(options(console, resolver))
         console.detail("scanning on \(adapter.information.name)")
-        let display = Display(console, raw: raw)
+        let display = Display(console, raw: raw, resolver)
         do throws(BluetoothError) {
             for try await advertisement in scan { await display.add(advertisement) }
         } catch {
@@ -126,11 +143,13 @@ struct ScanCommand: StepCommand {
     }
 
     /// Scans on several adapters as one.
-    func perform(on group: AdapterGroup, _ console: Console) async throws {
-        let scan = try await group.scan(options(console))
+    private func perform(
+        on group: AdapterGroup, _ console: Console, _ resolver: IdentityResolver?
+    ) async throws {
+        let scan = try await group.scan(options(console, resolver))
         let names = await group.adapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        let display = Display(console, raw: raw)
+        let display = Display(console, raw: raw, resolver)
         do throws(BluetoothError) {
             for try await found in scan { await display.add(found.advertisement, found.signals) }
         } catch {
@@ -139,10 +158,10 @@ struct ScanCommand: StepCommand {
         await display.finish(missed: scan.missedCount)
     }
 
-    private func options(_ console: Console) -> ScanOptions {
+    private func options(_ console: Console, _ resolver: IdentityResolver?) -> ScanOptions {
         // The table counts all reports; JSON lines are printed only for new content.
         ScanOptions(
-            filter: filter, duration: runTime.duration ?? (watch ? nil : .seconds(10)), isActive: !passive,
+            filter: filter(resolver), duration: runTime.duration ?? (watch ? nil : .seconds(10)), isActive: !passive,
             duplicates: once ? .once : console.isJSON && !duplicates ? .merge : .all, coded: coded)
     }
 }
@@ -160,6 +179,7 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
 private actor Display {
     private let console: Console
     private let raw: Bool
+    private let resolver: IdentityResolver?
     private let start = ContinuousClock.now
     /// Limited, since private addresses change and would fill the memory.
     private var devices = DeviceTable(capacity: 2000)
@@ -167,16 +187,17 @@ private actor Display {
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, raw: Bool) {
+    init(_ console: Console, raw: Bool, _ resolver: IdentityResolver?) {
         self.console = console
         self.raw = raw
+        self.resolver = resolver
     }
 
     func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal] = []) {
         reportCount += 1
         if console.isJSON {
             console.result(
-                fields(of: advertisement, raw: raw) + (signals.isEmpty ? [] : [field(of: signals)]))
+                fields(of: advertisement, raw: raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
             return
         }
         devices.record(advertisement)
@@ -187,13 +208,14 @@ private actor Display {
         if !console.isJSON {
             if console.output.isTerminal {
                 let width = console.size.width
-                console.drawLast(Table(of: devices, width: width).wholeLines(fitting: width), over: &text)
+                console.drawLast(Table(of: devices, resolver, width: width).wholeLines(fitting: width), over: &text)
             } else {
-                for line in Table(of: devices, width: nil).lines { console.result(line) }
+                for line in Table(of: devices, resolver, width: nil).lines { console.result(line) }
             }
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
-        var summary = console.isJSON ? "" : "\(devices.count) \(devices.count == 1 ? "device" : "devices"), "
+        let count = devices.all.current(resolver).count
+        var summary = console.isJSON ? "" : "\(count) \(count == 1 ? "device" : "devices"), "
         summary += "\(reportCount) \(reportCount == 1 ? "report" : "reports") in \(formatDecimal(seconds, digits: 1)) s"
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
@@ -207,12 +229,14 @@ private actor Display {
         if let lastDrawing, now - lastDrawing < .milliseconds(500) { return }
         lastDrawing = now
         let width = console.size.width
-        console.draw(Table(of: devices, width: width).lines(fitting: width), over: &text)
+        console.draw(Table(of: devices, resolver, width: width).lines(fitting: width), over: &text)
     }
 }
 
 /// One report as JSON.
-func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSONValue)] {
+func fields(
+    of advertisement: Advertisement, raw: Bool, _ resolver: IdentityResolver? = nil
+) -> [(String, JSONValue)] {
     let data = advertisement.data
     var fields: [(String, JSONValue)] =
         [
@@ -223,6 +247,7 @@ func fields(of advertisement: Advertisement, raw: Bool) -> [(String, JSONValue)]
             ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),
             ("tx", JSONValue(advertisement.transmitPower ?? data.txPowerLevel.map { Int($0) })),
         ] + data.jsonFields + data.nameFields
+    if let identity = resolver?.identity(of: advertisement) { fields.append(("identity", .string(identity.name))) }
     if raw {
         fields.append(("raw", .string(data.advertising.hexadecimal)))
         fields.append(("rawScanResponse", .string(data.scanResponse.hexadecimal)))

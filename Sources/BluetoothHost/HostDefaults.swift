@@ -53,6 +53,22 @@ extension HostScanning {
 }
 
 extension HostPairing {
+    package var outOfBandMethods: OutOfBandMethods { [] }
+
+    package nonisolated(nonsending) func makeOutOfBandData(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> OutOfBandData {
+        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
+    }
+
+    package nonisolated(nonsending) func setOutOfBandData(
+        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
+    }
+
+    package func removeOutOfBandData(of peer: BluetoothAddress) {}
+
     package func adapterChanged() {}
     package func adapterWasRemoved(_ reason: BluetoothError) {}
 }

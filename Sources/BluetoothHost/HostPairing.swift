@@ -32,6 +32,22 @@ package protocol HostPairing: AnyObject {
     /// Answers a question.
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress)
 
+    /// The ways of pairing with out-of-band data.
+    var outOfBandMethods: OutOfBandMethods { get }
+
+    /// Makes new out-of-band values of this side, which replace the former ones.
+    nonisolated(nonsending) func makeOutOfBandData(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> OutOfBandData
+
+    /// Sets the values that were received from a device, for the pairings with it until they are removed.
+    nonisolated(nonsending) func setOutOfBandData(
+        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError)
+
+    /// Removes the values of a device, without waiting.
+    func removeOutOfBandData(of peer: BluetoothAddress)
+
     /// Ends the link to a peer, as far as this program may; `connected` is the address it was connected by.
     func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress)
 }

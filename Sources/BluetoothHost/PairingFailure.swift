@@ -36,6 +36,9 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let linkLost = PairingFailure(rawValue: "linkLost")
     /// The adapter's ``BondLimit`` is reached, and no bond can be replaced.
     public static let bondStoreFull = PairingFailure(rawValue: "bondStoreFull")
+    /// The out-of-band data given for the peer are not its present ones, or the peer has used them up, or it does not
+    /// support them.
+    public static let outOfBandDataRejected = PairingFailure(rawValue: "outOfBandDataRejected")
     /// Another program on this machine, BlueZ's daemon, is responsible for pairing.
     public static let ownedByDaemon = PairingFailure(rawValue: "ownedByDaemon")
 
@@ -49,6 +52,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .keyMissing: "The peer no longer has the key of the earlier pairing."
         case .insufficientLevel: "The link could not be raised to the requested security level."
         case .linkLost: "The link ended during the pairing."
+        case .outOfBandDataRejected: "The pairing with out-of-band data failed: they are not the present ones of the peer."
         case .bondStoreFull: "The limit of stored bonds is reached."
         case .ownedByDaemon: "BlueZ's daemon is responsible for pairing on this machine while it runs."
         default: "The pairing failed."
@@ -64,6 +68,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
             "Remove the device's bond on this machine, and pair again: ble bonds remove ADDRESS; sudo ble pair"
         case .insufficientLevel:
             "Use an agent that can show or enter a number, if the device can do the counterpart."
+        case .outOfBandDataRejected: "Transfer new data: devices make them for one pairing."
         case .bondStoreFull:
             "Remove a bond that is no longer used, or open the adapter with a higher BondLimit."
         case .ownedByDaemon:

@@ -16,6 +16,7 @@
 @_exported import struct BluetoothPrimitives.LinkSecurity
 @_exported import struct BluetoothPrimitives.PrivacyMode
 @_exported import struct BluetoothPrimitives.SecureConnectionsMode
+@_exported import struct BluetoothPrimitives.SecurityKey
 @_exported import enum BluetoothPrimitives.SecurityLevel
 
 // Advertising data.

@@ -73,6 +73,13 @@ public enum ManagementCommand: Hashable, Sendable {
     /// Replaces the kernel's identity resolving keys; must be sent at start, even without any: only then does pairing
     /// exchange identities.
     case loadIdentityResolvingKeys([IdentityResolvingKey])
+    /// Makes a new pair of out-of-band values of this side, which replace the former ones, and reads them.
+    case readLocalOutOfBandExtendedData(ManagementAddressTypes)
+    /// Sets the out-of-band values of a device for its next pairing with Secure Connections (P-256): the confirmation and
+    /// the random value.
+    case addRemoteOutOfBandData(ManagementAddress, confirmation: SecurityKey, random: SecurityKey)
+    /// Removes the out-of-band values of a device; ``ManagementAddress/any`` those of all.
+    case removeRemoteOutOfBandData(ManagementAddress)
 
     /// Scans actively until stopped, or for about ten seconds.
     case startDiscovery(ManagementAddressTypes)
@@ -131,6 +138,9 @@ public enum ManagementCommand: Hashable, Sendable {
         case .userPasskeyNegativeReply: return .userPasskeyNegativeReply
         case .loadLongTermKeys: return .loadLongTermKeys
         case .loadIdentityResolvingKeys: return .loadIdentityResolvingKeys
+        case .readLocalOutOfBandExtendedData: return .readLocalOutOfBandExtendedData
+        case .addRemoteOutOfBandData: return .addRemoteOutOfBandData
+        case .removeRemoteOutOfBandData: return .removeRemoteOutOfBandData
         case .startDiscovery: return .startDiscovery
         case .stopDiscovery: return .stopDiscovery
         case .startServiceDiscovery: return .startServiceDiscovery
@@ -171,6 +181,7 @@ public enum ManagementCommand: Hashable, Sendable {
         case .loadIdentityResolvingKeys(let keys): return 2 + IdentityResolvingKey.byteCount * keys.count
         case .loadConnectionParameters(let list): return 2 + DeviceConnectionParameters.byteCount * list.count
         case .startServiceDiscovery(_, _, let services): return 4 + 16 * services.count
+        case .addRemoteOutOfBandData: return 71
         case .addAdvertising, .addExtendedAdvertisingData: return 600
         case .unknown(_, let parameters): return parameters.count
         default: return 64

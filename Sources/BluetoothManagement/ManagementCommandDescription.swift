@@ -22,7 +22,8 @@ extension ManagementCommand: CustomStringConvertible {
         case .setAppearance(let appearance): return "0x\(hexadecimal(appearance, digits: 4))"
         case .disconnect(let address), .getConnectionInformation(let address), .removeDevice(let address),
             .cancelPairDevice(let address), .userConfirmationReply(let address),
-            .userConfirmationNegativeReply(let address), .userPasskeyNegativeReply(let address):
+            .userConfirmationNegativeReply(let address), .userPasskeyNegativeReply(let address),
+            .removeRemoteOutOfBandData(let address), .addRemoteOutOfBandData(let address, _, _):
             return "\(address)"
         case .addDevice(let address, let action): return "\(address), \(action)"
         case .loadConnectionParameters(let list): return lines(list)
@@ -32,7 +33,8 @@ extension ManagementCommand: CustomStringConvertible {
         case .userPasskeyReply(let address, _): return "\(address)"
         case .loadLongTermKeys(let keys): return lines(keys)
         case .loadIdentityResolvingKeys(let keys): return lines(keys)
-        case .startDiscovery(let types), .stopDiscovery(let types): return "\(types)"
+        case .startDiscovery(let types), .stopDiscovery(let types), .readLocalOutOfBandExtendedData(let types):
+            return "\(types)"
         case .startServiceDiscovery(let types, let threshold, let services):
             let strength = threshold.map { "at least \($0) dBm" } ?? "any signal strength"
             return "\(types), \(strength), services \(services)"

@@ -80,8 +80,26 @@ extension ManagementCommand {
             var keys: [IdentityResolvingKey] = []
             for _ in 0..<(try reader.readUInt16()) { keys.append(try IdentityResolvingKey(reading: &reader)) }
             self = .loadIdentityResolvingKeys(keys)
+        case .readLocalOutOfBandExtendedData:
+            self = .readLocalOutOfBandExtendedData(ManagementAddressTypes(rawValue: try reader.readUInt8()))
+        case .addRemoteOutOfBandData:
+            guard let command = try Self.addRemoteOutOfBandData(reading: &reader) else { return nil }
+            self = command
+        case .removeRemoteOutOfBandData:
+            self = .removeRemoteOutOfBandData(try ManagementAddress(reading: &reader))
         default: return nil
         }
+    }
+
+    /// Nil with values for P-192, which are of BR/EDR or of legacy pairing.
+    private static func addRemoteOutOfBandData(
+        reading reader: inout ByteReader
+    ) throws(TruncatedBytes) -> ManagementCommand? {
+        let address = try ManagementAddress(reading: &reader)
+        let older = (try SecurityKey(reading: &reader), try SecurityKey(reading: &reader))
+        guard older == (.zero, .zero), !reader.isAtEnd else { return nil }
+        return .addRemoteOutOfBandData(
+            address, confirmation: try SecurityKey(reading: &reader), random: try SecurityKey(reading: &reader))
     }
 
     /// Decodes the commands of discovery and advertising; nil for any other.
@@ -124,7 +142,8 @@ extension ManagementCommand {
         case .setAppearance(let appearance): try writer.write(appearance)
         case .disconnect(let address), .getConnectionInformation(let address), .removeDevice(let address),
             .cancelPairDevice(let address), .userConfirmationReply(let address),
-            .userConfirmationNegativeReply(let address), .userPasskeyNegativeReply(let address):
+            .userConfirmationNegativeReply(let address), .userPasskeyNegativeReply(let address),
+            .removeRemoteOutOfBandData(let address):
             try address.write(to: &writer)
         case .addDevice(let address, let action):
             try address.write(to: &writer)
@@ -144,6 +163,10 @@ extension ManagementCommand {
             try writer.writeList(keys) { (key, writer) throws(BufferFull) in try key.write(to: &writer) }
         case .loadIdentityResolvingKeys(let keys):
             try writer.writeList(keys) { (key, writer) throws(BufferFull) in try key.write(to: &writer) }
+        case .readLocalOutOfBandExtendedData(let types): try writer.write(types.rawValue)
+        case .addRemoteOutOfBandData(let address, let confirmation, let random):
+            try address.write(to: &writer)
+            for value in [SecurityKey.zero, .zero, confirmation, random] { try value.write(to: &writer) }
         case .startDiscovery(let types), .stopDiscovery(let types): try writer.write(types.rawValue)
         case .startServiceDiscovery(let types, let threshold, let services):
             try writer.write(types.rawValue)

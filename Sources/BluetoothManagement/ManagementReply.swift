@@ -52,6 +52,8 @@ public enum ManagementReply: Hashable, Sendable {
     case connectionInformation(ConnectionInformation)
     /// The device of the command: of disconnecting, pairing, adding and removing devices, even of those that failed.
     case device(ManagementAddress)
+    /// Read Local Out Of Band Extended Data, as AD structures.
+    case outOfBandData(ManagementAddressTypes, [UInt8])
     /// Start and Stop Discovery, Start Service Discovery.
     case discovery(ManagementAddressTypes)
     /// Read Advertising Features.
@@ -102,6 +104,10 @@ public enum ManagementReply: Hashable, Sendable {
             for _ in 0..<(try reader.readUInt16()) { addresses.append(try ManagementAddress(reading: &reader)) }
             self = .connections(addresses)
         case .getConnectionInformation: self = .connectionInformation(try ConnectionInformation(reading: &reader))
+        case .readLocalOutOfBandExtendedData:
+            let types = ManagementAddressTypes(rawValue: try reader.readUInt8())
+            let count = Int(try reader.readUInt16())
+            self = .outOfBandData(types, [UInt8](try reader.read(count)))
         case .startDiscovery, .stopDiscovery, .startServiceDiscovery:
             self = .discovery(ManagementAddressTypes(rawValue: try reader.readUInt8()))
         case .readAdvertisingFeatures: self = .advertisingFeatures(try AdvertisingFeatures(reading: &reader))
@@ -137,6 +143,13 @@ public enum ManagementReply: Hashable, Sendable {
             try writer.writeList(addresses) { (address, writer) throws(BufferFull) in try address.write(to: &writer) }
         case .connectionInformation(let information): try information.write(to: &writer)
         case .device(let address): try address.write(to: &writer)
+        case .outOfBandData(let types, let structures):
+            try writer.write(types.rawValue)
+            guard let count = UInt16(exactly: structures.count) else {
+                throw BufferFull(needed: structures.count, available: Int(UInt16.max))
+            }
+            try writer.write(count)
+            try writer.write(structures)
         case .discovery(let types): try writer.write(types.rawValue)
         case .advertisingFeatures(let features): try features.write(to: &writer)
         case .advertisingInstance(let instance): try writer.write(instance)
@@ -164,7 +177,8 @@ extension ManagementOpcode {
     fileprivate var repliesWithDevice: Bool {
         switch self {
         case .disconnect, .pairDevice, .cancelPairDevice, .unpairDevice, .userConfirmationReply,
-            .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply, .addDevice, .removeDevice:
+            .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply, .addDevice, .removeDevice,
+            .addRemoteOutOfBandData, .removeRemoteOutOfBandData:
             return true
         default: return false
         }
@@ -187,6 +201,8 @@ extension ManagementReply: CustomStringConvertible {
                 + "transmit power \(power(information.transmitPower)), "
                 + "at most \(power(information.maximumTransmitPower))"
         case .device(let address): return "\(address)"
+        // The values are secret.
+        case .outOfBandData(let types, _): return "\(types)"
         case .discovery(let types): return "\(types)"
         case .advertisingFeatures(let features):
             return "\(features.supportedFlags), data \(features.maximumAdvertisingDataLength), "

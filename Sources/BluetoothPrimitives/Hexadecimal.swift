@@ -1,5 +1,5 @@
 /// The value of a hexadecimal digit of either case, or nil.
-func hexadecimalDigit(_ character: UInt8) -> UInt8? {
+package func hexadecimalDigit(_ character: UInt8) -> UInt8? {
     switch character {
     case UInt8(ascii: "0")...UInt8(ascii: "9"): return character - UInt8(ascii: "0")
     case UInt8(ascii: "a")...UInt8(ascii: "f"): return character - UInt8(ascii: "a") + 10

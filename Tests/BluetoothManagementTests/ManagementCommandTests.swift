@@ -29,6 +29,7 @@ private let random = ManagementAddress(randomAddress)
 private let `public` = ManagementAddress(publicAddress)
 private let keyText = "000102030405060708090a0b0c0d0e0f"
 private let key = SecurityKey(hex(keyText)) ?? .zero
+private let zeroText = "00000000000000000000000000000000"
 
 let commandVectors: [CommandVector] = [
     CommandVector(.readVersionInformation, for: 0xFFFF, "0100 ffff 0000"),
@@ -79,6 +80,11 @@ let commandVectors: [CommandVector] = [
     CommandVector(
         .loadIdentityResolvingKeys([IdentityResolvingKey(address: publicAddress, value: key)]),
         "3000 0000 1900 0100 554433221100 01 \(keyText)"),
+    CommandVector(.readLocalOutOfBandExtendedData(.lowEnergy), "3b00 0000 0100 06"),
+    CommandVector(
+        .addRemoteOutOfBandData(random, confirmation: key, random: .zero),
+        "2100 0000 4700 563412e598c0 02 \(zeroText) \(zeroText) \(keyText) \(zeroText)"),
+    CommandVector(.removeRemoteOutOfBandData(random), "2200 0000 0700 563412e598c0 02"),
     CommandVector(.startDiscovery(.lowEnergy), "2300 0000 0100 06"),
     CommandVector(.stopDiscovery(.lowEnergy), "2400 0000 0100 06"),
     CommandVector(

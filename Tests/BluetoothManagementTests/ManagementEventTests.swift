@@ -209,6 +209,7 @@ struct ManagementReplyTests {
         (.pairDevice, .success, .device(device), "563412e598c0 02"),
         (.pairDevice, .invalidParameters, .none, ""),
         (.startDiscovery, .success, .discovery(.lowEnergy), "06"),
+        (.readLocalOutOfBandExtendedData, .success, .outOfBandData(.lowEnergy, [2, 0x1C, 1]), "06 0300 021c01"),
         (
             .readAdvertisingFeatures, .success,
             .advertisingFeatures(

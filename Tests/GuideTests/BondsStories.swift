@@ -77,4 +77,14 @@ import Testing
             #expect(fixture.lines == ["true true"])
         }
     }
+
+    @Test func devicesKnownByTheirKey() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            SimulatedPeripheral(
+                on: fixture.radio, address: BluetoothAddress(0x4A1B_2C42_AB84, kind: .random), signalStrength: -40,
+                gatt: try SimulatedGATTServer([]))
+            try await BondsPage.devicesKnownByTheirKey(adapter)
+            #expect(fixture.lines == ["phone true", "true"])
+        }
+    }
 }

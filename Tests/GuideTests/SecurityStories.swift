@@ -36,4 +36,18 @@ import BluetoothLE
             #expect(fixture.lines.first?.hasPrefix("does \(fixture.sensor.address) show ") == true)
         }
     }
+
+    @Test func outOfBandData() async throws {
+        try await Fixture.withConnection { fixture, _, connection in
+            try await SecurityPage.outOfBandData(connection)
+            #expect(fixture.lines.isEmpty)
+        }
+    }
+
+    @Test func outOfBandDataOfThisMachine() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await SecurityPage.outOfBandData2(adapter)
+            #expect(fixture.lines == ["BLE-OOB: 83 48"])
+        }
+    }
 }

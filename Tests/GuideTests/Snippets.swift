@@ -100,6 +100,15 @@ enum BondsPage {
         print(found.address == address, found.privateAddress != nil)
     }
 
+    /// Devices known by their key
+    static func devicesKnownByTheirKey(_ adapter: Adapter) async throws {
+        let phone = try DeviceIdentity(name: "phone", exportedKey: "8B3F6D01C2E94A7788D0B1A35C4E9F20")
+        let found = try await adapter.firstAdvertisement(options: ScanOptions(filter: .identity(phone)))
+        print(phone.name, found.address != nil)
+        let connection = try await adapter.connect(to: phone)
+        print(connection.peer == found.address)
+    }
+
     /// A private address for this machine
     static func aPrivateAddressForThisMachine() async throws {
         let adapter = try await Adapter.open(power: .powerOn, privacy: .on)
@@ -1050,5 +1059,20 @@ enum SecurityPage {
             }
         }
         try await adapter.setPairingAgent(Agent(), secureConnections: .only)
+    }
+
+    /// Out-of-band data
+    static func outOfBandData(_ connection: Connection) async throws {
+        func scanned(_ code: String) async throws {
+            let data = try OutOfBandData(text: code)
+            let outcome = try await connection.pair(with: data)
+            print(outcome.security.isAuthenticated)
+        }
+    }
+
+    /// Out-of-band data
+    static func outOfBandData2(_ adapter: Adapter) async throws {
+        let own = try await adapter.makeOutOfBandData()
+        print(own.text.prefix(8), own.nfcMessage.count, own.structures.count)
     }
 }

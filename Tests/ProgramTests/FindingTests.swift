@@ -22,6 +22,8 @@ import Testing
             (["adapters", "-n", "x"], 64, "--name has no meaning for this command."),
             (["bonds", "--passkey", "1"], 64, "--passkey has no meaning for this command."),
             (["scan", "--pick", "first"], 64, "--pick has no meaning for this command."),
+            (["scan", "--irk", "8B3F6D"], 64, "there is no such file. The key has 6 hexadecimal digits instead of 32."),
+            (["scan", "--irk", "/dev/null"], 65, "/dev/null is not a regular file."),
             (["scna"], 64, "ble: 'scna' is not a command. Did you mean scan?\nList the commands with: ble --help\n"),
             (["-n", "scan", "raed"], 64, "Did you mean read?"),
             (["bonds", "lst"], 64, "ble bonds: 'lst' is not a command. Did you mean list?"),
@@ -72,5 +74,22 @@ import Testing
         let help = BleCommand.helpMessage(columns: 1000) + LinbleCommand.helpMessage(columns: 1000)
         let named = help.matches(of: /(?:(-[a-z]), )?(--[a-z-]+) </).flatMap { [$0.1, $0.2].compactMap { $0 } }
         #expect(Set(named.map { String($0) }) == CommonOptions.namesWithValue)
+    }
+
+    @Test func aDeviceWithAPrivateAddressHasTheNameOfItsKey() async throws {
+        let lines = """
+            echo '{"devices":[{"name":"x","address":"4A:1B:2C:42:AB:84"},{"name":"y"}]}' >$FOLDER/world
+            echo 'phone 8B3F6D01C2E94A7788D0B1A35C4E9F20' >$FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --json --irk $FOLDER/keys
+            chmod 600 $FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --irk $FOLDER/keys
+            ble scan --world $FOLDER/world --for 1 --json --once --irk 209F4E5CA3B1D088774AE9C2016D3F8B
+            """
+        let ended = try await inShell(lines)
+        #expect(ended.messages.contains("chmod 600"), "\(ended.messages)")
+        #expect(ended.output.contains("4A:1B:2C:42:AB:84"), "\(ended.messages)")
+        #expect(ended.output.contains("phone"))
+        #expect(ended.lines.last?.contains(#""identity":"device""#) == true, "\(ended.output)")
+        #expect(!ended.output.contains("8B3F") && !ended.messages.contains("8B3F"))
     }
 }

@@ -16,7 +16,7 @@ import Testing
             ("ble", ["bench", "--count", "1"]), ("ble", ["bench", "-n", "Pulse-Z1", "--count", "1"]),
             ("ble", ["serve", "bench", "--once"]),
             ("ble", ["advertise", "-n", "hello", "--for", "1"]), ("ble", ["serve", "battery", "--once"]),
-            ("ble", ["advertise", "--clear"]), ("ble", ["adapters"]), ("ble", ["power", "on"]),
+            ("ble", ["advertise", "--clear"]), ("ble", ["oob"]), ("ble", ["adapters"]), ("ble", ["power", "on"]),
             ("ble", ["power", "off"]),
             ("ble", ["adapters", "--watch", "--for", "1"]), ("ble", ["doctor"]),
             ("ble", ["doctor", "--watch", "--for", "0.2"]),

@@ -5,13 +5,15 @@ extension Table {
     /// The table of a scan's devices, the strongest first.
     ///
     /// A narrow terminal omits columns, but never the name, and keeps the services' UUIDs whole if it has room for them.
-    /// - Parameter width: the terminal's width in cells; nil for a table that is not cut.
-    public init(of devices: DeviceTable, width: Int?) {
-        let sorted = devices.all.sorted { left, right in
+    /// - Parameters:
+    ///   - resolver: the devices that are shown under the names of their keys, each once.
+    ///   - width: the terminal's width in cells; nil for a table that is not cut.
+    public init(of devices: DeviceTable, _ resolver: IdentityResolver? = nil, width: Int?) {
+        let sorted = devices.all.current(resolver).sorted { left, right in
             let (own, other) = (left.latest, right.latest)
             return (own.rssi ?? .min, other.address ?? .zero) > (other.rssi ?? .min, own.address ?? .zero)
         }
-        let rows = sorted.map(Self.cells)
+        let rows = sorted.map { Self.cells(of: $0, resolver) }
         self.init([
             Column("ADDRESS"), Column("TYPE", omission: 1), Column("RSSI", .right), Column("", omission: 3),
             Column("ADV", .right, omission: 2), Column("NAME", minimum: Self.maximumName),
@@ -23,14 +25,14 @@ extension Table {
     /// A legacy advertisement has room for a name of 29 bytes.
     private static let maximumName = 29
 
-    private static func cells(of device: DeviceTable.Device) -> [String] {
+    private static func cells(of device: DeviceTable.Device, _ resolver: IdentityResolver?) -> [String] {
         let latest = device.latest
         let interval = device.history.advertisingInterval.map { "\(Int(($0 / .milliseconds(1)).rounded()))ms" }
         let strengths = device.history.rssi.suffix(8).map(Double.init)
         return [
             latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
             latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths), interval ?? "",
-            printable(latest.data.localName ?? ""), latest.data.contents.joined(separator: ", "),
+            printable(resolver?.identity(of: latest)?.name ?? latest.data.localName ?? ""), latest.data.contents.joined(separator: ", "),
         ]
     }
 
@@ -49,5 +51,18 @@ extension Table {
             } ?? 0
         }
         return max(least, min(longest.max() ?? 0, room, uncutLength))
+    }
+}
+
+extension [DeviceTable.Device] {
+    /// The devices, most recently received first, without the former addresses of devices with a key.
+    public func current(_ resolver: IdentityResolver?) -> [DeviceTable.Device] {
+        guard let resolver else { return self }
+        var seen: Set<String> = []
+        return filter { device in
+            guard let identity = resolver.identity(of: device.latest) else { return true }
+            // Advertising sets with one address are different.
+            return seen.insert("\(identity.name) \(device.latest.advertisingSetID ?? 255)").inserted
+        }
     }
 }

@@ -114,7 +114,11 @@ package final class KernelPairing: HostPairing {
         post(.disconnect(ManagementAddress(peer))) { [ending] in ending.linkIsDown(connected) }
     }
 
-    private func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
+    nonisolated(nonsending) func send(_ command: ManagementCommand) async throws(BluetoothError) -> ManagementReply {
+        try await management.value.sendWhenIdle(command, to: adapter.information.index)
+    }
+
+    func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
         management.value.post(command, to: adapter.information.index) { [log] answer in
             if case .failure(let error) = answer {
                 log.debug("\(error)")

@@ -31,6 +31,37 @@ extension Adapter {
         }
     }
 
+    /// Makes out-of-band data of this adapter, for a device that receives them by another way, such as an NFC tag or a QR
+    /// code: ``OutOfBandData/nfcMessage``, ``OutOfBandData/text``.
+    ///
+    /// A pairing with a device that has them is authenticated and asks nothing, whichever side begins it. They replace
+    /// the adapter's former data, and apply until it is powered off, also after the program's end; make new ones for
+    /// each device. Needs CAP_NET_ADMIN.
+    /// - Throws: `.unsupported` when the adapter has no LE Secure Connections or uses private addresses, `.pairingFailed`
+    ///   with ``PairingFailure/ownedByDaemon`` while BlueZ's daemon runs, `.notPermitted`, `.adapterOff`, `.cancelled`.
+    public nonisolated(nonsending) func makeOutOfBandData() async throws(BluetoothError) -> OutOfBandData {
+        let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
+        return try await pairings { pairings throws(BluetoothError) in try await pairings.makeOutOfBandData() }
+    }
+
+    /// Sets the out-of-band data that a device has transferred by another way, for the next pairing with it, such as one
+    /// that it begins. ``Connection/pair(with:timeout:)`` needs no such call.
+    ///
+    /// They apply until the pairing ends, at most 64 devices' at a time. Needs CAP_NET_ADMIN.
+    /// - Parameters:
+    ///   - data: the data; nil removes them.
+    ///   - peer: the address that the device connects with.
+    /// - Throws: `.overflow` beyond 64 devices, `.pairingFailed` with ``PairingFailure/ownedByDaemon`` while BlueZ's
+    ///   daemon runs, `.notPermitted`, `.adapterOff`, `.cancelled`.
+    public nonisolated(nonsending) func setOutOfBandData(
+        _ data: OutOfBandData?, of peer: BluetoothAddress
+    ) async throws(BluetoothError) {
+        let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
+        try await pairings { pairings throws(BluetoothError) in
+            try await pairings.setOutOfBandData(data, of: peer)
+        }
+    }
+
     /// The bonds of this adapter, sorted by address.
     public nonisolated(nonsending) func bonds() async -> [Bond] {
         await session.bonds()

@@ -91,6 +91,19 @@ extension Adapter {
         try await session.connect(to: advertisement, options: options)
     }
 
+    /// Connects to a device by its identity resolving key, whatever its private address is.
+    ///
+    /// Scans for the device, and connects to the address it advertises with. If it changes that before the link is up, it
+    /// is found again; an attempt to one address takes 11 s at most. A device that is bonded needs no scan. Needs
+    /// CAP_NET_RAW for the scan. ``Connection/peer`` is the address connected to.
+    /// - Throws: `.notFound` when the device was not seen within ``ConnectionOptions/timeout``, besides what
+    ///   ``scan(_:)`` and ``connect(to:options:)-(BluetoothAddress,_)`` throw.
+    public nonisolated(nonsending) func connect(
+        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions()
+    ) async throws(BluetoothError) -> Connection {
+        try await session.connect(to: identity, options: options)
+    }
+
     /// Scans, and connects to the first connectable device that fulfils a condition.
     ///
     /// The scan ends with the call at the latest. The time limit is for both together. Needs CAP_NET_RAW for the scan.

@@ -151,6 +151,21 @@ extension Connection {
     ) async throws(BluetoothError) -> PairingOutcome {
         try await core { (link) async throws(BluetoothError) in try await link.pair(to: level, timeout: timeout) }
     }
+
+    /// Pairs with out-of-band data of the peer, which authenticates it without a question (LE Secure Connections).
+    ///
+    /// As ``pair(to:timeout:)``. The data are for this call: whatever its outcome, they are removed.
+    /// - Parameter data: what the peer has transferred by another way, such as an NFC tag or a QR code.
+    /// - Throws: what ``pair(to:timeout:)`` throws, with ``PairingFailure/outOfBandDataRejected`` for data that are not
+    ///   the peer's present ones; `.invalidArgument` for those of another device.
+    @discardableResult
+    public nonisolated(nonsending) func pair(
+        with data: OutOfBandData, timeout: Duration? = .seconds(60)
+    ) async throws(BluetoothError) -> PairingOutcome {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.pair(to: .high, with: data, timeout: timeout)
+        }
+    }
 }
 
 extension Connection {

@@ -16,8 +16,36 @@ extension Link {
         return try await protection.raise(self, to: level, operation, until: deadline).security
     }
 
+    /// Pairs with the data that the peer has transferred by another way.
     nonisolated(nonsending) func pair(
-        to level: SecurityLevel, timeout: Duration?
+        to level: SecurityLevel, with data: OutOfBandData, timeout: Duration?
+    ) async throws(BluetoothError) -> PairingOutcome {
+        let operation = BluetoothError.Operation("pair", peer: peer)
+        guard data.address.map({ addresses.all.contains($0) }) ?? true else {
+            throw .invalidArgument(operation, "The out-of-band data are of another device, \(data.address ?? .zero).")
+        }
+        _ = try bearer(for: operation)
+        guard let pairings else { throw .noRoute(operation) }
+        do {
+            try await pairings.setOutOfBandData(data, of: peer)
+        } catch {
+            throw error.about(operation)
+        }
+        defer { pairings.removeOutOfBandData(of: addresses) }
+        let before = try security().level
+        do throws(BluetoothError) {
+            return try await pair(to: level, timeout: timeout, asksNothing: before < level)
+        } catch {
+            guard error.pairingFailure == .rejected else { throw error }
+            var failure = BluetoothError.pairing(operation, .outOfBandDataRejected)
+            (failure.cause, failure.disconnectReason) = (error.cause, error.disconnectReason)
+            throw failure
+        }
+    }
+
+    /// - Parameter asksNothing: whether this is a pairing although there are no questions.
+    nonisolated(nonsending) func pair(
+        to level: SecurityLevel, timeout: Duration?, asksNothing: Bool = false
     ) async throws(BluetoothError) -> PairingOutcome {
         let operation = BluetoothError.Operation("pair", peer: peer)
         guard level > .low else { throw .invalidArgument(operation, "Pairing requires a level above low.") }
@@ -33,7 +61,7 @@ extension Link {
         _ = try bearer(for: operation)
         protection.discardKey()
         let result = try await protection.raise(self, to: level, operation, until: deadline)
-        guard result.isPaired else {
+        guard result.isPaired || asksNothing else {
             return PairingOutcome(security: result.security, isBonded: pairings.hasKey(addresses))
         }
         let isBonded = try await protection.keyIsStored(self, operation)

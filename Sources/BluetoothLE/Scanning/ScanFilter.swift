@@ -24,6 +24,7 @@ public struct ScanFilter: Sendable {
         case namePrefix(String)
         case nameContaining([UInt8], ignoringCase: Bool)
         case address(BluetoothAddress, anyKind: Bool)
+        case identity(IdentityResolver)
         case rssi(Int)
         case manufacturer(CompanyIdentifier, [UInt8], mask: [UInt8]?)
         case connectable
@@ -83,6 +84,16 @@ public struct ScanFilter: Sendable {
         ScanFilter(.address(address, anyKind: anyKind))
     }
 
+    /// The device with an identity resolving key, which need not be bonded, whatever its present address is.
+    ///
+    /// ``Advertisement/address`` is then the address on the air, unless the device is bonded.
+    public static func identity(_ identity: DeviceIdentity) -> ScanFilter { .identities(IdentityResolver([identity])) }
+
+    /// The devices of a resolver; ``IdentityResolver/identity(of:)-(Advertisement)`` returns which of them it is.
+    ///
+    /// Scans may share a resolver, and then compare each address with the keys once.
+    public static func identities(_ resolver: IdentityResolver) -> ScanFilter { ScanFilter(.identity(resolver)) }
+
     /// Reports with at least the given RSSI in dBm. Reports without an RSSI never pass.
     public static func rssi(atLeast level: Int) -> ScanFilter { ScanFilter(.rssi(level)) }
 
@@ -127,6 +138,9 @@ public struct ScanFilter: Sendable {
 
     /// Whether the result for a device is constant until its data changes.
     var dependsOnDataOnly: Bool { rule.dependsOnDataOnly }
+
+    /// Whether the result for an advertisement is open because its address was not compared with the keys of an identity.
+    func isPostponed(_ advertisement: borrowing Advertisement) -> Bool { rule.isPostponed(advertisement) }
 }
 
 extension ScanFilter.Rule {
@@ -144,6 +158,7 @@ extension ScanFilter.Rule {
         case .address(let wanted, let anyKind):
             guard let address = advertisement.address else { return false }
             return anyKind ? address.value == wanted.value : address == wanted
+        case .identity(let resolver): return resolver.identity(of: copy advertisement) != nil
         case .rssi(let level): return advertisement.rssi.map { $0 >= level } ?? false
         case .manufacturer(let company, let data, let mask):
             return advertisement.data.inEither {
@@ -154,6 +169,15 @@ extension ScanFilter.Rule {
         case .every(let rules): return rules.allSatisfy { $0.matches(advertisement) }
         case .any(let rules): return rules.contains { $0.matches(advertisement) }
         case .not(let rule): return !rule.matches(advertisement)
+        }
+    }
+
+    func isPostponed(_ advertisement: borrowing Advertisement) -> Bool {
+        switch self {
+        case .identity(let resolver): return resolver.isPostponed(advertisement)
+        case .every(let rules), .any(let rules): return rules.contains { $0.isPostponed(advertisement) }
+        case .not(let rule): return rule.isPostponed(advertisement)
+        default: return false
         }
     }
 

@@ -59,7 +59,9 @@ struct ScanSession {
     /// Delivers a report accepted by ``mayWant(_:_:)`` if it passes the filter: at once, or with its scan response.
     mutating func receive(_ heard: DeviceState, _ advertisement: Advertisement, _ report: borrowing AdvertisingReport) {
         guard filter.matches(advertisement) else {
-            if isFilterStable, rule != .all { devices[heard.index].refused = heard.state }
+            if isFilterStable, rule != .all, !filter.isPostponed(advertisement) {
+                devices[heard.index].refused = heard.state
+            }
             return
         }
         if rule == .all { return _ = channel.send(advertisement) }

@@ -18,6 +18,8 @@ final class Pairings {
     /// Whether this program accepts links, which the host may report only after their first question.
     var acceptsLinks = false
     private var end: BluetoothError?
+    /// The devices whose out-of-band data the host has.
+    private var outOfBand: Set<BluetoothAddress> = []
 
     init(
         on adapter: AdapterRecord, _ host: any HostPairing, _ loop: EventLoop,
@@ -98,6 +100,7 @@ final class Pairings {
     /// The reason why raising a link to a level would fail, as far as known beforehand.
     func obstacle(to level: SecurityLevel, _ addresses: LinkAddresses) -> PairingFailure? {
         guard isOwn, !hasKey(addresses) else { return nil }
+        let canAuthenticate = canAuthenticate || hasOutOfBandData(addresses)
         if level >= .high, !canAuthenticate { return .insufficientLevel }
         return hasRoom(addresses, forAuthenticated: canAuthenticate) ? nil : .bondStoreFull
     }
@@ -110,6 +113,47 @@ final class Pairings {
         !isBondable || keys.haveRoom(addresses, forAuthenticated: isAuthenticated)
     }
 
+    // MARK: Out-of-band data
+
+    /// The maximum number of devices with out-of-band data.
+    private static let outOfBandLimit = 64
+
+    nonisolated(nonsending) func makeOutOfBandData() async throws(BluetoothError) -> OutOfBandData {
+        let operation = BluetoothError.Operation("make out-of-band data", adapter: adapter.information.name)
+        try checkIsOwn(operation)
+        try await prepare(operation)
+        return try await host.makeOutOfBandData(operation)
+    }
+
+    /// Gives the host a device's data until the next pairing with it ends; nil removes them.
+    nonisolated(nonsending) func setOutOfBandData(
+        _ data: OutOfBandData?, of peer: BluetoothAddress
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("set out-of-band data", peer: peer)
+        try checkIsOwn(operation)
+        guard let data else { return removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer)) }
+        guard outOfBand.contains(peer) || outOfBand.count < Self.outOfBandLimit else {
+            throw BluetoothError(
+                .overflow, operation, "The adapter has the out-of-band data of \(Self.outOfBandLimit) devices already.")
+        }
+        try await prepare(operation)
+        // Before the host has them, so that a call cancelled meanwhile can remove them.
+        outOfBand.insert(peer)
+        do {
+            try await host.setOutOfBandData(data, of: peer, operation)
+        } catch {
+            removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer))
+            throw error
+        }
+    }
+
+    func hasOutOfBandData(_ addresses: LinkAddresses) -> Bool { addresses.all.contains(where: outOfBand.contains) }
+
+    /// Removes the data of a device: they are for one pairing.
+    func removeOutOfBandData(of addresses: LinkAddresses) {
+        for peer in addresses.all where outOfBand.remove(peer) != nil { host.removeOutOfBandData(of: peer) }
+    }
+
     // MARK: Events
 
     private func handle(_ event: PairingEvent) {
@@ -118,6 +162,7 @@ final class Pairings {
         case .failed(let peer):
             links.report(peer, .failed)
             endDialogs(LinkAddresses(connected: peer, known: peer))
+            removeOutOfBandData(of: LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
         case .keyMade(let peer, let key): keyMade(key, peer)
         case .keysForgotten(let peer): forgetKey(of: peer)
         }
@@ -125,8 +170,10 @@ final class Pairings {
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
         if key.isStored { keys.note(peer) }
-        endDialogs(LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
+        let addresses = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
+        endDialogs(addresses)
         links.report(peer, .keyMade(key))
+        removeOutOfBandData(of: addresses)
     }
 
     /// Removes a device whose key was deleted.
@@ -202,7 +249,8 @@ final class Pairings {
 
     /// The reason why pairing has not protected a link as required.
     func failure(_ addresses: LinkAddresses, since: KernelInstant?) -> PairingFailure {
-        questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: dialogs.now)
+        let failure = questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: dialogs.now)
+        return failure == .rejected && hasOutOfBandData(addresses) ? .outOfBandDataRejected : failure
     }
 
     /// Removes the dialogs of a link that has ended or is encrypted.

@@ -65,6 +65,51 @@ extension AdapterSession {
         return connection
     }
 
+    /// Connects to a device by its identity resolving key, at the address it has now.
+    func connect(to identity: DeviceIdentity, options: ConnectionOptions) async throws(BluetoothError) -> Connection {
+        let candidates = identity.candidates
+        if let bond = bondManager.bonds.first(where: { $0.identityResolvingKey.map(candidates.contains) ?? false }) {
+            // The host has the key, and resolves the address itself.
+            return try await connect(to: bond.identity, options: options)
+        }
+        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
+        if options.waitsForAdapter { try await ready(timeout: options.timeout) }
+        let scan = ScanOptions(filter: .identity(identity) && .connectable, duplicates: .all)
+        var (options, hasBeenSeen) = (options, false)
+        options.attributeTimeout = options.attributeTimeout ?? options.timeout
+        while true {
+            let rest = deadline.map { max(.zero, loop.now.duration(to: $0)) }
+            let found: Advertisement
+            do throws(BluetoothError) {
+                found = try await firstAdvertisement(timeout: rest, options: scan) { _ in true }
+            } catch  where error.code == .notFound {
+                throw BluetoothError(
+                    hasBeenSeen ? .timedOut : .notFound, operation("connect"),
+                    hasBeenSeen
+                        ? "The device \(identity.name) advertised, but did not answer."
+                        : "The device \(identity.name) was not seen\(options.timeout.map { " within \($0.inSeconds)" } ?? "").",
+                    remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
+            }
+            hasBeenSeen = true
+            // The device may change its address before it answers; then it is found again.
+            let slice = loop.now.advanced(by: Self.identitySlice)
+            do throws(BluetoothError) {
+                return try await connect(
+                    to: found.connectableAddress(for: operation("connect")), options,
+                    until: deadline.map { min($0, slice) } ?? slice)
+            } catch {
+                let isOver = deadline.map { loop.now >= $0 } ?? false
+                guard [.timedOut, .connectionFailed, .preempted].contains(error.code), !isOver, !Task.isCancelled else {
+                    throw error
+                }
+                log.debug("looking for \(identity.name) again: \(error.message)")
+            }
+        }
+    }
+
+    /// The time for one address of a device: longer than its longest advertising interval, and than a turn of an attempt.
+    private static let identitySlice = Duration.seconds(11)
+
     /// Ends a link that is not returned; returns the error of the attempt.
     private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {
         await connection.disconnect(timeout: .zero)

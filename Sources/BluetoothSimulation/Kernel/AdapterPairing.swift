@@ -6,6 +6,9 @@ import BluetoothManagement
 /// An adapter's side of pairings: its features, the questions to its programs, and their commands.
 final class AdapterPairing: PairingParty {
     private unowned let adapter: Adapter
+    private(set) var localOutOfBandValues: OutOfBandValues?
+    /// By the address of a device: the values that a program has set.
+    private var remoteOutOfBandValues: [BluetoothAddress: OutOfBandValues] = [:]
 
     init(adapter: Adapter) {
         self.adapter = adapter
@@ -22,6 +25,10 @@ final class AdapterPairing: PairingParty {
             hasSecureConnections: settings.secureConnections != .off,
             needsSecureConnections: settings.secureConnections == .only,
             bonds: settings.isBondable)
+    }
+
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? {
+        connections.connection(of: end).flatMap { remoteOutOfBandValues[$0.peer] }
     }
 
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
@@ -75,8 +82,43 @@ final class AdapterPairing: PairingParty {
         case .userConfirmationNegativeReply(let device), .userPasskeyNegativeReply(let device):
             answer(.no, device, for: request)
         case .userPasskeyReply(let device, let passkey): answer(.passkey(passkey), device, for: request)
+        case .readLocalOutOfBandExtendedData(let types): readOutOfBandData(types, for: request)
+        case .addRemoteOutOfBandData(let device, let confirmation, let random):
+            guard device.isLowEnergy else { return request.complete(.device(device), status: .invalidParameters) }
+            remoteOutOfBandValues[device.address] =
+                confirmation == .zero || random == .zero ? nil : OutOfBandValues(confirmation, random)
+            request.complete(.device(device))
+        case .removeRemoteOutOfBandData(let device):
+            if device == .any {
+                remoteOutOfBandValues = [:]
+            } else if remoteOutOfBandValues.removeValue(forKey: device.address) == nil {
+                return request.complete(.device(device), status: .invalidParameters)
+            }
+            request.complete(.device(device))
         default: request.fail(.unknownCommand)
         }
+    }
+
+    /// Read Local Out Of Band Extended Data: new values, as AD structures in the kernel's order.
+    private func readOutOfBandData(_ types: ManagementAddressTypes, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.fail(.notPowered) }
+        guard types == .lowEnergy, adapter.controller.configuration.hasLE else {
+            return request.fail(.invalidParameters)
+        }
+        // The private address is not known in advance.
+        guard adapter.privacy.mode == .off else { return request.fail(.rejected) }
+        let address = adapter.identityAddress
+        var structures: [UInt8] = [8, 0x1B]
+        structures += (0..<6).map { UInt8(truncatingIfNeeded: address.value >> (8 * UInt64($0))) }
+        structures += [address.kind == .random ? 1 : 0, 2, 0x1C, 1]
+        if adapter.settings.secureConnections != .off {
+            let values = OutOfBandValues(
+                .random(using: &adapter.world.generator), .random(using: &adapter.world.generator))
+            localOutOfBandValues = values
+            structures += [17, 0x22] + values.confirmation.bytes + [17, 0x23] + values.random.bytes
+        }
+        structures += [2, 0x01, 0x06]
+        request.complete(.outOfBandData(types, structures))
     }
 
     private func answer(_ answer: PairingAnswer, _ device: ManagementAddress, for request: ManagementRequest) {

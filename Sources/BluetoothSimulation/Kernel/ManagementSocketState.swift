@@ -125,6 +125,7 @@ extension HostKernel {
         .setIOCapability, .setAppearance, .disconnect, .getConnections, .getConnectionInformation, .addDevice,
         .removeDevice, .loadConnectionParameters, .pairDevice, .cancelPairDevice, .unpairDevice,
         .userConfirmationReply, .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply,
+        .readLocalOutOfBandExtendedData, .addRemoteOutOfBandData, .removeRemoteOutOfBandData,
         .loadLongTermKeys, .loadIdentityResolvingKeys, .startDiscovery, .stopDiscovery, .startServiceDiscovery,
         .setAdvertising, .readAdvertisingFeatures, .addAdvertising, .removeAdvertising,
         .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,

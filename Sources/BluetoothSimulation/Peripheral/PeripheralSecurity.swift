@@ -8,6 +8,9 @@ final class PeripheralSecurity: PairingParty {
     private unowned let node: PeripheralNode
     private var settings = SimulatedSecurity()
     private var bonds: [BluetoothAddress: LongTermKey] = [:]
+    private(set) var localOutOfBandValues: OutOfBandValues?
+    /// The values of every central.
+    private var receivedOutOfBandValues: OutOfBandValues?
 
     init(node: PeripheralNode) { self.node = node }
 
@@ -19,6 +22,16 @@ final class PeripheralSecurity: PairingParty {
         }
         if settings.identity == nil { node.identityResolvingKey = nil }
     }
+
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? { receivedOutOfBandValues }
+
+    func makeOutOfBandValues() -> OutOfBandValues {
+        let values = OutOfBandValues(.random(using: &node.world.generator), .random(using: &node.world.generator))
+        localOutOfBandValues = values
+        return values
+    }
+
+    func receive(_ values: OutOfBandValues?) { receivedOutOfBandValues = values }
 
     /// Removes all keys.
     func forgetBonds() { bonds = [:] }

@@ -20,6 +20,22 @@ extension SimulatedPeripheral {
         }
     }
 
+    /// Makes new out-of-band values for Secure Connections, the confirmation and the random value, which replace its former
+    /// ones.
+    public func makeOutOfBandValues() -> (confirmation: SecurityKey, random: SecurityKey)? {
+        radio.withWorld { [identifier] world in
+            guard let node = world.peripherals.node(identifier) as? PeripheralNode else { return nil }
+            let values = node.security.makeOutOfBandValues()
+            return (values.confirmation, values.random)
+        }
+    }
+
+    /// Sets the out-of-band values that it has received from a central; nil for none.
+    public func setOutOfBandValues(_ values: (confirmation: SecurityKey, random: SecurityKey)?) {
+        let received = values.map { OutOfBandValues($0.confirmation, $0.random) }
+        withNode { $0.security.receive(received) }
+    }
+
     /// Removes all keys: links with devices that still have theirs cannot be encrypted any more.
     public func forgetBonds() { withNode { $0.security.forgetBonds() } }
 

@@ -14,6 +14,14 @@ struct PairingFeatures {
     var bonds = true
 }
 
+/// The out-of-band values of a side for Secure Connections (Core Vol 3 Part H §2.3.5.6.4).
+struct OutOfBandValues: Equatable {
+    var confirmation: SecurityKey
+    var random: SecurityKey
+
+    init(_ confirmation: SecurityKey, _ random: SecurityKey) { (self.confirmation, self.random) = (confirmation, random) }
+}
+
 /// A side's response to a pairing request.
 enum PairingResponse {
     case accept(PairingFeatures)
@@ -64,6 +72,10 @@ protocol PairingParty: AnyObject {
     var ownPasskey: UInt32? { get }
     /// Whether it distributes a signature resolving key.
     var signs: Bool { get }
+    /// The out-of-band values that this side has made last.
+    var localOutOfBandValues: OutOfBandValues? { get }
+    /// The out-of-band values that this side has received from the device at the other end.
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues?
     /// The features of this side in a pairing that it initiates.
     func pairingFeatures(for level: SecurityLevel) -> PairingFeatures
     /// Handles the other side's pairing request.
@@ -145,6 +157,8 @@ final class Pairing {
         case initiatorShows
         case responderShows
         case bothEnter
+        /// At least one side has the values of the other.
+        case outOfBand
     }
 
     /// The pairing method for the features of the two sides (Core Vol 3 Part H §2.3.5.1, table 2.8).
@@ -165,8 +179,23 @@ final class Pairing {
         }
     }
 
+    /// Whether a side has received values of the other, which both sides then use.
+    private var isOutOfBand: Bool {
+        guard let features, usesSecureConnections(features) else { return false }
+        return [initiator, responder].contains { $0.party?.outOfBandValues(on: $0) != nil }
+    }
+
+    /// The first side whose values of the other are wrong, which it detects by the public key.
+    private var deceived: LinkEnd? {
+        [initiator, responder].first { end in
+            guard let values = end.party?.outOfBandValues(on: end) else { return false }
+            return values != end.other.party?.localOutOfBandValues
+        }
+    }
+
     private func ask(_ method: Method) {
         guard let features else { return }
+        let method = isOutOfBand ? .outOfBand : method
         let isProtected = method != .justWorks
         let reached: SecurityLevel =
             !isProtected ? .medium : usesSecureConnections(features) ? .fips : .high
@@ -184,6 +213,10 @@ final class Pairing {
             passkeyShown = shown
             put(.enterPasskey, .showPasskey(shown))
         case .bothEnter: put(.enterPasskey, .enterPasskey)
+        case .outOfBand:
+            if let deceived { return fail(by: deceived) }
+            answers = (.yes, .yes)
+            finish()
         }
     }
 
@@ -221,7 +254,7 @@ final class Pairing {
     private func finish() {
         guard let features else { return }
         state = .finishing
-        let wasProtected = answers.initiator != .yes || answers.responder != .yes || passkeyShown != nil || isCompared
+        let wasProtected = answers.initiator != .yes || answers.responder != .yes || passkeyShown != nil || isCompared || isOutOfBand
         let isSecure = usesSecureConnections(features)
         let keys = PairingKeys(
             isBonded: features.initiator.bonds && features.responder.bonds,
@@ -273,6 +306,8 @@ final class Pairing {
 }
 
 extension PairingParty {
+    var localOutOfBandValues: OutOfBandValues? { nil }
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? { nil }
     var ownPasskey: UInt32? { nil }
     var signs: Bool { false }
 }

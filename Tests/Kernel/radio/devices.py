@@ -16,7 +16,7 @@ from bumble.gatt_client import Client
 from bumble.hci import Address, OwnAddressType
 from bumble.host import Host
 from bumble.l2cap import LeCreditBasedChannelSpec
-from bumble.pairing import PairingConfig, PairingDelegate
+from bumble.pairing import OobContext, OobData, PairingConfig, PairingDelegate
 from controller import Chip
 from linble import RX, SERVICE, TX, Module, unreadable
 
@@ -107,14 +107,23 @@ class Hosted(Simple):
     def pairs(self):
         mode = self.o.get('pair', 'justworks')
         self.user = Numbers(mode, int(self.o.get('passkey', 123456)))
+        self.context, self.received = None, None  # out-of-band data: its own, the other side's
         self.device.pairing_config_factory = lambda _: PairingConfig(
-            sc=self.o.on('sc', '1'), mitm=mode != 'justworks', bonding=self.o.on('bond', '1'), delegate=self.user)
+            sc=self.o.on('sc', '1'), mitm=mode != 'justworks', bonding=self.o.on('bond', '1'), delegate=self.user,
+            oob=self.context and PairingConfig.OobConfig(self.context, self.received, None))
 
     async def pairing(self, what, *words):
         match what, *words:
             case ['shown']: return self.user.shown
             case ['enter', number]: self.user.entered.put_nowait(int(number))
             case ['forget']: await self.device.keystore.delete_all()
+            case ['oob']:
+                self.context = OobContext()
+                return self.context.share().to_ad().__bytes__().hex()
+            case ['oob', data]:
+                self.context = self.context or OobContext()
+                self.received = OobData.from_ad(AD.from_bytes(bytes.fromhex(data))).shared_data
+            case ['no-oob']: self.context, self.received = None, None
             case ['yes' | 'no' | 'never']: self.user.answer = what
             case _: raise ValueError(what)
 

@@ -61,6 +61,8 @@ Addresses are generated from --seed by default, and thus the same in every run.
                              confirm requests indications
   pairing NAME yes | no | never | enter NUMBER | shown | forget    the answers of the device's user from now on, the number
                              entered, the number displayed; forget deletes all keys
+  pairing NAME oob [HEX] | no-oob    it makes out-of-band data, and answers with them as AD structures; it receives such
+                             data of its next peers; it has none any more
   stat                       the state of each controller: hci0:links=0,scan=0,adv=0 ...
   quit
 """

@@ -55,7 +55,65 @@ def a_bond_is_removed(radio):
     program.check(count == 0, 'nothing arrives')
 
 
+def pair(radio, *options, exits=0):
+    """Pairs, and forgets the bond again on both sides."""
+    program = run('ble', 'pair', *device(radio), '--bonds', BONDS, '--json', *options, exits=exits)
+    until(lambda: radio.stat()['links'] == 0, 10, 'no link is left')
+    run('ble', 'bonds', 'remove', '--bonds', BONDS, radio.address['shown'], exits=(0, 68))
+    radio.ask('pairing shown forget')
+    return program
+
+
+def paired(program):
+    event = json.loads(program.out.splitlines()[-1])
+    program.check(event['event'] == 'paired' and event['bonded'], 'bonded')
+    return event['security']
+
+
+def with_data_of_the_device(radio):
+    data = radio.ask('pairing shown oob')
+    program = pair(radio, '--oob', data)
+    program.check(paired(program) == 'fips', f'the level: {program.out}')
+    # A device may accept its data again, as this one does; the kernel no longer has them, though.
+    program = pair(radio, '--oob', data)
+    program.check(paired(program) == 'fips', f'the level again: {program.out}')
+    # The kernel has no data of the device any more, which would fail now.
+    radio.ask('pairing shown no-oob')
+    program = pair(radio)
+    program.check(paired(program) == 'medium', f'the level without data: {program.out}')
+
+
+def with_wrong_data_of_the_device(radio):
+    data = radio.ask('pairing shown oob')
+    radio.ask('pairing shown oob')
+    program = pair(radio, '--oob', data, exits=76)
+    program.says('Transfer new data')
+    wrong = data[:-2] + f'{int(data[-2:], 16) ^ 1:02x}'
+    pair(radio, '--oob', wrong, exits=76).says('Transfer new data')
+    radio.ask('pairing shown no-oob')
+
+
+def with_data_of_this_machine(radio):
+    made = json.loads(run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--json').out)
+    check(made['address'] == '00:AA:01:00:00:01' and made['addressType'] == 'public', f'the address: {made}')
+    radio.ask(f"pairing shown oob {made['text'].removeprefix('BLE-OOB:')}")
+    program = pair(radio)
+    program.check(paired(program) == 'fips', f'the level: {program.out}')
+    # In both directions.
+    data = radio.ask('pairing shown oob')
+    program = pair(radio, '--oob', data)
+    program.check(paired(program) == 'fips', f'the level in both directions: {program.out}')
+    # New data replace those that the device has.
+    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS)
+    pair(radio, exits=76)
+    radio.ask('pairing shown no-oob')
+
+
 with Radio('secure:name=shown,pair=passkey,passkey=042042') as radio:
     run_story('the next process uses the bond', the_next_process_uses_the_bond, radio)
     run_story('a bond is removed', a_bond_is_removed, radio)
+with Radio('secure:name=shown') as radio:
+    run_story('out-of-band data of the device', with_data_of_the_device, radio)
+    run_story('wrong out-of-band data', with_wrong_data_of_the_device, radio)
+    run_story('out-of-band data of this machine', with_data_of_this_machine, radio)
 the_end()

@@ -1,0 +1,84 @@
+import ArgumentParser
+import BluetoothLE
+import ExampleSupport
+
+/// The scope of `oob`.
+enum OutOfBandScope: OptionScope {
+    static let groups: OptionGroups = [.opening, .bonds, .trace]
+    static let insteadOfTimeout: String? = nil
+}
+
+struct OutOfBandCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "oob", abstract: "Make out-of-band data for another device's pairing with this machine.",
+        discussion: """
+            Prints the values for LE Secure Connections, as text for a QR code and as the message for an NFC tag. A device that \
+            has received them pairs with this machine authenticated and without a question, whichever side begins. They \
+            replace the former ones, and apply until the adapter is powered off; whoever can read them may pair in the \
+            device's place. For the opposite direction, see: ble pair --help
+
+            Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs.
+
+            EXAMPLES:
+              ble oob
+              ble oob --json
+            """)
+
+    @OptionGroup var scoped: ScopedOptions<OutOfBandScope>
+
+    func run() async throws {
+        let common = scoped.common
+        try await common.run("ble oob") { console in
+            let data = try await common.withAdapter(console) { adapter in try await adapter.makeOutOfBandData() }
+            console.show(data)
+        }
+    }
+}
+
+extension Console {
+    fileprivate func show(_ data: OutOfBandData) {
+        guard isJSON else {
+            for (title, value) in [
+                ("address", data.address.map { "\($0) (\($0.kind))" } ?? "unknown"),
+                ("confirmation", data.confirmation.bytes.hexadecimal), ("random", data.random.bytes.hexadecimal),
+                ("text", data.text), ("NFC", data.nfcMessage.hexadecimal),
+            ] { result(title + String(repeating: " ", count: 14 - title.count) + value) }
+            return
+        }
+        result([
+            ("event", .string("oob")), ("address", JSONValue(data.address.map { "\($0)" })),
+            ("addressType", JSONValue(data.address.map { "\($0.kind)" })),
+            ("confirmation", .string(data.confirmation.bytes.hexadecimal)),
+            ("random", .string(data.random.bytes.hexadecimal)), ("text", .string(data.text)),
+            ("nfc", .string(data.nfcMessage.hexadecimal)),
+        ])
+    }
+}
+
+/// The out-of-band data of `--oob`: the text itself, or a file with the text, AD structures or an NFC message.
+/// - Throws: ``ProgramError``; the message does not contain the data.
+func outOfBandData(_ argument: String) async throws -> OutOfBandData {
+    let problem: BluetoothError
+    do throws(BluetoothError) {
+        return try OutOfBandData(text: argument)
+    } catch {
+        problem = error
+    }
+    // What begins like the text of a code is no name of a file.
+    guard !argument.uppercased().hasPrefix("BLE-OOB:") else { throw ProgramError(.usage, problem.message) }
+    let bytes: [UInt8]
+    do {
+        bytes = try await contents(of: argument, limit: 4096)
+    } catch let error as ProgramError {
+        guard error.status == .noInput else { throw error }
+        throw ProgramError(
+            .usage, "--oob takes the text of a code or a file, and there is no such file. \(problem.message)",
+            remedy: "The other device shows or stores its data; for another machine with ble: ble oob")
+    }
+    do throws(BluetoothError) {
+        if let text = String(validating: bytes, as: UTF8.self), let data = try? OutOfBandData(text: text) { return data }
+        return try OutOfBandData(bytes)
+    } catch {
+        throw ProgramError(.badData, "\(printable(argument)): \(error.message)")
+    }
+}

@@ -1,0 +1,46 @@
+import BluetoothHost
+import BluetoothManagement
+import BluetoothPrimitives
+import BluetoothSockets
+
+// Pairing with out-of-band data. The kernel has it for Secure Connections only: it refuses the values of legacy pairing.
+extension KernelPairing {
+    package var outOfBandMethods: OutOfBandMethods { .secureConnections }
+
+    package nonisolated(nonsending) func makeOutOfBandData(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> OutOfBandData {
+        let reply: ManagementReply
+        do throws(BluetoothError) {
+            reply = try await send(.readLocalOutOfBandExtendedData(.lowEnergy))
+        } catch {
+            guard error.cause == .management(.rejected) else { throw error.about(operation) }
+            // The peer would have to know the private address in advance.
+            throw BluetoothError(
+                .unsupported, operation, "The kernel makes no out-of-band data while this adapter uses private addresses.",
+                remedy: "Open the adapter with privacy: .off.", cause: error.cause)
+        }
+        guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
+            throw BluetoothError(
+                .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
+                remedy: "Out-of-band data need Secure Connections: setPairingAgent(_:secureConnections: .on).")
+        }
+        return data
+    }
+
+    package nonisolated(nonsending) func setOutOfBandData(
+        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        do throws(BluetoothError) {
+            _ = try await send(
+                .addRemoteOutOfBandData(
+                    ManagementAddress(peer), confirmation: data.confirmation, random: data.random))
+        } catch {
+            throw error.about(operation)
+        }
+    }
+
+    package func removeOutOfBandData(of peer: BluetoothAddress) {
+        post(.removeRemoteOutOfBandData(ManagementAddress(peer)))
+    }
+}
