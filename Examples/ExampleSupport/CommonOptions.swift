@@ -127,7 +127,8 @@ extension CommonOptions {
     public func validateStep() throws {
         let shared = [
             ("--simulate", simulate), ("--world", world != nil), ("--adapter", adapter != nil),
-            ("--no-power-on", !powerOn), ("--privacy", privacy != nil), ("--bonds", bonds != nil), ("--trace", trace != nil),
+            ("--no-power-on", !powerOn), ("--privacy", privacy != nil), ("--bonds", bonds != nil),
+            ("--trace", trace != nil),
         ]
         guard let option = shared.first(where: \.1)?.0 else { return }
         throw ValidationError("\(option) has no meaning for a step. It belongs before the steps.")

@@ -76,7 +76,9 @@ func outOfBandData(_ argument: String) async throws -> OutOfBandData {
             remedy: "The other device shows or stores its data; for another machine with ble: ble oob")
     }
     do throws(BluetoothError) {
-        if let text = String(validating: bytes, as: UTF8.self), let data = try? OutOfBandData(text: text) { return data }
+        if let text = String(validating: bytes, as: UTF8.self), let data = try? OutOfBandData(text: text) {
+            return data
+        }
         return try OutOfBandData(bytes)
     } catch {
         throw ProgramError(.badData, "\(printable(argument)): \(error.message)")

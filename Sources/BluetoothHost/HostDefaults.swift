@@ -54,6 +54,7 @@ extension HostScanning {
 
 extension HostPairing {
     package var outOfBandMethods: OutOfBandMethods { [] }
+    package var outOfBandLevel: SecurityLevel { .high }
 
     package nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation

@@ -35,6 +35,9 @@ package protocol HostPairing: AnyObject {
     /// The ways of pairing with out-of-band data.
     var outOfBandMethods: OutOfBandMethods { get }
 
+    /// The level that a link must be raised to, so that the host pairs with out-of-band data and reaches `.high` at least.
+    var outOfBandLevel: SecurityLevel { get }
+
     /// Makes new out-of-band values of this side, which replace the former ones.
     nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation

@@ -52,7 +52,8 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .keyMissing: "The peer no longer has the key of the earlier pairing."
         case .insufficientLevel: "The link could not be raised to the requested security level."
         case .linkLost: "The link ended during the pairing."
-        case .outOfBandDataRejected: "The pairing with out-of-band data failed: they are not the present ones of the peer."
+        case .outOfBandDataRejected:
+            "The pairing with out-of-band data failed: the peer does not use them, or has new ones."
         case .bondStoreFull: "The limit of stored bonds is reached."
         case .ownedByDaemon: "BlueZ's daemon is responsible for pairing on this machine while it runs."
         default: "The pairing failed."

@@ -58,7 +58,8 @@ import Testing
     private static let r = "1123\(random)"
     private static let malformed: [(String, String)] = [
         ("", "lack"), (c, "lack"), ("1110\(confirmation)", "legacy pairing only"), ("05", "end in the middle"),
-        ("\(c)\(r.dropLast(2))", "end in the middle"), ("1022\(confirmation.dropLast(2))\(r)", "15 bytes instead of 16"),
+        ("\(c)\(r.dropLast(2))", "end in the middle"),
+        ("1022\(confirmation.dropLast(2))\(r)", "15 bytes instead of 16"),
         ("\(c)\(c)\(r)", "same value twice"), ("071B563412E598C0\(c)\(r)", "malformed address"),
         ("081B563412E598C002\(c)\(r)", "malformed address"),
         ("\(c)112300000000000000000000000000000000", "a value of zero"), ("D2", "without a whole record"),

@@ -22,7 +22,10 @@ import Testing
             (["adapters", "-n", "x"], 64, "--name has no meaning for this command."),
             (["bonds", "--passkey", "1"], 64, "--passkey has no meaning for this command."),
             (["scan", "--pick", "first"], 64, "--pick has no meaning for this command."),
-            (["scan", "--irk", "8B3F6D"], 64, "there is no such file. The key has 6 hexadecimal digits instead of 32."),
+            (
+                ["scan", "--irk", "8B3F6D"], 64,
+                "The key has 6 hexadecimal digits instead of 32."
+            ),
             (["scan", "--irk", "/dev/null"], 65, "/dev/null is not a regular file."),
             (["scna"], 64, "ble: 'scna' is not a command. Did you mean scan?\nList the commands with: ble --help\n"),
             (["-n", "scan", "raed"], 64, "Did you mean read?"),

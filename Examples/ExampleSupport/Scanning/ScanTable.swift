@@ -32,7 +32,8 @@ extension Table {
         return [
             latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
             latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths), interval ?? "",
-            printable(resolver?.identity(of: latest)?.name ?? latest.data.localName ?? ""), latest.data.contents.joined(separator: ", "),
+            printable(resolver?.identity(of: latest)?.name ?? latest.data.localName ?? ""),
+            latest.data.contents.joined(separator: ", "),
         ]
     }
 

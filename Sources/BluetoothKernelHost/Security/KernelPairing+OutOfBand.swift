@@ -7,6 +7,9 @@ import BluetoothSockets
 extension KernelPairing {
     package var outOfBandMethods: OutOfBandMethods { .secureConnections }
 
+    /// The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
+    package var outOfBandLevel: SecurityLevel { settings.ioCapability == .noInputNoOutput ? .medium : .high }
+
     package nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> OutOfBandData {
@@ -17,7 +20,8 @@ extension KernelPairing {
             guard error.cause == .management(.rejected) else { throw error.about(operation) }
             // The peer would have to know the private address in advance.
             throw BluetoothError(
-                .unsupported, operation, "The kernel makes no out-of-band data while this adapter uses private addresses.",
+                .unsupported, operation,
+                "The kernel makes no out-of-band data while this adapter uses private addresses.",
                 remedy: "Open the adapter with privacy: .off.", cause: error.cause)
         }
         guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {

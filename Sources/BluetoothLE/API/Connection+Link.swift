@@ -163,7 +163,7 @@ extension Connection {
         with data: OutOfBandData, timeout: Duration? = .seconds(60)
     ) async throws(BluetoothError) -> PairingOutcome {
         try await core { (link) async throws(BluetoothError) in
-            try await link.pair(to: .high, with: data, timeout: timeout)
+            try await link.pair(with: data, timeout: timeout)
         }
     }
 }

@@ -18,7 +18,7 @@ extension Link {
 
     /// Pairs with the data that the peer has transferred by another way.
     nonisolated(nonsending) func pair(
-        to level: SecurityLevel, with data: OutOfBandData, timeout: Duration?
+        with data: OutOfBandData, timeout: Duration?
     ) async throws(BluetoothError) -> PairingOutcome {
         let operation = BluetoothError.Operation("pair", peer: peer)
         guard data.address.map({ addresses.all.contains($0) }) ?? true else {
@@ -32,15 +32,24 @@ extension Link {
             throw error.about(operation)
         }
         defer { pairings.removeOutOfBandData(of: addresses) }
-        let before = try security().level
+        let level = pairings.host.outOfBandLevel
+        let isNew = try security().level < level && !pairings.hasKey(addresses)
+        let outcome: PairingOutcome
         do throws(BluetoothError) {
-            return try await pair(to: level, timeout: timeout, asksNothing: before < level)
+            outcome = try await pair(to: level, timeout: timeout, asksNothing: isNew)
         } catch {
             guard error.pairingFailure == .rejected else { throw error }
             var failure = BluetoothError.pairing(operation, .outOfBandDataRejected)
             (failure.cause, failure.disconnectReason) = (error.cause, error.disconnectReason)
             throw failure
         }
+        guard outcome.security.level >= .high else {
+            var error = BluetoothError.pairing(operation, .insufficientLevel)
+            error.message = "The link is encrypted with the key of an earlier pairing, which was not authenticated."
+            error.remedy = "Remove the device's bond on this machine, and pair again."
+            throw error
+        }
+        return outcome
     }
 
     /// - Parameter asksNothing: whether this is a pairing although there are no questions.

@@ -202,6 +202,8 @@ final class Pairings {
     private func verdict(
         on question: PairingQuestion, _ request: PairingRequest, _ addresses: LinkAddresses
     ) -> PairingQuestions.Verdict {
+        // There is no question with the data: the device does not use them, or an attacker prevents it.
+        if hasOutOfBandData(addresses) { return .refuse(.outOfBandDataRejected) }
         // An attacker in the device's place could pair like that, too.
         if case .confirm = question, keys.areAuthenticated(addresses) {
             log.notice(

@@ -19,7 +19,9 @@ struct OutOfBandValues: Equatable {
     var confirmation: SecurityKey
     var random: SecurityKey
 
-    init(_ confirmation: SecurityKey, _ random: SecurityKey) { (self.confirmation, self.random) = (confirmation, random) }
+    init(_ confirmation: SecurityKey, _ random: SecurityKey) {
+        (self.confirmation, self.random) = (confirmation, random)
+    }
 }
 
 /// A side's response to a pairing request.
@@ -195,6 +197,8 @@ final class Pairing {
 
     private func ask(_ method: Method) {
         guard let features else { return }
+        // The kernel checks the capabilities before it looks at out-of-band data.
+        if level >= .high, method == .justWorks { return fail(by: initiator) }
         let method = isOutOfBand ? .outOfBand : method
         let isProtected = method != .justWorks
         let reached: SecurityLevel =
@@ -254,7 +258,8 @@ final class Pairing {
     private func finish() {
         guard let features else { return }
         state = .finishing
-        let wasProtected = answers.initiator != .yes || answers.responder != .yes || passkeyShown != nil || isCompared || isOutOfBand
+        let wasProtected =
+            answers.initiator != .yes || answers.responder != .yes || passkeyShown != nil || isCompared || isOutOfBand
         let isSecure = usesSecureConnections(features)
         let keys = PairingKeys(
             isBonded: features.initiator.bonds && features.responder.bonds,

@@ -31,7 +31,8 @@ import Testing
             "0x8B,0x3F,0x6D,0x01,0xC2,0xE9,0x4A,0x77,0x88,0xD0,0xB1,0xA3,0x5C,0x4E,0x9F,0x20",
             "0x8B, 3F,6D,1,C2,E9,4A,77,88,D0,B1,A3,5C,4E,9F,20", "IJ9OXKOx0Ih3SunCAW0/iw==", "IJ9OXKOx0Ih3SunCAW0/iw",
             "irk:IJ9OXKOx0Ih3SunCAW0_iw==",
-        ]) func aKeyIsReadInEveryFormThatProgramsExport(_ text: String) throws {
+        ]) func aKeyIsReadInEveryFormThatProgramsExport(_ text: String) throws
+    {
         let identity = try DeviceIdentity(name: "phone", exportedKey: text)
         #expect(identity.key == Self.key)
         #expect(identity.candidates == [Self.key, try #require(SecurityKey(Self.key.bytes.reversed()))])
@@ -47,7 +48,8 @@ import Testing
             ("IJ9OXKOx0Ih3SunCAW0/iw=", "23 characters"), ("IJ9OXKOx0Ih3SunCAW0/ix==", "no Base64 of 16 bytes"),
             ("IJ9O=XKOx0Ih3SunCAW0/iw", "neither"), ("A=", "2 characters"), ("A===B=", "no Base64"),
             (String(repeating: "0", count: 32), "is zero"), ("é", "neither"), ("\0", "neither"),
-        ]) func aTextThatIsNoKeyIsRejectedWithTheReason(_ text: String, reason: String) {
+        ]) func aTextThatIsNoKeyIsRejectedWithTheReason(_ text: String, reason: String)
+    {
         let error = Self.reason { () throws(BluetoothError) in
             _ = try DeviceIdentity(name: "phone", exportedKey: text)
         }
@@ -59,7 +61,8 @@ import Testing
     // MARK: Files
 
     @Test func aFileHasADeviceInEachLine() throws {
-        let text = "# phones\r\n\n  phone\t\(Self.number)\n\"Anna's watch\" irk:\(Self.number.dropLast())1 "
+        let text =
+            "# phones\r\n\n  phone\t\(Self.number)\n\"Anna's watch\" irk:\(Self.number.dropLast())1 "
             + "C0:98:E5:12:34:56 random\ntag \(Self.number.dropLast())2 00:1A:7D:DA:71:13"
         let identities = try IdentityFile.parse(Array(text.utf8), "keys")
         #expect(identities.map(\.name) == ["phone", "Anna's watch", "tag"])
@@ -79,7 +82,8 @@ import Testing
             ("a \(number) C0:98:E5:12:34:56 random x", 1, "something after the address"),
             ("a \(number)\na \(number.dropLast())1", 2, "this name is also in line 1"),
             ("a \(number)\nb 209F4E5CA3B1D088774AE9C2016D3F8B", 2, "this key is also in line 1"),
-        ]) func aMalformedFileIsRejectedWithPlaceAndReason(_ text: String, line: Int, reason: String) {
+        ]) func aMalformedFileIsRejectedWithPlaceAndReason(_ text: String, line: Int, reason: String)
+    {
         let error = Self.reason { () throws(BluetoothError) in _ = try IdentityFile.parse(Array(text.utf8), "keys") }
         #expect(error?.code == .invalidArgument)
         #expect(error?.message.hasPrefix("keys, line \(line): ") == true, "\(error?.message ?? "")")
@@ -138,7 +142,8 @@ import Testing
         let own = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
         let known = DeviceIdentity(name: "a", key: Self.key, address: own)
         let exported = try DeviceIdentity(name: "a", exportedKey: Self.number, address: own)
-        for (identity, key, matches) in [(known, Self.key, true), (known, reversed, false), (exported, reversed, true)] {
+        for (identity, key, matches) in [(known, Self.key, true), (known, reversed, false), (exported, reversed, true)]
+        {
             let resolver = IdentityResolver([identity])
             #expect((resolver.identity(of: try Self.address(key, &random)) != nil) == matches)
             #expect(resolver.identity(of: own) == identity)

@@ -120,7 +120,9 @@ import Testing
     }
 
     /// At each await: while the kernel gets the settings, the data, and while it pairs.
-    @Test(arguments: [0, 1, 2, 5, 10, 20, 50, 100, 200]) func aCancelledPairingLeavesNoData(after delay: Int) async throws {
+    @Test(arguments: [0, 1, 2, 5, 10, 20, 50, 100, 200]) func aCancelledPairingLeavesNoData(after delay: Int)
+        async throws
+    {
         try await SecurityFixture.run(SimulatedSecurity(response: delay % 2 == 0 ? .silence : .accept)) { fixture in
             let data = try Self.made(by: fixture.peripheral)
             let connection = try await fixture.connect(.never)
@@ -151,6 +153,44 @@ import Testing
         try await SecurityFixture.run { fixture in
             try await fixture.adapter.setPairingAgent(nil, secureConnections: .off)
             #expect(await failureCode { _ = try await fixture.adapter.makeOutOfBandData() } == .unsupported)
+        }
+    }
+
+    /// A device that does not use the data, such as one without Secure Connections, is not paired with in another way.
+    @Test func aDeviceThatIgnoresTheDataIsRefused() async throws {
+        try await SecurityFixture.run { fixture in
+            let data = try Self.made(by: fixture.peripheral)
+            fixture.peripheral.setSecurity(SimulatedSecurity(hasSecureConnections: false))
+            let connection = try await fixture.connect(.never)
+            let error = await failure { try await connection.pair(with: data) }
+            #expect(error?.pairingFailure == .outOfBandDataRejected, "\(String(describing: error))")
+            #expect(await fixture.adapter.bonds().isEmpty)
+            try await fixture.base.settle { fixture.base.kernel.links(adapter: 0).isEmpty }
+        }
+    }
+
+    @Test func anUnauthenticatedBondIsNotEnough() async throws {
+        try await SecurityFixture.run { fixture in
+            let first = try await fixture.connect(.never)
+            try await first.pair()
+            try await fixture.end(first)
+            let connection = try await fixture.connect(.never)
+            let error = await failure { try await connection.pair(with: try Self.made(by: fixture.peripheral)) }
+            #expect(error?.pairingFailure == .insufficientLevel)
+            #expect(error?.remedy?.contains("Remove the device's bond") == true)
+            try await fixture.end(connection)
+        }
+    }
+
+    @Test func anAgentWithADisplayIsNotAsked() async throws {
+        try await SecurityFixture.run(SimulatedSecurity(ioCapability: .displayYesNo)) { fixture in
+            let agent = fixture.agent(.displayYesNo)
+            try await fixture.adapter.setPairingAgent(agent)
+            let connection = try await fixture.connect(.never)
+            let outcome = try await connection.pair(with: try Self.made(by: fixture.peripheral))
+            #expect(outcome.security.level == .fips)
+            #expect(agent.asked == [])
+            try await fixture.end(connection)
         }
     }
 }

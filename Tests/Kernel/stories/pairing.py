@@ -3,6 +3,7 @@
 import json
 import os
 
+import kernel
 from harness import FOLDER, Radio, check, run, run_story, the_end, until
 
 RECEIVING = '27ADC9CC-35EB-465A-9154-B8FF9076F3E8'
@@ -73,14 +74,14 @@ def paired(program):
 def with_data_of_the_device(radio):
     data = radio.ask('pairing shown oob')
     program = pair(radio, '--oob', data)
-    program.check(paired(program) == 'fips', f'the level: {program.out}')
+    program.check(paired(program) == 'secure-connections', f'the level: {program.out}')
     # A device may accept its data again, as this one does; the kernel no longer has them, though.
     program = pair(radio, '--oob', data)
-    program.check(paired(program) == 'fips', f'the level again: {program.out}')
+    program.check(paired(program) == 'secure-connections', f'the level again: {program.out}')
     # The kernel has no data of the device any more, which would fail now.
     radio.ask('pairing shown no-oob')
     program = pair(radio)
-    program.check(paired(program) == 'medium', f'the level without data: {program.out}')
+    program.check(paired(program) == 'encrypted', f'the level without data: {program.out}')
 
 
 def with_wrong_data_of_the_device(radio):
@@ -98,15 +99,28 @@ def with_data_of_this_machine(radio):
     check(made['address'] == '00:AA:01:00:00:01' and made['addressType'] == 'public', f'the address: {made}')
     radio.ask(f"pairing shown oob {made['text'].removeprefix('BLE-OOB:')}")
     program = pair(radio)
-    program.check(paired(program) == 'fips', f'the level: {program.out}')
+    program.check(paired(program) == 'secure-connections', f'the level: {program.out}')
     # In both directions.
     data = radio.ask('pairing shown oob')
     program = pair(radio, '--oob', data)
-    program.check(paired(program) == 'fips', f'the level in both directions: {program.out}')
+    program.check(paired(program) == 'secure-connections', f'the level in both directions: {program.out}')
     # New data replace those that the device has.
     run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS)
     pair(radio, exits=76)
     radio.ask('pairing shown no-oob')
+
+
+def what_the_kernel_refuses(radio):
+    """The values of legacy pairing, and its own while it uses private addresses."""
+    def add(*values):
+        payload = bytes.fromhex(radio.address['shown'].replace(':', ''))[::-1] + b'\x02' + b''.join(values)
+        return kernel.mgmt(0x0021, 0, payload)[0]
+    value, zero = b'\x01' * 16, bytes(16)
+    statuses = {'legacy': add(value, value), 'both': add(value, value, value, value), 'zero': add(zero, zero),
+                'secure': add(zero, zero, value, value)}
+    check(statuses == {'legacy': 0x0D, 'both': 0x0D, 'zero': 0x0D, 'secure': 0}, f'mgmt Add Remote OOB Data: {statuses}')
+    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'on', exits=76).says('private addresses')
+    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'off')
 
 
 with Radio('secure:name=shown,pair=passkey,passkey=042042') as radio:
@@ -116,4 +130,5 @@ with Radio('secure:name=shown') as radio:
     run_story('out-of-band data of the device', with_data_of_the_device, radio)
     run_story('wrong out-of-band data', with_wrong_data_of_the_device, radio)
     run_story('out-of-band data of this machine', with_data_of_this_machine, radio)
+    run_story('out-of-band data that the kernel refuses', what_the_kernel_refuses, radio)
 the_end()
