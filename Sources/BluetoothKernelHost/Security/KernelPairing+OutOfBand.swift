@@ -45,6 +45,7 @@ extension KernelPairing {
     }
 
     package func removeOutOfBandData(of peer: BluetoothAddress) {
-        post(.removeRemoteOutOfBandData(ManagementAddress(peer)))
+        // Remove Remote OOB Data is for BR/EDR only; values of zero count as none.
+        post(.addRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
     }
 }

@@ -89,11 +89,9 @@ final class AdapterPairing: PairingParty {
                 confirmation == .zero || random == .zero ? nil : OutOfBandValues(confirmation, random)
             request.complete(.device(device))
         case .removeRemoteOutOfBandData(let device):
-            if device == .any {
-                remoteOutOfBandValues = [:]
-            } else if remoteOutOfBandValues.removeValue(forKey: device.address) == nil {
-                return request.complete(.device(device), status: .invalidParameters)
-            }
+            // For BR/EDR only, or for all devices.
+            guard device == .any else { return request.complete(.device(device), status: .invalidParameters) }
+            remoteOutOfBandValues = [:]
             request.complete(.device(device))
         default: request.fail(.unknownCommand)
         }
