@@ -94,24 +94,8 @@ def with_wrong_data_of_the_device(radio):
     radio.ask('pairing shown no-oob')
 
 
-def with_data_of_this_machine(radio):
-    made = json.loads(run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--json').out)
-    check(made['address'] == '00:AA:01:00:00:01' and made['addressType'] == 'public', f'the address: {made}')
-    radio.ask(f"pairing shown oob {made['text'].removeprefix('BLE-OOB:')}")
-    program = pair(radio)
-    program.check(paired(program) == 'secure-connections', f'the level: {program.out}')
-    # In both directions.
-    data = radio.ask('pairing shown oob')
-    program = pair(radio, '--oob', data)
-    program.check(paired(program) == 'secure-connections', f'the level in both directions: {program.out}')
-    # New data replace those that the device has.
-    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS)
-    pair(radio, exits=76)
-    radio.ask('pairing shown no-oob')
-
-
 def what_the_kernel_refuses(radio):
-    """The values of legacy pairing, and its own while it uses private addresses."""
+    """The values of legacy pairing."""
     def add(*values):
         payload = bytes.fromhex(radio.address['shown'].replace(':', ''))[::-1] + b'\x02' + b''.join(values)
         return kernel.mgmt(0x0021, 0, payload)[0]
@@ -119,8 +103,6 @@ def what_the_kernel_refuses(radio):
     statuses = {'legacy': add(value, value), 'both': add(value, value, value, value), 'zero': add(zero, zero),
                 'secure': add(zero, zero, value, value)}
     check(statuses == {'legacy': 0x0D, 'both': 0x0D, 'zero': 0x0D, 'secure': 0}, f'mgmt Add Remote OOB Data: {statuses}')
-    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'on', exits=76).says('private addresses')
-    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'off')
 
 
 with Radio('secure:name=shown,pair=passkey,passkey=042042') as radio:
@@ -129,6 +111,5 @@ with Radio('secure:name=shown,pair=passkey,passkey=042042') as radio:
 with Radio('secure:name=shown') as radio:
     run_story('out-of-band data of the device', with_data_of_the_device, radio)
     run_story('wrong out-of-band data', with_wrong_data_of_the_device, radio)
-    run_story('out-of-band data of this machine', with_data_of_this_machine, radio)
     run_story('out-of-band data that the kernel refuses', what_the_kernel_refuses, radio)
 the_end()
