@@ -76,13 +76,13 @@ import Testing
             let station = try await Station(
                 fixture, serving: serving, central: central, pace: .seconds(10), policy: .resume)
             #expect(try await station.waitUntilAlive(within: .seconds(120), limit: .seconds(600)))
-            let components = fixture.radio.loop.components
-            let before = components.alive
-            var (failures, slowest) = (0, Duration.zero)
+            let before = Self.components(fixture)
+            var (failures, slowest, memory) = (0, Duration.zero, 0)
             let end = fixture.radio.now.advanced(by: .seconds(86_400 * days))
             while fixture.radio.now < end {
                 try await fixture.radio.sleep(for: .seconds(random.next(in: 3600..<18_000)))
                 failures += 1
+                if failures == days / 3 { memory = residentMemory() }
                 let start = fixture.radio.now
                 let failure = Failure.allCases[random.next(in: 0..<Failure.allCases.count)]
                 try await cause(failure, on: station, &random)
@@ -95,11 +95,24 @@ import Testing
             let visit = await failure { _ = try await station.visit() }
             #expect(visit == nil)
             try await fixture.radio.sleep(for: .seconds(600))
-            #expect(components.alive == before)
-            let counts = station.counts
-            print("# \(days) days, \(failures) failures, the slowest over after \(slowest): \(counts)")
+            #expect(Self.components(fixture) == before)
+            let (counts, grown) = (station.counts, residentMemory() - memory)
+            print(
+                "# \(days) days, \(failures) failures, the slowest over after \(slowest): \(counts), \(grown) bytes more"
+            )
+            // A shorter run shares the process with other tests.
+            if days > 300 { #expect(grown < 16 << 20) }
             await station.close()
         }
+    }
+
+    /// The live components by kind; none in release builds, which do not count them.
+    private static func components(_ fixture: Fixture) -> [String: Int] {
+        #if DEBUG
+            fixture.radio.loop.components.alive
+        #else
+            [:]
+        #endif
     }
 
     private func cause(_ failure: Failure, on station: Station, _ random: inout SystemOfFailures) async throws {
@@ -138,4 +151,16 @@ private struct SystemOfFailures {
         state ^= state << 17
         return range.lowerBound + Int(state >> 11) % range.count
     }
+}
+
+/// The resident memory of this process, in bytes.
+private func residentMemory() -> Int {
+    guard let file = fopen("/proc/self/statm", "r") else { return 0 }
+    defer { fclose(file) }
+    var line = [CChar](repeating: 0, count: 128)
+    guard fgets(&line, CInt(line.count), file) != nil else { return 0 }
+    let fields = line.prefix { $0 != 0 }.split(separator: 0x20).map {
+        String(decoding: $0.map(UInt8.init(bitPattern:)), as: UTF8.self)
+    }
+    return fields.count > 1 ? (Int(fields[1]) ?? 0) * sysconf(CInt(_SC_PAGESIZE)) : 0
 }
