@@ -22,8 +22,6 @@ import ExampleSupport
             ScanCommand.self, ExploreCommand.self, ReadCommand.self, WriteCommand.self, NotifyCommand.self,
             RecordCommand.self, PairCommand.self, OutOfBandCommand.self, BondsCommand.self, RSSICommand.self,
             ParametersCommand.self, BenchCommand.self, AdvertiseCommand.self, ServeCommand.self, ExecCommand.self,
-            RecordCommand.self, PairCommand.self, OutOfBandCommand.self, BondsCommand.self, RSSICommand.self,
-            ParametersCommand.self, BenchCommand.self, AdvertiseCommand.self, ServeCommand.self, ExecCommand.self,
             ShellCommand.self, AdaptersCommand.self, PowerCommand.self, DoctorCommand.self, SelfTestCommand.self,
             DecodeCommand.self,
         ])

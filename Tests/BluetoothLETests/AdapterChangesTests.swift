@@ -81,7 +81,7 @@ import BluetoothLE
                     _ = try await Adapter.open(waitingFor: .seconds(2), on: fixture.kernel)
                 }
                 #expect(error?.code == .noAdapter)
-                #expect(error?.remedy?.contains("/sys/class/bluetooth") == true)
+                #expect(error?.remedy?.contains("ble doctor") == true)
             }
             #expect(time >= .seconds(2) && time < .seconds(3))
             let wanted = SimulatedController(address: BluetoothAddress(0x00AA_0100_0042, kind: .public))

@@ -68,7 +68,7 @@ import BluetoothLE
             #expect(all.isEmpty)
             let error = await failure { _ = try await Adapter.open(on: fixture.kernel) }
             #expect(error?.code == .noAdapter)
-            #expect(error?.remedy?.contains("/sys/class/bluetooth") == true)
+            #expect(error?.remedy?.contains("ble doctor") == true)
             fixture.kernel.socketError = KernelError("socket", .addressFamilyNotSupported)
             let none = await failure { _ = try await Adapter.all(on: fixture.kernel) }
             #expect(none?.code == .noBluetooth)

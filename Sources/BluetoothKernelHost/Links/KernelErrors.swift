@@ -175,10 +175,9 @@ extension BluetoothError {
     package static let lowEnergyRemedy = remedy(
         "The program can switch LE on, as powering on does: Adapter.open(power: .powerOn), or setPowered(true).",
         orRun: "power on")
-    package static let daemonRemedy = """
-        Stop BlueZ's daemon for now: sudo systemctl stop bluetooth
-        Or end its links on this adapter: sudo ble power off; sudo ble power on
-        """
+    package static let daemonRemedy = remedy(
+        "Stop BlueZ's daemon for now (sudo systemctl stop bluetooth), or end its links: setPowered(false), setPowered(true).",
+        orRun: "power off; sudo ble power on")
     package static let outOfReachRemedy = """
         Is it switched on, in reach, and not connected to something else?
         A random address needs its kind: BluetoothAddress(…, kind: .random), or --address-type random.
