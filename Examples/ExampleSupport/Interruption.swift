@@ -24,9 +24,17 @@ final class Interruption: Sendable {
     /// The first signal received.
     var signal: Int32? { state.withLock { $0.signal } }
 
-    /// Installs the handlers; `cancel` runs on the first signal.
-    func watch(_ cancel: @escaping @Sendable () -> Void) {
-        state.withLock { $0.cancel = cancel }
+    /// Sets what the first signal does, at once if it has come already.
+    func onSignal(_ cancel: @escaping @Sendable () -> Void) {
+        let isDue = state.withLock { state in
+            state.cancel = cancel
+            return state.signal != nil
+        }
+        if isDue { cancel() }
+    }
+
+    /// Installs the handlers: before the program does anything that another one may answer with a signal.
+    func watch() {
         var ends: [Int32] = [-1, -1]
         guard pipe(&ends) == 0 else { return }
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
@@ -69,16 +77,16 @@ final class Interruption: Sendable {
             if count < 0, errno == EINTR { continue }
             guard count == 1 else { return }
             let number = Int32(byte)
-            let cancel = state.withLock { state -> (@Sendable () -> Void)? in
-                guard state.signal == nil else { return nil }
+            let (isFirst, cancel) = state.withLock { state in
+                guard state.signal == nil else { return (false, state.cancel) }
                 state.signal = number
-                return state.cancel
+                return (true, state.cancel)
             }
-            guard let cancel else {
+            guard isFirst else {
                 restoreTerminal()
                 _exit(128 + number)
             }
-            cancel()
+            cancel?()
         }
     }
 }

@@ -22,9 +22,10 @@ extension CommonOptions {
     ) async throws {
         let console = Console(self)
         let interruption = Interruption()
+        interruption.watch()
         let task = Task { try await body(console) }
         console.results.onFailure { task.cancel() }
-        interruption.watch { task.cancel() }
+        interruption.onSignal { task.cancel() }
         let result = await task.result
         restoreTerminal()
         if let number = console.results.failure {
