@@ -74,7 +74,8 @@ extension Conformance {
                 let (central, peripheral) = try await fixture.link()
                 #expect(await Self.failure(of: .reset, fixture.central.index, on: fixture.kernel) == nil)
                 #expect(await central.end() != nil)
-                #expect(await peripheral.end() != nil)
+                // btvirt does not end a link at its other side when a controller is reset.
+                if !Fixture.isBtvirt { #expect(await peripheral.end() != nil) }
                 let handles = try fixture.kernel.linkHandles(ofAdapter: fixture.central.index)
                 #expect(handles == [])
                 let adapter = try fixture.kernel.adapters().first { $0.index == fixture.central.index }
