@@ -78,51 +78,47 @@ struct HealthWatch: Sendable {
 
 extension Console {
     fileprivate func show(_ event: HealthEvent, of adapter: Adapter, _ mode: RecoveryOptions.Mode) {
-        let line = HealthLine(event, mode)
-        let information = adapter.information
+        show(HealthLine(event, mode), of: adapter.information)
+    }
+
+    /// Prints why an adapter is not watched, or not for silence.
+    fileprivate func show(_ error: BluetoothError, of adapter: AdapterInformation) {
+        show(HealthLine(error), of: adapter)
+    }
+
+    private func show(_ line: HealthLine, of adapter: AdapterInformation) {
         guard isJSON else {
-            let word =
-                switch event {
-                case .problem, .waitingForLinks: output.yellow(line.word)
-                case .failed, .gaveUp: output.red(line.word)
-                case .recovered: output.green(line.word)
-                case .began: line.word
-                }
-            let padding = String(repeating: " ", count: 8 - line.word.count)
-            result("\(timestamp())  \(information.name)  \(word)\(padding)  \(printable(line.text))")
-            return show(line.remedy)
+            let padding = String(repeating: " ", count: max(0, 8 - line.word.count))
+            result("\(timestamp())  \(adapter.name)  \(paint(line))\(padding)  \(printable(line.text))")
+            for remedy in (line.remedy ?? "").split(separator: "\n") {
+                result(String(repeating: " ", count: 42) + printable(remedy))
+            }
+            return
         }
         result([
-            ("event", .string("health")), ("name", .string(information.name)),
-            ("address", .string("\(information.address)")), ("kind", .string(line.kind)), ("text", .string(line.text)),
+            ("event", .string("health")), ("name", .string(adapter.name)),
+            ("address", .string("\(adapter.address)")), ("kind", .string(line.kind)), ("text", .string(line.text)),
             ("step", JSONValue(line.step)), ("retryAfter", line.retryAfter.map { .number($0 / .seconds(1)) } ?? .null),
             ("remedy", JSONValue(line.remedy)),
         ])
     }
 
-    /// Prints why an adapter is not watched, or not for silence.
-    fileprivate func show(_ error: BluetoothError, of adapter: AdapterInformation) {
-        guard isJSON else {
-            result("\(timestamp())  \(adapter.name)  \(output.red("no watch"))  \(printable(error.message))")
-            return show(error.remedy)
-        }
-        result([
-            ("event", .string("health")), ("name", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("kind", .string("unwatched")),
-            ("text", .string(error.message)), ("step", .null), ("retryAfter", .null),
-            ("remedy", JSONValue(error.remedy)),
-        ])
-    }
-
-    private func show(_ remedy: String?) {
-        for line in (remedy ?? "").split(separator: "\n") {
-            result(String(repeating: " ", count: 42) + printable(line))
+    private func paint(_ line: HealthLine) -> String {
+        switch line.tone {
+        case .neutral: line.word
+        case .doubtful: output.yellow(line.word)
+        case .bad: output.red(line.word)
+        case .good: output.green(line.word)
         }
     }
 }
 
-/// An event of an adapter's health in words.
+/// An event of an adapter's health in words, or the reason why an adapter is not watched.
 struct HealthLine {
+    enum Tone {
+        case neutral, doubtful, bad, good
+    }
+
     /// A word for people, of at most 8 characters.
     var word: String
     /// A word for programs.
@@ -131,8 +127,20 @@ struct HealthLine {
     var step: String?
     var retryAfter: Duration?
     var remedy: String?
+    var tone: Tone
+
+    init(_ error: BluetoothError) {
+        (word, kind, text, remedy, tone) = ("no watch", "unwatched", error.message, error.remedy, .bad)
+    }
 
     init(_ event: HealthEvent, _ mode: RecoveryOptions.Mode) {
+        tone =
+            switch event {
+            case .began: .neutral
+            case .problem, .waitingForLinks: .doubtful
+            case .failed, .gaveUp: .bad
+            case .recovered: .good
+            }
         switch event {
         case .problem(let problem):
             (word, kind, text) = ("problem", "problem", "\(problem)")

@@ -91,7 +91,7 @@ extension UARTConnection {
         let profiles = options.profiles
         do throws(BluetoothError) {
             let advertisement = try await radio.firstReport(timeout: options.scanTimeout) {
-                $0.isConnectable && $0.address != nil && device.matches($0, profiles: profiles)
+                $0.hasConnectableAddress && device.matches($0, profiles: profiles)
             }
             progress?(.found(advertisement))
             guard let address = advertisement.address else { throw .deviceNotFound(device) }

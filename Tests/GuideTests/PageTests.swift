@@ -3,21 +3,23 @@ import Testing
 
 /// The compiled snippets equal those of the pages, and each has a story.
 @Suite struct PageTests {
-    private static let file = "Tests/GuideTests/Snippets.swift"
-
     @Test func theCompiledSnippetsAreThoseOfThePages() throws {
-        let source = try Pages.source()
+        let files = try Pages.files()
         if SystemFiles.environment("GUIDE_WRITE") != nil {
-            try SystemFiles.replace("\(Pages.root)/\(Self.file)", with: Array(source.utf8))
+            for file in files { try SystemFiles.replace("\(Pages.root)/\(file.path)", with: Array(file.text.utf8)) }
         }
-        let compiled = try Pages.text(of: Self.file)
-        let (old, new) = (compiled.split(separator: "\n"), source.split(separator: "\n"))
-        let same = zip(old, new).prefix { $0 == $1 }.count
-        let isCurrent = compiled == source
-        #expect(
-            isCurrent,
-            "\(Self.file) is not what the pages say, which is \(new.dropFirst(same).first ?? "shorter"): \(Pages.remedy)"
-        )
+        let names = try SystemFiles.names(in: "\(Pages.root)/\(Pages.folder)").map { "\(Pages.folder)/\($0)" }
+        #expect(Set(names) == Set(files.map(\.path)), "\(Pages.remedy), and remove the files of former pages")
+        for file in files where names.contains(file.path) {
+            let compiled = try Pages.text(of: file.path)
+            let (old, new) = (compiled.split(separator: "\n"), file.text.split(separator: "\n"))
+            let same = zip(old, new).prefix { $0 == $1 }.count
+            let isCurrent = compiled == file.text
+            #expect(
+                isCurrent,
+                "\(file.path) is not what the page says, which is \(new.dropFirst(same).first ?? "shorter"): \(Pages.remedy)"
+            )
+        }
     }
 
     /// Tests/Kernel runs it without permission.

@@ -12,7 +12,7 @@ struct Snippet: Hashable, Sendable {
     var lines: [String]
 }
 
-/// The pages with snippets, and the source file generated from them.
+/// The pages with snippets, and the source files generated from them, one a page.
 ///
 /// A snippet becomes the body of an `async throws` function. The names that the guide explains (``contexts``) become
 /// parameters of the function, unless the snippet declares them itself.
@@ -87,24 +87,33 @@ enum Pages {
 
     // MARK: Writing
 
-    /// The functions of all pages.
-    static func source() throws -> String {
+    /// The folder of the generated files.
+    static let folder = "Tests/GuideTests/Snippets"
+
+    /// The generated files: the path and the text of each.
+    static func files() throws -> [(path: String, text: String)] {
         let pages = try paths.map { ($0, snippets(of: $0, text: try text(of: $0))) }
+        // The modules of all pages, since a snippet need not repeat an import of an earlier page.
         let modules = Set(pages.flatMap(\.1).flatMap(\.lines).filter { $0.hasPrefix("import ") })
-        var source = """
-            // The snippets of the guide, for the compiler. Generated from the pages:
-            //     \(remedy)
-            // swift-format-ignore-file
+        let imports = modules.union(["import BluetoothLE"]).sorted().joined(separator: "\n")
+        return pages.filter { !$0.1.isEmpty }.map { page, snippets in
+            let name = space(of: page)
+            return (
+                "\(folder)/\(name).swift",
+                """
+                // The snippets of \(page), for the compiler. Generated from it:
+                //     \(remedy)
+                // swift-format-ignore-file
 
+                \(imports)
 
-            """
-        source += (modules.union(["import BluetoothLE"])).sorted().joined(separator: "\n") + "\n"
-        for (page, snippets) in pages where !snippets.isEmpty {
-            source += "\n/// \(page)\nenum \(space(of: page)) {\n"
-            source += snippets.map(function).joined(separator: "\n")
-            source += "}\n"
+                /// \(page)
+                enum \(name) {
+                \(snippets.map(function).joined(separator: "\n"))}
+
+                """
+            )
         }
-        return source
     }
 
     /// The type with a page's functions, such as `ScanningPage`.

@@ -47,6 +47,14 @@ public struct ConnectionOptions: Hashable, Sendable {
         self.receiveBuffer = receiveBuffer
     }
 
+    /// These options after a search for the device that began at `start`, which ``timeout`` includes: a device found late
+    /// still has a second to answer.
+    func afterSearch(since start: KernelInstant, now: KernelInstant) -> ConnectionOptions {
+        var options = self
+        options.timeout = timeout.map { max($0 - start.duration(to: now), .seconds(1)) }
+        return options
+    }
+
     /// A time limit that is never reached.
     package static let unlimited = Duration.seconds(10 * 365 * 86_400)
 

@@ -164,11 +164,9 @@ extension AdapterGroup {
     ) async throws(BluetoothError) -> Connection {
         let start = loop.now
         let found = try await firstAdvertisement(timeout: options.timeout, options: scan) { advertisement in
-            advertisement.isConnectable && advertisement.address != nil && condition(advertisement)
+            advertisement.hasConnectableAddress && condition(advertisement)
         }
-        var options = options
-        if let timeout = options.timeout { options.timeout = max(timeout - start.duration(to: loop.now), .seconds(1)) }
-        return try await connect(to: found, options: options)
+        return try await connect(to: found, options: options.afterSearch(since: start, now: loop.now))
     }
 
     /// Keeps a device connected by whichever adapter suits until the returned object is disconnected or released, or

@@ -18,7 +18,7 @@ struct GroupChooser {
     }
 
     /// The next step of a connect.
-    enum Step: Hashable {
+    enum Decision: Hashable {
         /// Connects by one adapter, for a time slice.
         case connect(Int)
         /// Connects by whichever of these adapters the device answers first, for the remaining time.
@@ -31,7 +31,7 @@ struct GroupChooser {
     }
 
     /// The outcome of an attempt by one adapter.
-    enum Outcome: Hashable {
+    enum AttemptOutcome: Hashable {
         /// The controller has no room for another link.
         case full
         /// The device has not answered, or the link failed to be established.
@@ -47,16 +47,16 @@ struct GroupChooser {
 
     let waitsForAdapter: Bool
     let waitsForRoom: Bool
-    private var outcomes: [Int: Outcome] = [:]
+    private var outcomes: [Int: AttemptOutcome] = [:]
 
     init(waitsForAdapter: Bool, waitsForRoom: Bool) {
         (self.waitsForAdapter, self.waitsForRoom) = (waitsForAdapter, waitsForRoom)
     }
 
     /// Records the outcome of an attempt.
-    mutating func record(_ outcome: Outcome, of id: Int) { outcomes[id] = outcome }
+    mutating func record(_ outcome: AttemptOutcome, of id: Int) { outcomes[id] = outcome }
 
-    func outcome(of id: Int) -> Outcome? { outcomes[id] }
+    func outcome(of id: Int) -> AttemptOutcome? { outcomes[id] }
 
     /// Records that adapters have come, gone or changed.
     mutating func adaptersChanged() { outcomes = outcomes.filter { $0.value != .left } }
@@ -70,7 +70,7 @@ struct GroupChooser {
         return bonded.isEmpty ? candidates : bonded
     }
 
-    func next(_ candidates: [Candidate]) -> Step {
+    func next(_ candidates: [Candidate]) -> Decision {
         let ready = Self.pool(candidates).filter { $0.isReady && outcomes[$0.id] != .left }
         guard !ready.isEmpty else { return waitsForAdapter ? .waitForAdapter : .fail }
         let untried = ready.filter { outcomes[$0.id] != .full }

@@ -93,7 +93,7 @@ final class GroupConnector {
         switch result {
         case .success(let connection): return connection
         case .failure(let error):
-            guard let outcome = GroupChooser.Outcome(error) else { throw error }
+            guard let outcome = GroupChooser.AttemptOutcome(error) else { throw error }
             chooser.record(outcome, of: id)
             // What the device says is more informative than the state of an adapter.
             if failure == nil || outcome != .left { failure = error }
@@ -251,7 +251,7 @@ extension GroupChooser {
     fileprivate func isUnreachable(_ id: Int) -> Bool { outcome(of: id) == .unreachable }
 }
 
-extension GroupChooser.Outcome {
+extension GroupChooser.AttemptOutcome {
     /// The outcome that an error stands for; nil if another adapter does not help.
     fileprivate init?(_ error: BluetoothError) {
         switch error.code {

@@ -8,7 +8,7 @@ import BluetoothSockets
 /// One adapter, the one with the best signal, decides on the content of a device; the others contribute their RSSI. So a
 /// device that two adapters receive in turn, one of them without its scan responses, does not change with each report.
 struct ScanMerger {
-    private struct Device {
+    private struct MergedDevice {
         /// The adapter that decides on the content.
         var leader: Int
         /// The content delivered last; nil before the first.
@@ -42,7 +42,7 @@ struct ScanMerger {
 
     private let rule: DuplicatePolicy.Rule
     private let isActive: Bool
-    private var devices: RecentlyUsed<Device>
+    private var devices: RecentlyUsed<MergedDevice>
     /// The identity of bonded devices by their address on the air, for the adapters without the bond.
     private var identities: RecentlyUsed<BluetoothAddress>
 
@@ -62,7 +62,7 @@ struct ScanMerger {
         let signal = SignalTable.Signal(member: member, rssi: report.rssi, time: report.time)
         guard report.address != nil else { return (report, [signal]) }
         let key = AdvertisementJoiner.key(report.address, report.advertisingSetID)
-        let (index, _) = devices.use(key, orInsert: Device(leader: member, signals: []))
+        let (index, _) = devices.use(key, orInsert: MergedDevice(leader: member, signals: []))
         devices[index].signals.record(signal)
         let isDue = isDue(report, signal, &devices[index])
         guard isDue || rule == .all else { return nil }
@@ -85,7 +85,7 @@ struct ScanMerger {
     }
 
     /// Whether a report is new; updates the device.
-    private func isDue(_ report: Advertisement, _ signal: SignalTable.Signal, _ device: inout Device) -> Bool {
+    private func isDue(_ report: Advertisement, _ signal: SignalTable.Signal, _ device: inout MergedDevice) -> Bool {
         chooseLeader(signal, &device)
         let (wasKnown, before) = (device.content != nil, device.content)
         if !wasKnown, rule == .once, isActive, report.isScannable, report.data.scanResponse.isEmpty, !device.isAwaited {
@@ -101,7 +101,7 @@ struct ScanMerger {
         return abs(rssi - last) >= rssiChange
     }
 
-    private func chooseLeader(_ signal: SignalTable.Signal, _ device: inout Device) {
+    private func chooseLeader(_ signal: SignalTable.Signal, _ device: inout MergedDevice) {
         guard device.leader != signal.member else { return }
         guard let leader = device.signals.first(where: { $0.member == device.leader }),
             leader.time.duration(to: signal.time) < Self.patience

@@ -132,11 +132,9 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> Connection {
         let start = loop.now
         let found = try await firstAdvertisement(timeout: options.timeout, options: scan) { advertisement in
-            advertisement.isConnectable && advertisement.address != nil && condition(advertisement)
+            advertisement.hasConnectableAddress && condition(advertisement)
         }
-        var options = options
-        if let timeout = options.timeout { options.timeout = max(timeout - start.duration(to: loop.now), .seconds(1)) }
-        return try await connect(to: found, options: options)
+        return try await connect(to: found, options: options.afterSearch(since: start, now: loop.now))
     }
 
     /// Connects, and waits for room for another link as the options allow.
@@ -235,6 +233,9 @@ extension BluetoothError.Code {
 }
 
 extension Advertisement {
+    /// Whether the device accepts connections, at a known address.
+    package var hasConnectableAddress: Bool { isConnectable && address != nil }
+
     /// The address to connect to.
     /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
     func connectableAddress(for operation: BluetoothError.Operation) throws(BluetoothError) -> BluetoothAddress {

@@ -5,18 +5,18 @@ import Testing
 /// The choice of an adapter, by tables.
 @Suite struct GroupChooserTests {
     private typealias Candidate = GroupChooser.Candidate
-    private typealias Step = GroupChooser.Step
+    private typealias Decision = GroupChooser.Decision
 
     private static func next(
-        _ candidates: [Candidate], after outcomes: [(GroupChooser.Outcome, Int)] = [], waits: Bool = false
-    ) -> Step {
+        _ candidates: [Candidate], after outcomes: [(GroupChooser.AttemptOutcome, Int)] = [], waits: Bool = false
+    ) -> Decision {
         var chooser = GroupChooser(waitsForAdapter: waits, waitsForRoom: waits)
         for (outcome, id) in outcomes { chooser.record(outcome, of: id) }
         return chooser.next(candidates)
     }
 
     @Test func theBestSignalWithRoomConnects() {
-        let table: [([Candidate], Step)] = [
+        let table: [([Candidate], Decision)] = [
             ([Candidate(id: 1, rssi: -80), Candidate(id: 2, rssi: -50)], .connect(2)),
             ([Candidate(id: 1, rssi: -50), Candidate(id: 2, rssi: -80)], .connect(1)),
             // About the same signal: the fewest links, then the better signal, then the first.
@@ -41,7 +41,7 @@ import Testing
     }
 
     @Test func aBondDecides() {
-        let table: [([Candidate], Bool, Step)] = [
+        let table: [([Candidate], Bool, Decision)] = [
             ([Candidate(id: 1, rssi: -50), Candidate(id: 2, hasBond: true, rssi: -90)], false, .race([2])),
             ([Candidate(id: 1, rssi: -50), Candidate(id: 2, isReady: false, hasBond: true)], false, .fail),
             ([Candidate(id: 1, rssi: -50), Candidate(id: 2, isReady: false, hasBond: true)], true, .waitForAdapter),
@@ -87,7 +87,7 @@ import Testing
     /// Every combination of two adapters and of outcomes ends within a few steps, unless it waits.
     @Test func everyInputInEveryStateLeadsToAnEnd() {
         let signals: [Int?] = [nil, -50, -80]
-        let outcomes: [GroupChooser.Outcome] = [.full, .unreachable, .left]
+        let outcomes: [GroupChooser.AttemptOutcome] = [.full, .unreachable, .left]
         var count = 0
         for bits in 0..<64 {
             for (first, second) in signals.flatMap({ one in signals.map { (one, $0) } }) {

@@ -1,0 +1,23 @@
+// The snippets of Docs/Guide/Capture.md, for the compiler. Generated from it:
+//     GUIDE_WRITE=1 swift test --filter GuideTests
+// swift-format-ignore-file
+
+import BluetoothAdvertising
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+import LINBLE
+import LINBLESimulation
+import Testing
+
+/// Docs/Guide/Capture.md
+enum CapturePage {
+    /// Capturing packets
+    static func capturingPackets() async throws {
+        let trace = try await PacketTrace.open("session.btsnoop")
+        let adapter = try await Adapter.open(power: .powerOn, trace: trace)
+        // … scan, connect, read …
+        await adapter.close()
+        await trace.close()  // the file is complete when this returns
+    }
+}
