@@ -1,4 +1,5 @@
 import BluetoothATT
+import BluetoothHCI
 import BluetoothLoop
 import BluetoothPrimitives
 
@@ -46,6 +47,10 @@ extension HostDirectory {
 extension HostLinks {
     package func beginFollowing() {}
     package func endFollowing() {}
+    package nonisolated(nonsending) func beginInitialParameters(
+        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64? { nil }
+    package func endInitialParameters(_ number: UInt64) {}
 }
 
 extension HostScanning {

@@ -15,6 +15,16 @@ package protocol HostLinks: AnyObject {
     /// Balances one ``beginFollowing()``.
     func endFollowing()
 
+    /// Makes links to a peer that are created from now on begin with these connection parameters, until
+    /// ``endInitialParameters(_:)`` of the result. Nil if the host cannot, which it logs.
+    /// - Throws: `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func beginInitialParameters(
+        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64?
+
+    /// Ends one ``beginInitialParameters(_:for:timeout:)``.
+    func endInitialParameters(_ number: UInt64)
+
     /// Follows a new link of this program as long as the result is retained; nil if link events are not available.
     /// - Parameter onEncrypted: called when the link is encrypted.
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)?

@@ -38,6 +38,23 @@ extension ConnectionParameterRequest {
     }
 }
 
+extension ConnectionParameterRequest {
+    /// Whether a link with `parameters` satisfies the request.
+    package func includes(_ parameters: ConnectionParameters) -> Bool {
+        let unit = Int64(10_000_000)
+        return interval.contains(parameters.interval) && latency == parameters.latency
+            && supervisionTimeout.clampedNanoseconds / unit == parameters.supervisionTimeout.clampedNanoseconds / unit
+    }
+}
+
+extension LEConnectionParameters {
+    /// Whether a link with `parameters` satisfies this request.
+    package func includes(_ parameters: LEActiveConnectionParameters) -> Bool {
+        parameters.interval >= intervalMinimum && parameters.interval <= intervalMaximum
+            && parameters.latency == latency && parameters.supervisionTimeout == supervisionTimeout
+    }
+}
+
 extension LinkPHYs {
     package init(_ update: LEPHYUpdate) {
         self.init(transmit: update.transmit, receive: update.receive)

@@ -1,3 +1,4 @@
+import BluetoothHCI
 import BluetoothHost
 import BluetoothPrimitives
 import TestSupport
@@ -54,6 +55,20 @@ extension Conformance {
                 await peripheral.closeChannel()
                 #expect(await central.isTold("channel closed closedByPeer"))
                 #expect(await central.reasonOfEnd() == .remote)
+            }
+        }
+
+        @Test func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
+            try await Self.run { central, peripheral in
+                let wanted = LEConnectionParameters(
+                    intervalMinimum: 80, intervalMaximum: 80, latency: 1, supervisionTimeout: 300)
+                let number = try await central.beginInitialParameters(wanted, for: peripheral.address)
+                try await Self.link(central, peripheral)
+                #expect(number != nil)
+                // These are the parameters of its first event, unless the peer has changed them meanwhile.
+                let first = try await central.attach()
+                #expect(first == "interval 100 ms, latency 1, supervision time-out 3000 ms")
+                if let number { await central.endInitialParameters(number) }
             }
         }
 

@@ -153,6 +153,14 @@ actor HostUser: LoopActor {
         }
     }
 
+    func beginInitialParameters(
+        _ parameters: LEConnectionParameters, for peer: BluetoothAddress
+    ) async throws -> UInt64? {
+        try await host.links.beginInitialParameters(parameters, for: peer, timeout: .seconds(5))
+    }
+
+    func endInitialParameters(_ number: UInt64) { host.links.endInitialParameters(number) }
+
     /// Starts to connect; events report the result.
     func connect(to peer: BluetoothAddress) async throws {
         host.links.beginFollowing()

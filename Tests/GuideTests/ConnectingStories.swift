@@ -140,6 +140,14 @@ import Testing
         }
     }
 
+    @Test func settingsFromTheFirstPacket() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await ConnectingPage.settingsFromTheFirstPacket(adapter, fixture.sensor.address)
+            #expect(fixture.lines.count == 1)
+            #expect(fixture.lines.first?.contains("interval 15 ms") == true, "\(fixture.lines)")
+        }
+    }
+
     // MARK: Kept connected
 
     @Test func keepingADeviceConnected() async throws {

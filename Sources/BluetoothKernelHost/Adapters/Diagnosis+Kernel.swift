@@ -86,7 +86,8 @@ extension Diagnosis {
     private static func daemonFinding(_ environment: HostEnvironment) -> Finding {
         guard environment.isBluetoothDaemonRunning else { return Finding("bluetoothd", .good, "not running") }
         return Finding(
-            "bluetoothd", .warning, "BlueZ's daemon is running; it may scan, connect and pair at the same time.",
+            "bluetoothd", .warning,
+            "BlueZ's daemon is running; it may scan, connect and pair at the same time, and the connection parameters that it has loaded are lost when a program sets some.",
             remedy: BluetoothError.daemonRemedy)
     }
 }

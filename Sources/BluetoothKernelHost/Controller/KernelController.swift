@@ -30,7 +30,8 @@ package final class KernelController: HCIReceiver {
         self.kernel = kernel
         self.log = log
         commands = HCICommandQueue(adapter: adapter.index, on: kernel, log: log, trace: trace)
-        links = KernelLinks(commands, on: kernel, log: log)
+        let initialParameters = InitialParameters(of: adapter.address, commands, management, log: log)
+        links = KernelLinks(commands, initialParameters, on: kernel, log: log)
         let scanner = KernelScanner(adapter.ownAddress, commands, management, on: kernel, log: log)
         self.scanner = scanner
         health = KernelHealth(

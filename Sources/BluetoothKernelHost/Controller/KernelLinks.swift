@@ -14,6 +14,7 @@ final class KernelLinks: HostLinks {
     private let mark: ComponentCount.Mark
     fileprivate let commands: HCICommandQueue
     fileprivate let kernel: any BluetoothKernel
+    private let initialParameters: InitialParameters
     private let log: Logger
     private var table = LinkTable()
     private var lost = LostLinks()
@@ -24,9 +25,11 @@ final class KernelLinks: HostLinks {
     /// Whether the scanner has observed the kernel powering the adapter off.
     var isLeaving: () -> Bool = { false }
 
-    init(_ commands: HCICommandQueue, on kernel: any BluetoothKernel, log: Logger) {
+    init(
+        _ commands: HCICommandQueue, _ initialParameters: InitialParameters, on kernel: any BluetoothKernel, log: Logger
+    ) {
         mark = kernel.loop.components.mark("KernelLinks")
-        (self.commands, self.kernel, self.log) = (commands, kernel, log)
+        (self.commands, self.initialParameters, self.kernel, self.log) = (commands, initialParameters, kernel, log)
     }
 
     fileprivate var loop: EventLoop { kernel.loop }
@@ -51,6 +54,14 @@ final class KernelLinks: HostLinks {
         table.connecting -= 1
         linksChanged()
     }
+
+    nonisolated(nonsending) func beginInitialParameters(
+        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64? {
+        try await initialParameters.begin(parameters, for: peer, timeout: timeout)
+    }
+
+    func endInitialParameters(_ number: UInt64) { initialParameters.end(number) }
 
     /// Resumes: the adapter is back.
     func resume() {

@@ -169,11 +169,3 @@ struct ParameterEnforcer {
         return true
     }
 }
-
-extension LEConnectionParameters {
-    /// Whether a link with `parameters` satisfies this request.
-    func includes(_ parameters: LEActiveConnectionParameters) -> Bool {
-        parameters.interval >= intervalMinimum && parameters.interval <= intervalMaximum
-            && parameters.latency == latency && parameters.supervisionTimeout == supervisionTimeout
-    }
-}

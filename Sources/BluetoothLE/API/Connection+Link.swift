@@ -44,6 +44,19 @@ extension Connection {
         }
     }
 
+    /// Requests the connection parameters, PHYs and data length of a use, as far as the link does not have them.
+    ///
+    /// A controller or a peer that refuses some is no error; ``parameters``, ``phys(timeout:)`` and ``dataLength`` have
+    /// the result. Needs CAP_NET_RAW.
+    /// - Throws: `.notPermitted`, `.disconnected`, `.unsupported` without an adapter, `.timedOut`, `.cancelled`.
+    public nonisolated(nonsending) func adapt(
+        to use: ConnectionUse, timeout: Duration? = .seconds(30)
+    ) async throws(BluetoothError) {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.request(LinkSettings(use), timeout: timeout)
+        }
+    }
+
     /// Sets the policy for the peer's requests of other parameters; by default they are granted.
     ///
     /// In force until the next call, or the end of the link. Needs CAP_NET_RAW, without which no change is reported.

@@ -22,6 +22,21 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var enhancedBearers: Int
     /// The security of the link; by default none is raised until the peer requires it.
     public var security: SecurityOptions
+    /// The connection parameters from the first connection event on; nil for those of ``use``, or else the host's.
+    ///
+    /// This needs CAP_NET_ADMIN. Without it, and on an adapter where another program has the link already, they are
+    /// requested once the link is up; that needs CAP_NET_RAW. A peer that refuses is no error:
+    /// ``Connection/parameters`` has the result. On Linux the kernel's list of such parameters is replaced, also the
+    /// entries of other programs.
+    public var parameters: ConnectionParameterRequest?
+    /// The PHYs to request in both directions once the link is up; nil for those of ``use``, or else the controllers'
+    /// own. Needs CAP_NET_RAW. A peer without them is no error.
+    public var phys: LEPHYSet?
+    /// The data length to request once the link is up, 27 to 251 bytes; nil for that of ``use``, or else the
+    /// controllers' own. Needs CAP_NET_RAW. A peer that supports less is no error.
+    public var dataLength: Int?
+    /// The use of the link, which chooses those of ``parameters``, ``phys`` and ``dataLength`` that are nil.
+    public var use: ConnectionUse?
     /// The send buffer of the socket in bytes (`SO_SNDBUF`); nil leaves the kernel's default, about 200 kB.
     public var sendBuffer: Int?
     /// The receive buffer of the socket in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB.
@@ -29,12 +44,14 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
 
-    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, 1 MiB to receive into.
+    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, the
+    /// host's link parameters, 1 MiB to receive into.
     public init(
         timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
         waitsForAdapter: Bool = false, slotTimeout: Duration? = nil, enhancedBearers: Int = 0,
-        security: SecurityOptions = SecurityOptions(),
-        sendBuffer: Int? = nil, receiveBuffer: Int? = 1 << 20
+        security: SecurityOptions = SecurityOptions(), parameters: ConnectionParameterRequest? = nil,
+        phys: LEPHYSet? = nil, dataLength: Int? = nil, use: ConnectionUse? = nil, sendBuffer: Int? = nil,
+        receiveBuffer: Int? = 1 << 20
     ) {
         self.timeout = timeout
         self.maximumTransmissionUnit = min(max(maximumTransmissionUnit, 23), 517)
@@ -43,6 +60,10 @@ public struct ConnectionOptions: Hashable, Sendable {
         self.slotTimeout = slotTimeout
         self.enhancedBearers = enhancedBearers
         self.security = security
+        self.parameters = parameters
+        self.phys = phys
+        self.dataLength = dataLength
+        self.use = use
         self.sendBuffer = sendBuffer
         self.receiveBuffer = receiveBuffer
     }

@@ -54,6 +54,7 @@ extension Link {
         transmit: LEPHYSet?, receive: LEPHYSet?, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> LinkPHYs {
         let operation = BluetoothError.Operation("set PHYs", peer: peer)
+        for phys in [transmit, receive] { if let phys { try LinkSettings.check(phys, operation) } }
         return try await attachment(operation).host.setPHYs(
             LEPHYPreference(transmit: transmit, receive: receive), operation, timeout: timeout)
     }
@@ -64,10 +65,11 @@ extension Link {
         _ octets: Int, time: Duration? = nil, timeout: Duration? = .seconds(10)
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("set the data length", peer: peer)
+        try LinkSettings.check(octets, operation)
         // A packet has 14 bytes of overhead and takes 8 µs a byte (Core Vol 6 Part B §2.1).
         let microseconds = time.map { $0.clampedNanoseconds / 1000 } ?? Int64(clamping: octets) &* 8 &+ 112
-        guard (27...251).contains(octets), (328...17040).contains(microseconds) else {
-            throw .invalidArgument(operation, "A packet has 27 to 251 bytes and takes 328 to 17040 µs.")
+        guard (328...17040).contains(microseconds) else {
+            throw .invalidArgument(operation, "A packet takes 328 to 17040 µs.")
         }
         try await attachment(operation).host.setDataLength(
             octets: UInt16(clamping: octets), time: UInt16(clamping: microseconds), operation, timeout: timeout)

@@ -25,14 +25,17 @@ extension AdapterSession {
     private func connect(
         to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?, isAgain: Bool = false
     ) async throws(BluetoothError) -> Connection {
+        let settings = try LinkSettings(options, BluetoothError.Operation("connect", peer: peer))
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
         // A host connects to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
+        let initial = try await beginInitialParameters(settings, for: peer, until: deadline)
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
         host.links.endFollowing()
+        if let initial { host.links.endInitialParameters(initial) }
         let connection = try result.get()
         if let level = options.security.level {
             do {
@@ -51,6 +54,15 @@ extension AdapterSession {
             throw await end(connection, error, isAgain: isAgain)
         }
         connection.core.value.confirmLink()
+        do {
+            try await connection.core.value.request(settings, timeout: options.timeout)
+        } catch  where error.code == .cancelled || error.code == .disconnected {
+            await connection.disconnect(timeout: .zero)
+            throw error
+        } catch {
+            // The link is usable as it is.
+            log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(peer)"])
+        }
         if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {
                 try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)
@@ -109,6 +121,16 @@ extension AdapterSession {
 
     /// The time for one address of a device: longer than its longest advertising interval, and than a turn of an attempt.
     private static let identitySlice = Duration.seconds(11)
+
+    /// Has links to a device begin with the connection parameters of the settings, if there are any.
+    private func beginInitialParameters(
+        _ settings: LinkSettings, for peer: BluetoothAddress, until deadline: KernelInstant?
+    ) async throws(BluetoothError) -> UInt64? {
+        guard let parameters = settings.parameters else { return nil }
+        return try await host.links.beginInitialParameters(
+            try parameters.parameters(.init("connect", peer: peer)), for: peer,
+            timeout: deadline.map { loop.now.duration(to: $0) })
+    }
 
     /// Ends a link that is not returned; returns the error of the attempt.
     private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {

@@ -27,7 +27,8 @@ final class KeyStore {
             exchangeIdentities()
         case .loadConnectionParameters(let all):
             connectionParameters = [:]
-            for parameters in all { connectionParameters[parameters.address] = parameters }
+            // The kernel ignores invalid entries.
+            for entry in all where entry.values.isValid { connectionParameters[entry.address] = entry }
         default: return request.fail(.unknownCommand)
         }
         request.complete()
@@ -64,9 +65,7 @@ final class KeyStore {
             return LEConnectionParameters(
                 intervalMinimum: 0x18, intervalMaximum: 0x28, latency: 0, supervisionTimeout: 0x2A)
         }
-        return LEConnectionParameters(
-            intervalMinimum: known.intervalMinimum, intervalMaximum: known.intervalMaximum, latency: known.latency,
-            supervisionTimeout: known.supervisionTimeout)
+        return known.values
     }
 
     /// The key for links with a device in a role.
@@ -92,6 +91,14 @@ final class KeyStore {
     private func identity(of node: RadioNode) -> BluetoothAddress? {
         guard let key = node.identityResolvingKey else { return nil }
         return identityResolvingKeys.first { $0.value == key.value }?.address
+    }
+}
+
+extension DeviceConnectionParameters {
+    fileprivate var values: LEConnectionParameters {
+        LEConnectionParameters(
+            intervalMinimum: intervalMinimum, intervalMaximum: intervalMaximum, latency: latency,
+            supervisionTimeout: supervisionTimeout)
     }
 }
 

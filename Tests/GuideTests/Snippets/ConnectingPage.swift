@@ -90,6 +90,14 @@ enum ConnectingPage {
         await connection.disconnect()
     }
 
+    /// Settings from the first packet
+    static func settingsFromTheFirstPacket(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address, options: ConnectionOptions(use: .throughput))
+        print(await connection.parameters as Any)
+        try await connection.adapt(to: .lowPower)
+        await connection.disconnect()
+    }
+
     /// Keeping a device connected
     static func keepingADeviceConnected(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let kept = adapter.keepConnected(to: address)  // or: try adapter.keepConnected(to: found)

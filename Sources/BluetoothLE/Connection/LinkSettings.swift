@@ -1,0 +1,76 @@
+import BluetoothHost
+import BluetoothHCI
+import BluetoothPrimitives
+
+/// The settings that a program requests for a link; nil leaves one as it is.
+struct LinkSettings {
+    let parameters: ConnectionParameterRequest?
+    let phys: LEPHYSet?
+    let dataLength: Int?
+
+    init(_ use: ConnectionUse) {
+        (parameters, phys, dataLength) = (use.parameters, use.phys, use.dataLength)
+    }
+
+    /// The settings of the options, which take precedence over those of their use.
+    /// - Throws: `.invalidArgument` for a value outside the specification's ranges.
+    init(_ options: ConnectionOptions, _ operation: BluetoothError.Operation) throws(BluetoothError) {
+        parameters = options.parameters ?? options.use?.parameters
+        phys = options.phys ?? options.use?.phys
+        dataLength = options.dataLength ?? options.use?.dataLength
+        _ = try parameters?.parameters(operation)
+        if let phys { try Self.check(phys, operation) }
+        if let dataLength { try Self.check(dataLength, operation) }
+    }
+
+    /// - Throws: `.invalidArgument` if none is chosen, or one that does not exist.
+    static func check(_ phys: LEPHYSet, _ operation: BluetoothError.Operation) throws(BluetoothError) {
+        guard !phys.isEmpty, phys.isSubset(of: [.le1M, .le2M, .leCoded]) else {
+            throw .invalidArgument(operation, "The PHYs are one or several of LE 1M, LE 2M and LE Coded.")
+        }
+    }
+
+    /// - Throws: `.invalidArgument` outside 27 to 251 bytes.
+    static func check(_ octets: Int, _ operation: BluetoothError.Operation) throws(BluetoothError) {
+        guard (27...251).contains(octets) else {
+            throw .invalidArgument(operation, "The data length is 27 to 251 bytes.")
+        }
+    }
+}
+
+extension Link {
+    /// Requests the settings that the link does not have. A refusal by the controller or the peer is no error: the link
+    /// remains usable as it is.
+    /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`; `.notPermitted` without CAP_NET_RAW.
+    nonisolated(nonsending) func request(_ settings: LinkSettings, timeout: Duration?) async throws(BluetoothError) {
+        // First what makes the later procedures shorter.
+        if let parameters = settings.parameters, self.parameters.map({ parameters.includes($0) }) != true {
+            try await attempt { () async throws(BluetoothError) in
+                _ = try await requestParameters(parameters, timeout: timeout)
+            }
+        }
+        if let octets = settings.dataLength, dataLength?.transmitOctets != octets {
+            try await attempt { () async throws(BluetoothError) in
+                try await requestDataLength(octets, timeout: timeout)
+            }
+        }
+        if let phys = settings.phys {
+            try await attempt { () async throws(BluetoothError) in
+                _ = try await setPHYs(transmit: phys, receive: phys, timeout: timeout)
+            }
+        }
+    }
+
+    private nonisolated(nonsending) func attempt(
+        _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Void
+    ) async throws(BluetoothError) {
+        do {
+            try await body()
+        } catch {
+            switch error.code {
+            case .disconnected, .cancelled, .notPermitted, .timedOut: throw error
+            default: log.debug("\(error)")
+            }
+        }
+    }
+}
