@@ -214,7 +214,9 @@ let package = Package(
         tests(of: "BluetoothSimulation"),
         tests(of: "BluetoothKernelHost", with: ["BluetoothSimulation"]),
         tests(of: "BluetoothLE", with: ["BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
-        tests(of: "LINBLE", with: ["BluetoothSimulation", "LINBLESimulation"]),
+        tests(
+            of: "LINBLE",
+            with: ["BluetoothHost", "BluetoothLoop", "BluetoothSimulation", "BluetoothSystem", "LINBLESimulation"]),
         tests(of: "LINBLESample", with: ["BluetoothLE", "LINBLE", "LINBLESimulation", "BluetoothSimulation"]),
         tests(of: "ExampleSupport"),
         .testTarget(

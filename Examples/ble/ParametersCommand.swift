@@ -11,10 +11,17 @@ struct ParametersCommand: DeviceCommand {
 
             EXAMPLES:
               ble params -n Pulse-Z1
+              ble params -n Pulse-Z1 --use throughput
               ble params -n Pulse-Z1 --interval 15-30 --latency 2 --phy 2m
             """)
 
     @OptionGroup var common: CommonOptions
+
+    @Option(
+        help: ArgumentHelp(
+            "Choose interval, latency, PHY and data length for a use: throughput, balanced or low-power.",
+            valueName: "use"))
+    var use: UseOption?
 
     @Option(
         help: ArgumentHelp(
@@ -37,11 +44,26 @@ struct ParametersCommand: DeviceCommand {
     var dataLength: Int?
 
     func perform(on connection: Connection, _ console: Console) async throws {
+        if let use { try await connection.adapt(to: use.value) }
         let wishes = Wishes(
             interval: interval?.range, latency: latency,
             supervisionTimeout: supervisionTimeout.map { .milliseconds($0) }, phy: phy?.set, dataLength: dataLength)
         try await wishes.fulfil(on: connection)
         console.show(try await LinkState(of: connection))
+    }
+}
+
+/// The use of a link on the command line.
+enum UseOption: String, ExpressibleByArgument, CaseIterable, Sendable {
+    case throughput, balanced
+    case lowPower = "low-power"
+
+    var value: ConnectionUse {
+        switch self {
+        case .throughput: .throughput
+        case .balanced: .balanced
+        case .lowPower: .lowPower
+        }
     }
 }
 

@@ -26,6 +26,8 @@ public actor UARTConnection {
     private let turns = TurnQueue()
     private var pace: Pace
     private nonisolated let buffer: ReceiveBuffer
+    /// The adaptation of the link to the traffic; nil where the options say so.
+    private nonisolated let adaptation: TrafficAdaptation?
     private nonisolated let pump: Task<Void, Never>
 
     /// The number of bytes passed to the kernel.
@@ -52,10 +54,13 @@ public actor UARTConnection {
         let buffer = ReceiveBuffer(
             capacity: options.receiveCapacity, operation: .init("receive", peer: connection.peer))
         self.buffer = buffer
+        let adaptation = options.adaptsToTraffic ? TrafficAdaptation(of: connection) : nil
+        self.adaptation = adaptation
         pump = Task(executorPreference: connection.loop) {
             do throws(BluetoothError) {
                 var values = subscription.makeAsyncIterator()
                 while let value = try await values.next(isolation: nil) {
+                    adaptation?.moved(value.count)
                     guard await buffer.append(value) else { break }
                 }
                 buffer.finish(nil)
@@ -115,6 +120,7 @@ public actor UARTConnection {
             try await connection.writeCommand(chunk, to: toDevice)
         }
         sentByteCount &+= chunk.count
+        adaptation?.moved(chunk.count)
     }
 
     /// Sends one chunk, which must not be longer than ``maximumChunkLength``, and distinguishes whether the device may

@@ -79,6 +79,10 @@ public struct UARTOptions: Sendable {
     public var pacing: UARTPacing
     /// The number of received bytes buffered for a slow reader before the subscription's own buffer fills up.
     public var receiveCapacity: Int
+    /// Whether to adapt the link to the traffic: as for `ConnectionUse.throughput` while at least 8 kB a second flow, and
+    /// with its earlier connection parameters and PHYs three seconds after the last bytes. Needs CAP_NET_RAW; without
+    /// it the link stays as it is.
+    public var adaptsToTraffic: Bool
 
     /// The security of the link; by default the one that the device requires. A LINBLE requires it once its command
     /// `BTLA` has turned pairing on; with a passkey of its own (`BTLP`) the adapter needs an agent that knows it, such as
@@ -90,7 +94,7 @@ public struct UARTOptions: Sendable {
         profiles: [UARTProfile] = [.linble], scanTimeout: Duration? = .seconds(10),
         connectTimeout: Duration = .seconds(7), stepTimeout: Duration = .seconds(5), attempts: Int = 3,
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .automatic,
-        receiveCapacity: Int = 65_536, security: SecurityOptions = SecurityOptions()
+        receiveCapacity: Int = 65_536, adaptsToTraffic: Bool = true, security: SecurityOptions = SecurityOptions()
     ) {
         self.profiles = profiles
         self.scanTimeout = scanTimeout
@@ -101,6 +105,7 @@ public struct UARTOptions: Sendable {
         self.maximumChunkLength = maximumChunkLength
         self.pacing = pacing
         self.receiveCapacity = receiveCapacity
+        self.adaptsToTraffic = adaptsToTraffic
         self.security = security
     }
 }

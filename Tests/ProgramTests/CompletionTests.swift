@@ -28,7 +28,8 @@ import Testing
     @Test(arguments: [
         ("ble sc", ["scan"]), ("ble bonds rem", ["remove"]), ("ble scan --simulate -i ", ["hci0"]),
         ("ble serve ", ["battery", "bench", "heart-rate", "lamp.json"]), ("ble scan --trace no", ["notes.txt"]),
-        ("ble params --phy ", ["1m", "2m", "coded"]), ("ble advertise --extended c", ["coded"]),
+        ("ble params --phy ", ["1m", "2m", "coded"]), ("ble params --use l", ["low-power"]),
+        ("ble advertise --extended c", ["coded"]),
         ("ble scan -n ", []), ("linble serve --profile nor", ["nordic"]), ("linble send l", ["lamp.json"]),
     ])
     func bashOffers(_ line: String, _ words: [String]) async throws {
