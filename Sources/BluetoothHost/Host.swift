@@ -31,6 +31,12 @@ package protocol Host: AnyObject {
     /// The privileges that this program lacks to scan and connect, and to advertise and accept connections.
     var obstacles: HostObstacles { get }
 
+    /// Changes the adapter's defaults, which apply until they are replaced.
+    /// - Throws: `.invalidArgument` with nothing changed, `.notPermitted`, `.unsupported`, `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func setDefaults(
+        _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError)
+
     /// Registers the session: `onUnreachable` reports that the adapter may be off or gone, before its directory does;
     /// `onEnd` that the adapter cannot be used for now, or any more.
     func follow(

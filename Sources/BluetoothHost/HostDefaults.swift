@@ -10,6 +10,11 @@ extension Host {
     package var obstacles: HostObstacles { HostObstacles() }
     package var health: any HostHealth { UnwatchedHealth() }
     package var capacity: any HostCapacity { UncountedCapacity() }
+    package nonisolated(nonsending) func setDefaults(
+        _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        throw BluetoothError(.unsupported, operation, "This host has no defaults that can be changed.")
+    }
 }
 
 /// The capacity of a host that counts nothing.

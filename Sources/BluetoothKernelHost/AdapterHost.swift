@@ -16,6 +16,7 @@ package final class AdapterHost: Host {
     package let advertising: any HostAdvertising
     package let pairing: any HostPairing
     private let room: KernelCapacity
+    private let defaults: KernelDefaults
 
     init(
         _ adapterRecord: AdapterRecord, of kernel: any BluetoothKernel, in directory: any HostDirectory,
@@ -46,6 +47,7 @@ package final class AdapterHost: Host {
         }
         pairing = KernelPairing(
             on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
+        defaults = KernelDefaults(by: management, log: log)
     }
 
     package var obstacles: HostObstacles {
@@ -70,7 +72,17 @@ package final class AdapterHost: Host {
 
     package func suspend(_ reason: BluetoothError) { controller.suspend(reason) }
 
-    package func resume(with adapter: AdapterInformation) -> Bool { controller.resume(with: adapter) }
+    package func resume(with adapter: AdapterInformation) -> Bool {
+        guard controller.resume(with: adapter) else { return false }
+        defaults.resume(on: adapter.index)
+        return true
+    }
+
+    package nonisolated(nonsending) func setDefaults(
+        _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        try await self.defaults.set(defaults, on: adapterRecord.information.index, operation)
+    }
 
     package func close(_ reason: BluetoothError) { controller.close(reason) }
 }

@@ -54,6 +54,12 @@ public enum ManagementCommand: Hashable, Sendable {
     /// Replaces the kernel's connection parameters of devices.
     case loadConnectionParameters([DeviceConnectionParameters])
 
+    /// Reads the parameters that the kernel uses where a program does not say.
+    case readDefaultSystemConfiguration
+    /// Changes some of them, until the adapter is removed. The kernel ignores those that it does not know, and checks no
+    /// ranges.
+    case setDefaultSystemConfiguration([SystemParameter])
+
     /// Pairs with a device, connecting to it first if needed.
     case pairDevice(ManagementAddress, IOCapability)
     /// Cancels pairing with a device.
@@ -129,6 +135,8 @@ public enum ManagementCommand: Hashable, Sendable {
         case .addDevice: return .addDevice
         case .removeDevice: return .removeDevice
         case .loadConnectionParameters: return .loadConnectionParameters
+        case .readDefaultSystemConfiguration: return .readDefaultSystemConfiguration
+        case .setDefaultSystemConfiguration: return .setDefaultSystemConfiguration
         case .pairDevice: return .pairDevice
         case .cancelPairDevice: return .cancelPairDevice
         case .unpairDevice: return .unpairDevice
@@ -180,6 +188,7 @@ public enum ManagementCommand: Hashable, Sendable {
         case .loadLongTermKeys(let keys): return 2 + LongTermKey.byteCount * keys.count
         case .loadIdentityResolvingKeys(let keys): return 2 + IdentityResolvingKey.byteCount * keys.count
         case .loadConnectionParameters(let list): return 2 + DeviceConnectionParameters.byteCount * list.count
+        case .setDefaultSystemConfiguration(let list): return list.reduce(0) { $0 + 3 + $1.value.count }
         case .startServiceDiscovery(_, _, let services): return 4 + 16 * services.count
         case .addRemoteOutOfBandData: return 71
         case .addAdvertising, .addExtendedAdvertisingData: return 600

@@ -10,8 +10,9 @@ extension ManagementCommand: CustomStringConvertible {
     private var parameterDescription: String {
         switch self {
         case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation,
-            .getConnections, .readAdvertisingFeatures:
+            .getConnections, .readAdvertisingFeatures, .readDefaultSystemConfiguration:
             return ""
+        case .setDefaultSystemConfiguration(let list): return lines(list)
         case .setPowered(let isOn), .setConnectable(let isOn), .setBondable(let isOn), .setLowEnergy(let isOn),
             .setBREDR(let isOn), .setSecureSimplePairing(let isOn):
             return isOn ? "on" : "off"

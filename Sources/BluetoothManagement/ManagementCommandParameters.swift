@@ -40,6 +40,9 @@ extension ManagementCommand {
             self = .setPrivacy(PrivacyMode(rawValue: try reader.readUInt8()), try SecurityKey(reading: &reader))
         case .setIOCapability: self = .setIOCapability(IOCapability(rawValue: try reader.readUInt8()))
         case .setAppearance: self = .setAppearance(try reader.readUInt16())
+        case .readDefaultSystemConfiguration: self = .readDefaultSystemConfiguration
+        case .setDefaultSystemConfiguration:
+            self = .setDefaultSystemConfiguration(try SystemParameter.list(reading: &reader))
         default: return nil
         }
     }
@@ -128,8 +131,10 @@ extension ManagementCommand {
     func encodeParameters(into writer: inout ByteWriter) throws(BufferFull) {
         switch self {
         case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation,
-            .getConnections, .readAdvertisingFeatures:
+            .getConnections, .readAdvertisingFeatures, .readDefaultSystemConfiguration:
             break
+        case .setDefaultSystemConfiguration(let list):
+            for parameter in list { try parameter.write(to: &writer) }
         case .setPowered(let isOn), .setConnectable(let isOn), .setBondable(let isOn), .setLowEnergy(let isOn),
             .setBREDR(let isOn), .setSecureSimplePairing(let isOn):
             try writer.write(isOn)

@@ -58,6 +58,8 @@ public enum ManagementReply: Hashable, Sendable {
     case discovery(ManagementAddressTypes)
     /// Read Advertising Features.
     case advertisingFeatures(AdvertisingFeatures)
+    /// Read Default System Configuration.
+    case systemConfiguration([SystemParameter])
     /// Add and Remove Advertising, Add Extended Advertising Data.
     case advertisingInstance(UInt8)
     /// Add Extended Advertising Parameters.
@@ -111,6 +113,8 @@ public enum ManagementReply: Hashable, Sendable {
         case .startDiscovery, .stopDiscovery, .startServiceDiscovery:
             self = .discovery(ManagementAddressTypes(rawValue: try reader.readUInt8()))
         case .readAdvertisingFeatures: self = .advertisingFeatures(try AdvertisingFeatures(reading: &reader))
+        case .readDefaultSystemConfiguration:
+            self = .systemConfiguration(try SystemParameter.list(reading: &reader))
         case .addAdvertising, .removeAdvertising, .addExtendedAdvertisingData:
             self = .advertisingInstance(try reader.readUInt8())
         case .addExtendedAdvertisingParameters:
@@ -152,6 +156,7 @@ public enum ManagementReply: Hashable, Sendable {
             try writer.write(structures)
         case .discovery(let types): try writer.write(types.rawValue)
         case .advertisingFeatures(let features): try features.write(to: &writer)
+        case .systemConfiguration(let list): for parameter in list { try parameter.write(to: &writer) }
         case .advertisingInstance(let instance): try writer.write(instance)
         case .extendedAdvertisingParameters(let limits): try limits.write(to: &writer)
         }
@@ -208,6 +213,7 @@ extension ManagementReply: CustomStringConvertible {
             return "\(features.supportedFlags), data \(features.maximumAdvertisingDataLength), "
                 + "scan response \(features.maximumScanResponseLength), "
                 + "instances \(features.instances) of \(features.maximumInstances)"
+        case .systemConfiguration(let list): return list.map(\.description).joined(separator: ", ")
         case .advertisingInstance(let instance): return "instance \(instance)"
         case .extendedAdvertisingParameters(let limits):
             return "instance \(limits.instance), transmit power \(limits.transmitPower) dBm, "

@@ -159,4 +159,83 @@ import Testing
             await connection.disconnect()
         }
     }
+
+    // MARK: Defaults of the adapter
+
+    @Test func theDefaultsAreThoseOfLinksWithoutOthersAlsoAfterItWasUnplugged() async throws {
+        let controller = SimulatedController(address: BluetoothAddress(0x0013_2233_4455, kind: .public))
+        try await Fixture.run([controller]) { fixture in
+            let device = try Self.device(fixture)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            try await adapter.setDefaults(
+                AdapterDefaults(
+                    connectionParameters: Self.slow, connectScanInterval: .milliseconds(100),
+                    connectScanWindow: .milliseconds(50), connectTimeout: .seconds(2),
+                    advertisingInterval: .milliseconds(100)...(.milliseconds(200))))
+            let connection = try await adapter.connect(to: device.address)
+            #expect(await Self.interval(of: connection) == .milliseconds(100))
+            await connection.disconnect()
+            // Another change leaves them.
+            try await adapter.setDefaults(AdapterDefaults(connectTimeout: .seconds(3)))
+            fixture.kernel.unplug(0)
+            try await fixture.settle { adapter.state == .absent }
+            fixture.kernel.plug(controller)
+            try await adapter.ready(timeout: .seconds(10))
+            let next = try await adapter.connect(to: device.address)
+            #expect(await Self.interval(of: next) == .milliseconds(100))
+            await next.disconnect()
+        }
+    }
+
+    @Test func aPeripheralRequestsItsDefaultsOfALinkWithOthers() async throws {
+        try await Fixture.run { fixture in
+            let other = fixture.radio.makeKernel()
+            let (central, peripheral) = (
+                try await Adapter.open(on: fixture.kernel), try await Adapter.open(on: other)
+            )
+            try await peripheral.setDefaults(AdapterDefaults(connectionParameters: Self.slow))
+            let set = try await peripheral.advertise(AdvertisementContent(localName: "slow"))
+            let incoming = try await peripheral.incomingConnections()
+            let connection = try await central.connect { $0.localName == "slow" }
+            try await fixture.settle { await Self.interval(of: connection) == .milliseconds(100) }
+            await connection.disconnect()
+            await set.stop()
+            withExtendedLifetime(incoming) {}
+        }
+    }
+
+    private static let invalidDefaults: [AdapterDefaults] = [
+        AdapterDefaults(connectionParameters: .init(interval: .seconds(5)...(.seconds(5)))),
+        AdapterDefaults(connectionParameters: Self.slow, connectScanInterval: .milliseconds(100)),
+        AdapterDefaults(connectScanWindow: .milliseconds(100)),
+        AdapterDefaults(connectScanInterval: .milliseconds(10), connectScanWindow: .milliseconds(20)),
+        AdapterDefaults(connectScanInterval: .seconds(11), connectScanWindow: .milliseconds(20)),
+        AdapterDefaults(connectionParameters: Self.slow, connectTimeout: .zero),
+        AdapterDefaults(connectTimeout: .seconds(66)),
+        AdapterDefaults(advertisingInterval: .milliseconds(10)...(.milliseconds(20))),
+        AdapterDefaults(advertisingInterval: .seconds(1)...(.seconds(11))),
+    ]
+
+    @Test func invalidDefaultsAreRefusedWithNothingChanged() async throws {
+        try await Fixture.run { fixture in
+            let device = try Self.device(fixture)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            for invalid in Self.invalidDefaults {
+                let error = await failure { try await adapter.setDefaults(invalid) }
+                #expect(error?.code == .invalidArgument)
+            }
+            let connection = try await adapter.connect(to: device.address)
+            #expect(await Self.interval(of: connection) == .milliseconds(30))
+            await connection.disconnect()
+        }
+    }
+
+    @Test func defaultsNeedThePrivilege() async throws {
+        try await Fixture.run { fixture in
+            fixture.kernel.hasNetAdmin = false
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let error = await failure { try await adapter.setDefaults(AdapterDefaults(connectTimeout: .seconds(1))) }
+            #expect(error?.code == .notPermitted)
+        }
+    }
 }

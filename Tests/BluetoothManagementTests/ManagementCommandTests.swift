@@ -59,6 +59,11 @@ let commandVectors: [CommandVector] = [
             DeviceConnectionParameters(
                 address: randomAddress, intervalMinimum: 6, intervalMaximum: 12, latency: 1, supervisionTimeout: 100)
         ]), "3500 0000 1100 0100 563412e598c0 02 0600 0c00 0100 6400"),
+    CommandVector(.readDefaultSystemConfiguration, "4b00 0000 0000"),
+    CommandVector(
+        .setDefaultSystemConfiguration([
+            SystemParameter(.connectionIntervalMinimum, 6), SystemParameter(.init(rawValue: 0x1F), bytes: [1]),
+        ]), "4c00 0000 0900 1800 02 0600 1f00 01 01"),
     CommandVector(.pairDevice(random, .noInputNoOutput), "1900 0000 0800 563412e598c0 02 03"),
     CommandVector(.cancelPairDevice(random), "1a00 0000 0700 563412e598c0 02"),
     CommandVector(.unpairDevice(random, disconnect: true), "1b00 0000 0800 563412e598c0 02 01"),

@@ -60,14 +60,14 @@ extension Conformance {
 
         @Test func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
             try await Self.run { central, peripheral in
+                // Within 30 to 50 ms: a peripheral's kernel requests these of a link with another interval.
                 let wanted = LEConnectionParameters(
-                    intervalMinimum: 80, intervalMaximum: 80, latency: 1, supervisionTimeout: 300)
+                    intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
                 let number = try await central.beginInitialParameters(wanted, for: peripheral.address)
                 try await Self.link(central, peripheral)
                 #expect(number != nil)
-                // These are the parameters of its first event, unless the peer has changed them meanwhile.
                 let first = try await central.attach()
-                #expect(first == "interval 100 ms, latency 1, supervision time-out 3000 ms")
+                #expect(first == "interval 40 ms, latency 1, supervision time-out 3000 ms")
                 if let number { await central.endInitialParameters(number) }
             }
         }

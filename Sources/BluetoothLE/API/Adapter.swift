@@ -90,6 +90,21 @@ extension Adapter {
     }
 }
 
+// MARK: - Defaults
+
+extension Adapter {
+    /// Changes what the adapter does where a program does not say, for all programs (management `Set Default System
+    /// Configuration`). Needs CAP_NET_ADMIN.
+    ///
+    /// The kernel keeps them until the adapter is removed; this object sets them again when it is back.
+    /// - Throws: `.invalidArgument` for values outside the specification's ranges or that contradict each other, with
+    ///   nothing changed; `.notPermitted`, `.unsupported` by a kernel before 5.9, `.noAdapter`, `.timedOut`,
+    ///   `.cancelled`.
+    public nonisolated(nonsending) func setDefaults(_ defaults: AdapterDefaults) async throws(BluetoothError) {
+        try await session.setDefaults(defaults)
+    }
+}
+
 // MARK: - Health
 
 extension Adapter {

@@ -1,4 +1,5 @@
 import BluetoothAdvertising
+import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
 
@@ -30,6 +31,10 @@ extension AdapterSession {
         throw BluetoothError(
             .notFound, operation("look for a device"), "No device that matches was seen\(time).",
             remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
+    }
+
+    func setDefaults(_ defaults: AdapterDefaults) async throws(BluetoothError) {
+        try await host.setDefaults(defaults, operation("set the adapter's defaults"))
     }
 
     var obstacles: HostObstacles { host.obstacles }

@@ -198,7 +198,8 @@ final class Adapter {
             .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setIOCapability, .setAppearance:
             settings.perform(command, for: request)
         case .setPrivacy(let mode, let key): privacy.set(mode, key, for: request)
-        case .loadLongTermKeys, .loadIdentityResolvingKeys, .loadConnectionParameters:
+        case .loadLongTermKeys, .loadIdentityResolvingKeys, .loadConnectionParameters,
+            .readDefaultSystemConfiguration, .setDefaultSystemConfiguration:
             keys.perform(command, for: request)
         case .startDiscovery, .stopDiscovery, .startServiceDiscovery: discovery.perform(command, for: request)
         case .setAdvertising, .readAdvertisingFeatures, .addAdvertising, .removeAdvertising,

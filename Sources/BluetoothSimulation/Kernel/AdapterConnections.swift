@@ -52,8 +52,10 @@ final class AdapterConnections: ControllerHost {
         for peer in wanted { adapter.perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
         // A device with private addresses cannot be on the accept list.
         let isListEnough = !wanted.contains { adapter.keys.hasIdentityResolvingKey(of: $0) }
+        let scan = adapter.keys.defaults.autoConnectScan
         adapter.startScan(
-            .passive, interval: 0x60, window: 0x60, policy: isListEnough ? .acceptList : .all, filtersDuplicates: true)
+            .passive, interval: scan.interval, window: scan.window, policy: isListEnough ? .acceptList : .all,
+            filtersDuplicates: true)
     }
 
     /// Resumes searching and discovery after an attempt has succeeded or failed.
@@ -87,6 +89,7 @@ final class AdapterConnections: ControllerHost {
         guard !adapter.advertising.isSettingOn else { return }
         adapter.privacy.updateRandomAddress()
         let parameters = adapter.keys.parameters(for: connection.peer)
+        let scan = adapter.keys.defaults.connectScan
         let peer = LEPeerAddress(connection.advertised.address)
         let status: HCIStatus
         if controller.configuration.commands.connectFamily == .extended {
@@ -94,12 +97,14 @@ final class AdapterConnections: ControllerHost {
                 .leExtendedCreateConnection(
                     LEExtendedCreateConnectionParameters(
                         ownAddressType: adapter.ownAddressType, peer: peer,
-                        le1M: LEInitiatingParameters(scanInterval: 0x60, scanWindow: 0x60, parameters: parameters))))
+                        le1M: LEInitiatingParameters(
+                            scanInterval: scan.interval, scanWindow: scan.window, parameters: parameters))))
         } else {
             status = adapter.perform(
                 .leCreateConnection(
                     LECreateConnectionParameters(
-                        scanInterval: 0x60, scanWindow: 0x60, peer: peer, ownAddressType: adapter.ownAddressType,
+                        scanInterval: scan.interval, scanWindow: scan.window, peer: peer,
+                        ownAddressType: adapter.ownAddressType,
                         parameters: parameters)))
         }
         // A controller that is gone answers later, or never.
@@ -138,7 +143,17 @@ final class AdapterConnections: ControllerHost {
         for socket in connection.channels.sockets { socket.linkReady(end) }
         acceptFixedChannels(connection, end)
         connection.security.linkReady()
+        if !connection.isCentral { requestDefaultParameters(end) }
         if connection.isCentral, !adapter.devices.autoConnected.contains(connection.peer) { connection.dropIfUnused() }
+    }
+
+    /// As a peripheral, requests the default parameters of a link whose interval is outside their range
+    /// (`l2cap_le_conn_ready`).
+    private func requestDefaultParameters(_ end: LinkEnd) {
+        let wanted = adapter.keys.defaults.connection
+        let interval = end.link.parameters.interval
+        guard interval < wanted.intervalMinimum || interval > wanted.intervalMaximum else { return }
+        end.send(.procedure { end.other.side.node.parametersRequested(wanted, on: end.other) })
     }
 
     /// Gives the newest listener of each fixed channel its channel of a new link, unless there is one already.

@@ -10,6 +10,7 @@ final class KeyStore {
     /// Whether pairing exchanges identities, which it does after Load Identity Resolving Keys or Set Privacy.
     private(set) var exchangesIdentities = false
     private var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
+    private(set) var defaults = SystemDefaults()
 
     // MARK: Commands
 
@@ -29,6 +30,9 @@ final class KeyStore {
             connectionParameters = [:]
             // The kernel ignores invalid entries.
             for entry in all where entry.values.isValid { connectionParameters[entry.address] = entry }
+        case .readDefaultSystemConfiguration: return request.complete(.systemConfiguration(defaults.all))
+        case .setDefaultSystemConfiguration(let list):
+            guard !list.isEmpty, defaults.change(to: list) else { return request.fail(.invalidParameters) }
         default: return request.fail(.unknownCommand)
         }
         request.complete()
@@ -61,11 +65,7 @@ final class KeyStore {
 
     /// The parameters for connecting to a device.
     func parameters(for peer: BluetoothAddress) -> LEConnectionParameters {
-        guard let known = connectionParameters[peer] else {
-            return LEConnectionParameters(
-                intervalMinimum: 0x18, intervalMaximum: 0x28, latency: 0, supervisionTimeout: 0x2A)
-        }
-        return known.values
+        connectionParameters[peer]?.values ?? defaults.connection
     }
 
     /// The key for links with a device in a role.

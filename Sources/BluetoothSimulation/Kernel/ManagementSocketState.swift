@@ -127,7 +127,8 @@ extension HostKernel {
         .userConfirmationReply, .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply,
         .readLocalOutOfBandExtendedData, .addRemoteOutOfBandData, .removeRemoteOutOfBandData,
         .loadLongTermKeys, .loadIdentityResolvingKeys, .startDiscovery, .stopDiscovery, .startServiceDiscovery,
-        .setAdvertising, .readAdvertisingFeatures, .addAdvertising, .removeAdvertising,
+        .readDefaultSystemConfiguration, .setDefaultSystemConfiguration, .setAdvertising, .readAdvertisingFeatures,
+        .addAdvertising, .removeAdvertising,
         .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
     ]
 

@@ -1,0 +1,77 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothManagement
+import Logging
+
+/// The defaults of an adapter in the kernel (Set Default System Configuration), which loses them with the adapter.
+//
+// Lives on the loop, with the adapter.
+final class KernelDefaults {
+    private let mark: ComponentCount.Mark
+    private let management: ManagementClient
+    private let log: Logger
+    private var declared: [SystemParameter] = []
+
+    init(by management: ManagementClient, log: Logger) {
+        mark = management.loop.components.mark("KernelDefaults")
+        (self.management, self.log) = (management, log)
+    }
+
+    /// Changes the defaults, which are declared once the kernel has accepted them.
+    nonisolated(nonsending) func set(
+        _ defaults: AdapterDefaults, on index: UInt16, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let parameters = try defaults.systemParameters(operation)
+        guard !parameters.isEmpty else { return }
+        do {
+            _ = try await management.send(.setDefaultSystemConfiguration(parameters), to: index)
+        } catch {
+            throw error.about(operation)
+        }
+        let changed = Set(parameters.map(\.kind))
+        declared = declared.filter { !changed.contains($0.kind) } + parameters
+    }
+
+    /// Sends the declared defaults again: the adapter may be another one to the kernel.
+    func resume(on index: UInt16) {
+        guard !declared.isEmpty else { return }
+        management.post(.setDefaultSystemConfiguration(declared), to: index) { [log] answer in
+            if case .failure(let error) = answer { log.notice("the adapter's defaults are lost: \(error)") }
+        }
+    }
+}
+
+extension AdapterDefaults {
+    /// The kernel's parameters; throws `.invalidArgument` for values outside the specification's ranges, which the
+    /// kernel does not check.
+    fileprivate func systemParameters(
+        _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> [SystemParameter] {
+        var all: [SystemParameter] = []
+        if let connection = try connectionParameters?.parameters(operation) {
+            all += [
+                SystemParameter(.connectionIntervalMinimum, connection.intervalMinimum),
+                SystemParameter(.connectionIntervalMaximum, connection.intervalMaximum),
+                SystemParameter(.latency, connection.latency),
+                SystemParameter(.supervisionTimeout, connection.supervisionTimeout),
+            ]
+        }
+        if let scan = try connectScan(operation) {
+            // The kernel looks for the device with the first pair, and the controller connects with the second.
+            all += [
+                SystemParameter(.autoConnectScanInterval, scan.interval),
+                SystemParameter(.autoConnectScanWindow, scan.window),
+                SystemParameter(.connectScanInterval, scan.interval),
+                SystemParameter(.connectScanWindow, scan.window),
+            ]
+        }
+        if let limit = try connectMilliseconds(operation) { all.append(SystemParameter(.connectTimeout, limit)) }
+        if let slots = try advertisingSlots(operation) {
+            all += [
+                SystemParameter(.advertisingIntervalMinimum, slots.lowerBound),
+                SystemParameter(.advertisingIntervalMaximum, slots.upperBound),
+            ]
+        }
+        return all
+    }
+}

@@ -1,0 +1,85 @@
+import BluetoothPrimitives
+
+/// A parameter of an adapter's default system configuration: what the kernel uses where a program does not say.
+public struct SystemParameter: Hashable, Sendable {
+    /// The parameter's number. The set is open: kernels add parameters.
+    public struct Kind: RawRepresentable, Hashable, Sendable {
+        /// The number in the packet.
+        public let rawValue: UInt16
+
+        /// A parameter of any number.
+        public init(rawValue: UInt16) {
+            self.rawValue = rawValue
+        }
+
+        /// The shortest advertising interval, in units of 0.625 ms.
+        public static let advertisingIntervalMinimum = Kind(rawValue: 0x000B)
+        /// The longest advertising interval, in units of 0.625 ms.
+        public static let advertisingIntervalMaximum = Kind(rawValue: 0x000C)
+        /// The scan interval while waiting for a device to connect to, in units of 0.625 ms.
+        public static let autoConnectScanInterval = Kind(rawValue: 0x000E)
+        /// The scan window while waiting for a device to connect to, in units of 0.625 ms.
+        public static let autoConnectScanWindow = Kind(rawValue: 0x000F)
+        /// The scan interval while connecting, in units of 0.625 ms.
+        public static let connectScanInterval = Kind(rawValue: 0x0016)
+        /// The scan window while connecting, in units of 0.625 ms.
+        public static let connectScanWindow = Kind(rawValue: 0x0017)
+        /// The shortest connection interval, in units of 1.25 ms.
+        public static let connectionIntervalMinimum = Kind(rawValue: 0x0018)
+        /// The longest connection interval, in units of 1.25 ms.
+        public static let connectionIntervalMaximum = Kind(rawValue: 0x0019)
+        /// The peripheral latency, in connection events.
+        public static let latency = Kind(rawValue: 0x001A)
+        /// The supervision time-out, in units of 10 ms.
+        public static let supervisionTimeout = Kind(rawValue: 0x001B)
+        /// The time limit of connecting, in ms.
+        public static let connectTimeout = Kind(rawValue: 0x001C)
+    }
+
+    /// The parameter.
+    public var kind: Kind
+    /// Its value, in little-endian order; most have two bytes.
+    public var value: [UInt8]
+
+    /// A parameter with a value of any size, at most 255 bytes.
+    public init(_ kind: Kind, bytes value: [UInt8]) {
+        (self.kind, self.value) = (kind, value)
+    }
+
+    /// A parameter with a value of two bytes.
+    public init(_ kind: Kind, _ value: UInt16) {
+        self.init(kind, bytes: [UInt8(truncatingIfNeeded: value), UInt8(truncatingIfNeeded: value >> 8)])
+    }
+
+    /// The value of a parameter with two bytes.
+    public var number: UInt16? { value.count == 2 ? UInt16(value[0]) | UInt16(value[1]) << 8 : nil }
+
+    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        kind = Kind(rawValue: try reader.readUInt16())
+        let count = Int(try reader.readUInt8())
+        var value: [UInt8] = []
+        for _ in 0..<count { value.append(try reader.readUInt8()) }
+        self.value = value
+    }
+
+    /// Decodes the parameters up to the end of a packet.
+    static func list(reading reader: inout ByteReader) throws(TruncatedBytes) -> [SystemParameter] {
+        var all: [SystemParameter] = []
+        while !reader.isAtEnd { all.append(try SystemParameter(reading: &reader)) }
+        return all
+    }
+
+    func write(to writer: inout ByteWriter) throws(BufferFull) {
+        guard let count = UInt8(exactly: value.count) else { throw BufferFull(needed: value.count, available: 255) }
+        try writer.write(kind.rawValue)
+        try writer.write(count)
+        try writer.write(value)
+    }
+}
+
+extension SystemParameter: CustomStringConvertible {
+    /// The number and the value.
+    public var description: String {
+        "parameter 0x\(hexadecimal(kind.rawValue, digits: 4)): \(number.map { "\($0)" } ?? value.hexadecimal)"
+    }
+}
