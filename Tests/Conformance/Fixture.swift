@@ -36,6 +36,9 @@ final class Fixture: Sendable {
     static let canBePrivileged = isPrivileged != false
     static let canBeUnprivileged = isPrivileged != true
 
+    /// Whether the controllers report the parameters with which a link was created.
+    static let reportsParameters = !isLinux || isBtvirt
+
     /// Whether an adapter can be unplugged.
     static let canUnplug = !isLinux || Hotplug.linux != nil
 

@@ -67,7 +67,10 @@ extension Conformance {
                 try await Self.link(central, peripheral)
                 #expect(number != nil)
                 let first = try await central.attach()
-                #expect(first == "interval 40 ms, latency 1, supervision time-out 3000 ms")
+                // Bumble's controllers report the same parameters of every link.
+                if Fixture.reportsParameters {
+                    #expect(first == "interval 40 ms, latency 1, supervision time-out 3000 ms")
+                }
                 if let number { await central.endInitialParameters(number) }
             }
         }
