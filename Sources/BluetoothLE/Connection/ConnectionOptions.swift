@@ -44,8 +44,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
 
-    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, the
-    /// host's link parameters, 1 MiB to receive into.
+    /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, the host's link
+    /// parameters, 1 MiB to receive into.
     public init(
         timeout: Duration? = .seconds(30), maximumTransmissionUnit: UInt16 = 517, attempts: Int = 3,
         waitsForAdapter: Bool = false, slotTimeout: Duration? = nil, enhancedBearers: Int = 0,
