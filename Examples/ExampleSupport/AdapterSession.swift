@@ -76,8 +76,14 @@ extension CommonOptions {
         let bonds = BondStorage.store(try bondStore())
         var selectors = try adapterOptions.selectors()
         let takesAll = selectors.isEmpty
-        if takesAll {
-            selectors = try await Adapter.all(on: kernel).filter(\.isLowEnergySupported).map { .index($0.index) }
+        let present = try await Adapter.all(on: kernel)
+        if takesAll { selectors = present.filter(\.isLowEnergySupported).map { .index($0.index) } }
+        // Before one is powered on.
+        for adapter in present {
+            let names = selectors.filter { $0.matches(adapter) }
+            guard names.count < 2 else {
+                throw ProgramError(.usage, "--adapter names \(adapter.name) twice: \(names[0]) and \(names[1]).")
+            }
         }
         for selector in selectors {
             do throws(BluetoothError) {

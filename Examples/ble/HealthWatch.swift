@@ -23,13 +23,13 @@ struct HealthWatch: Sendable {
         let selector = options.adapter.flatMap { AdapterSelector($0) }
         let changes = try await Adapter.changes(on: kernel)
         try await withThrowingDiscardingTaskGroup { group in
-            var watched: Set<BluetoothAddress> = []
+            var watched: Set<String> = []
             for try await change in changes where selector?.matches(change.adapter) ?? true {
                 console.show(change)
-                // An open adapter is followed through absence, by its address.
-                guard case .added(let information) = change, watched.insert(information.address).inserted else {
-                    continue
-                }
+                // An open adapter is followed through absence, by its address if it has one.
+                guard case .added(let information) = change,
+                    watched.insert(information.address.isZero ? information.name : "\(information.address)").inserted
+                else { continue }
                 group.addTask { await watch(information) }
             }
             group.cancelAll()

@@ -80,6 +80,8 @@ extension HostPairing {
 
     package func removeOutOfBandData(of peer: BluetoothAddress) {}
 
+    package func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {}
+
     package func adapterChanged() {}
     package func adapterWasRemoved(_ reason: BluetoothError) {}
 }

@@ -51,6 +51,9 @@ package protocol HostPairing: AnyObject {
     /// Removes the values of a device, without waiting.
     func removeOutOfBandData(of peer: BluetoothAddress)
 
+    /// Gives the host the data of a device again, which it has lost with the adapter.
+    func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress)
+
     /// Ends the link to a peer, as far as this program may; `connected` is the address it was connected by.
     func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress)
 }

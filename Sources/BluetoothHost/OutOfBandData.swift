@@ -121,7 +121,10 @@ extension OutOfBandData {
                     throw Self.malformed("have the same value twice")
                 }
             case FieldType.address:
-                guard content.count == 7, content[6] <= 1 else { throw Self.malformed("have a malformed address") }
+                guard content.count == 7, content[6] <= 1, content.prefix(6).contains(where: { $0 != 0 }) else {
+                    throw Self.malformed("have a malformed address")
+                }
+                guard address == nil else { throw Self.malformed("have two addresses") }
                 address = BluetoothAddress(
                     content.prefix(6).reversed().reduce(0) { $0 << 8 | UInt64($1) },
                     kind: content[6] == 1 ? .random : .public)

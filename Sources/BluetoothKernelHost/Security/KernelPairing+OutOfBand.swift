@@ -44,6 +44,10 @@ extension KernelPairing {
         }
     }
 
+    package func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {
+        post(.addRemoteOutOfBandData(ManagementAddress(peer), confirmation: data.confirmation, random: data.random))
+    }
+
     package func removeOutOfBandData(of peer: BluetoothAddress) {
         // Remove Remote OOB Data is for BR/EDR only; values of zero count as none.
         post(.addRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))

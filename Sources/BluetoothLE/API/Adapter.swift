@@ -37,7 +37,7 @@ public final class Adapter: Sendable {
 
     /// Ends the adapter's advertising, scans, sockets, streams, kept connections, and connection attempts, which throw
     /// `.cancelled`. The controller keeps its state, and connections that the program holds stay up. All new bonds are
-    /// stored when this returns.
+    /// stored when this returns. A step of the recovery that is under way is completed first, so that it leaves the adapter on.
     public nonisolated(nonsending) func close() async {
         await session.close()
     }

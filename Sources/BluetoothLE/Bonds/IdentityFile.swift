@@ -37,7 +37,9 @@ public enum IdentityFile {
 
     /// Parses the content of a file.
     static func parse(_ bytes: [UInt8], _ path: String) throws(BluetoothError) -> [DeviceIdentity] {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        // Some editors begin a text with a byte order mark.
+        let content = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
+        guard let text = String(validating: content, as: UTF8.self) else {
             throw .invalidArgument(operation, "\(path) is no text in UTF-8.")
         }
         var identities: [DeviceIdentity] = []

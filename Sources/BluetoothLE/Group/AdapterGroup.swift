@@ -25,7 +25,8 @@ public final class AdapterGroup: Sendable {
     private let core: SessionReference<GroupCore>
 
     /// Creates a group of opened adapters, which must have the same event loop, as those of one kernel have.
-    /// - Throws: `.invalidArgument` when there is none, when an adapter is named twice, or when their loops differ.
+    /// - Throws: `.invalidArgument` when there is none, when an adapter is named twice, or when their loops differ;
+    ///   `.cancelled` when an adapter is closed.
     public nonisolated(nonsending) init(_ adapters: [Adapter]) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("make a group of adapters")
         guard let loop = adapters.first?.loop else {
@@ -45,7 +46,7 @@ public final class AdapterGroup: Sendable {
 
     /// Adds an adapter; the group's scans begin on it.
     /// - Throws: `.invalidArgument` when the group has it already, or when it has another event loop; `.cancelled` when
-    ///   the group is closed.
+    ///   the adapter or the group is closed.
     public nonisolated(nonsending) func add(_ adapter: Adapter) async throws(BluetoothError) {
         guard adapter.loop === loop else {
             throw .invalidArgument(

@@ -58,6 +58,9 @@ struct GroupChooser {
 
     func outcome(of id: Int) -> AttemptOutcome? { outcomes[id] }
 
+    /// The adapters that could not be used although they seem to be ready.
+    var departed: [Int] { outcomes.filter { $0.value == .left }.map(\.key) }
+
     /// Records that adapters have come, gone or changed.
     mutating func adaptersChanged() { outcomes = outcomes.filter { $0.value != .left } }
 

@@ -32,27 +32,29 @@ final class GroupConnector {
             let candidates = await members.candidates(for: peer)
             switch chooser.next(candidates) {
             case .connect(let id):
-                let result = await attempt(id, peer, options, until: deadline, isSliced: true)
-                if let connection = try settle(result, of: id, &chooser, &failure) { return connection }
+                let outcome = await race([id], peer, options, until: deadline, isSliced: true, Watch(seen))
+                if let connection = try settle(outcome, &chooser, &failure) { return connection }
             case .race(let ids):
-                let outcome = await race(ids, peer, options, until: deadline)
-                for (id, result) in outcome.results {
-                    if let connection = try settle(result, of: id, &chooser, &failure) { return connection }
-                }
+                let outcome = await race(
+                    ids, peer, options, until: deadline, isSliced: false,
+                    Watch(seen, peer, except: ids + chooser.departed))
+                if let connection = try settle(outcome, &chooser, &failure) { return connection }
                 // All have had the remaining time, unless there is another adapter, or they have no room.
                 let isOver = outcome.results.contains { chooser.isUnreachable($0.id) }
                 if isOver, !outcome.isInterrupted, let failure { throw failure }
             case .waitForRoom(let ids):
                 let start = loop.now
                 guard let patience else { throw failure ?? .linkLimitReached(operation, nil) }
-                let admitted = try await waitForRoom(ids, until: patience, operation)
+                let admitted = try await waitForRoom(
+                    ids, until: patience, operation, Watch(seen, peer, except: ids + chooser.departed))
                 deadline = deadline?.advanced(by: start.duration(to: loop.now))
                 chooser.roomChanged()
-                guard let admitted, let slots = members[admitted.id]?.slots else { continue }
-                let result = await attempt(admitted.id, peer, options, until: deadline, isSliced: true)
-                // Room that others have taken is not passed on.
-                slots.leave(admitted.place, hasLink: result.hasTakenRoom)
-                if let connection = try settle(result, of: admitted.id, &chooser, &failure) { return connection }
+                if let admitted {
+                    let outcome = await race([admitted.id], peer, options, until: deadline, isSliced: true, Watch(seen))
+                    // Room that others have taken is not passed on.
+                    admitted.slots.leave(admitted.place, hasLink: outcome.hasTakenRoom)
+                    if let connection = try settle(outcome, &chooser, &failure) { return connection }
+                }
             case .waitForAdapter:
                 do throws(BluetoothError) {
                     try await members.changed(since: seen, operation, until: deadline)
@@ -84,36 +86,29 @@ final class GroupConnector {
         return reason
     }
 
-    /// Records the result of an attempt; returns its connection.
+    /// Records the results of attempts; returns the connection.
     /// - Throws: an error that no other adapter can help.
     private func settle(
-        _ result: Result<Connection, BluetoothError>, of id: Int, _ chooser: inout GroupChooser,
-        _ failure: inout BluetoothError?
+        _ outcome: RaceOutcome, _ chooser: inout GroupChooser, _ failure: inout BluetoothError?
     ) throws(BluetoothError) -> Connection? {
-        switch result {
-        case .success(let connection): return connection
-        case .failure(let error):
-            guard let outcome = GroupChooser.AttemptOutcome(error) else { throw error }
-            chooser.record(outcome, of: id)
-            // What the device says is more informative than the state of an adapter.
-            if failure == nil || outcome != .left { failure = error }
-            return nil
+        for (id, result) in outcome.results {
+            switch result {
+            case .success(let connection): return connection
+            case .failure(let error):
+                // The program has closed the adapter, which is none of the group's any more.
+                if error.code == .cancelled, members[id] == nil { continue }
+                guard let outcome = GroupChooser.AttemptOutcome(error) else { throw error }
+                chooser.record(outcome, of: id)
+                // What the device says is more informative than the state of an adapter.
+                if failure == nil || outcome != .left { failure = error }
+            }
         }
+        return nil
     }
 
     // MARK: Attempts
 
     /// Connects by one adapter.
-    private nonisolated(nonsending) func attempt(
-        _ id: Int, _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?,
-        isSliced: Bool
-    ) async -> Result<Connection, BluetoothError> {
-        guard let adapter = members[id]?.adapter else {
-            return .failure(BluetoothError(.noAdapter, .init("connect", peer: peer), "The adapter has left the group."))
-        }
-        return await Self.attempt(adapter, peer, options.onOne(until: deadline, now: loop.now, isSliced: isSliced))
-    }
-
     private nonisolated(nonsending) static func attempt(
         _ adapter: Adapter, _ peer: BluetoothAddress, _ options: ConnectionOptions
     ) async -> Result<Connection, BluetoothError> {
@@ -129,6 +124,32 @@ final class GroupConnector {
         var results: [(id: Int, result: Result<Connection, BluetoothError>)] = []
         /// Whether another adapter may take part.
         var isInterrupted = false
+
+        /// Whether room was taken, by an attempt or by others.
+        var hasTakenRoom: Bool {
+            results.contains { result in
+                switch result.result {
+                case .success: true
+                case .failure(let error): error.code == .linkLimitReached
+                }
+            }
+        }
+    }
+
+    /// The changes of the group that make a decision a new one.
+    private struct Watch: Sendable {
+        /// The version of the group at the decision.
+        var version: UInt64
+        /// The device that another adapter may connect to as well; nil if that does not matter.
+        var peer: BluetoothAddress?
+        /// The adapters that are no others, until there is a change.
+        var known: [Int] = []
+
+        init(_ version: UInt64) { self.version = version }
+
+        init(_ version: UInt64, _ peer: BluetoothAddress, except known: [Int]) {
+            (self.version, self.peer, self.known) = (version, peer, known)
+        }
     }
 
     private enum RaceEvent: Sendable {
@@ -136,12 +157,13 @@ final class GroupConnector {
         case changed
     }
 
-    /// Connects by several adapters at once; the first link counts, and all other attempts are cancelled. Ends early
-    /// when another adapter can take part.
+    /// Connects by one or several adapters at once; the first link counts, and all other attempts are cancelled. Ends early
+    /// when one of them leaves the group, and when another adapter can take part.
     private nonisolated(nonsending) func race(
-        _ ids: [Int], _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+        _ ids: [Int], _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?,
+        isSliced: Bool, _ watch: Watch
     ) async -> RaceOutcome {
-        let options = options.onOne(until: deadline, now: loop.now, isSliced: false)
+        let options = options.onOne(until: deadline, now: loop.now, isSliced: isSliced)
         let entrants = ids.compactMap { id in members[id].map { (id, $0.adapter) } }
         let loop = loop
         let connector = SessionReference(self, in: DetachedSession(on: loop))
@@ -152,7 +174,7 @@ final class GroupConnector {
                 }
             }
             group.addTask(executorPreference: loop) {
-                await connector { await $0.othersMayConnect(than: ids, to: peer) }
+                await connector { await $0.membersChange(ids, watch) }
                 return .changed
             }
             var outcome = RaceOutcome()
@@ -179,71 +201,93 @@ final class GroupConnector {
         }
     }
 
-    /// Waits until an adapter that is none of these may connect to the device.
-    private nonisolated(nonsending) func othersMayConnect(than ids: [Int], to peer: BluetoothAddress) async {
+    /// Waits until one of these adapters has left the group, or, if that matters, another one may connect to the device.
+    private nonisolated(nonsending) func membersChange(_ ids: [Int], _ watch: Watch) async {
         while true {
             let seen = members.version
-            let pool = GroupChooser.pool(await members.candidates(for: peer))
-            if pool.contains(where: { $0.isReady && !$0.isFull && !ids.contains($0.id) }) { return }
+            if ids.contains(where: { members[$0] == nil }) { return }
+            if let peer = watch.peer {
+                let known = seen == watch.version ? watch.known : ids
+                let pool = GroupChooser.pool(await members.candidates(for: peer))
+                if pool.contains(where: { $0.isReady && !$0.isFull && !known.contains($0.id) }) { return }
+            }
             do throws(BluetoothError) {
-                try await members.changed(since: seen, .init("connect", peer: peer), until: nil)
+                try await members.changed(since: seen, .init("connect"), until: nil)
             } catch { return }
         }
     }
 
     // MARK: Room
 
-    private struct Place: Sendable {
+    private struct Place {
         var id: Int
         var place: UInt64
+        var slots: LinkSlots
+    }
+
+    private enum RoomEvent: Sendable {
+        /// The place with this index has room, or there is a reason why not.
+        case result(Int, BluetoothError?)
+        case changed
     }
 
     /// Waits until one of these adapters has room for another link; nil if one may have it already.
     private nonisolated(nonsending) func waitForRoom(
-        _ ids: [Int], until patience: KernelInstant, _ operation: BluetoothError.Operation
+        _ ids: [Int], until patience: KernelInstant, _ operation: BluetoothError.Operation, _ watch: Watch
     ) async throws(BluetoothError) -> Place? {
-        var places: [(place: Place, slots: SessionReference<LinkSlots>)] = []
-        let domain = DetachedSession(on: loop)
-        for id in ids {
-            guard let slots = members[id]?.slots else { continue }
-            guard slots.isFull else {
-                for waiting in places { waiting.slots.value.leave(waiting.place.place, hasLink: false) }
-                return nil
-            }
-            places.append((Place(id: id, place: slots.enterRefused()), SessionReference(slots, in: domain)))
-        }
+        let entrants = ids.compactMap { members[$0] }
+        guard entrants.allSatisfy(\.slots.isFull) else { return nil }
+        let places = entrants.map { Place(id: $0.id, place: $0.slots.enterRefused(), slots: $0.slots) }
+        let calls = entrants.indices.map { (index: $0, session: entrants[$0].adapter.session, place: places[$0].place) }
         let loop = loop
-        let (admitted, failure) = await withTaskGroup(of: Result<Place, BluetoothError>.self) { group in
-            for (place, slots) in places {
+        let connector = SessionReference(self, in: DetachedSession(on: loop))
+        let (admitted, failure) = await withTaskGroup(of: RoomEvent.self) { group in
+            for call in calls {
                 group.addTask(executorPreference: loop) {
                     do throws(BluetoothError) {
-                        try await slots { (slots) async throws(BluetoothError) in
-                            try await slots.waitForTurn(place.place, until: patience, operation)
-                        }
-                        return .success(place)
+                        try await call.session.waitForRoom(call.place, until: patience, operation)
+                        return .result(call.index, nil)
                     } catch {
-                        return .failure(error)
+                        return .result(call.index, error)
                     }
                 }
             }
-            var admitted: Place?
+            group.addTask(executorPreference: loop) {
+                await connector { await $0.membersChange(ids, watch) }
+                return .changed
+            }
+            var admitted: Int?
             var failure: BluetoothError?
-            for await result in group {
-                switch result {
-                case .success(let place): if admitted == nil { admitted = place }
-                case .failure(let error): if failure == nil { failure = error }
+            var isOver = false
+            for await event in group {
+                switch event {
+                case .result(let index, nil): if admitted == nil { admitted = index }
+                case .result(_, let error?): if !isOver { failure = error }
+                case .changed: break
                 }
+                isOver = true
                 group.cancelAll()
             }
             return (admitted, failure)
         }
-        for (place, slots) in places where place.place != admitted?.place || place.id != admitted?.id {
-            slots.value.leave(place.place, hasLink: false)
+        for index in places.indices where index != admitted {
+            places[index].slots.leave(places[index].place, hasLink: false)
         }
-        if let admitted { return admitted }
+        if let admitted { return places[admitted] }
         // An adapter that leaves makes the decision a new one.
-        if let failure, !failure.concernsAdapter { throw failure }
+        if let failure, !failure.concernsAdapter, failure.code != .cancelled { throw failure }
         return nil
+    }
+}
+
+extension AdapterSession {
+    /// Waits for room for another link. The host reports the ends of other programs' links only to those who follow.
+    fileprivate func waitForRoom(
+        _ place: UInt64, until patience: KernelInstant, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        host.links.beginFollowing()
+        defer { host.links.endFollowing() }
+        try await slots.waitForTurn(place, until: patience, operation)
     }
 }
 
@@ -259,16 +303,6 @@ extension GroupChooser.AttemptOutcome {
         case _ where error.concernsAdapter: self = .left
         case .timedOut, .connectionFailed, .busy, .failed: self = .unreachable
         default: return nil
-        }
-    }
-}
-
-extension Result<Connection, BluetoothError> {
-    /// Whether room was taken, by this attempt or by another.
-    fileprivate var hasTakenRoom: Bool {
-        switch self {
-        case .success: true
-        case .failure(let error): error.code == .linkLimitReached
         }
     }
 }

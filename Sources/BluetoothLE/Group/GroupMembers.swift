@@ -48,13 +48,14 @@ final class GroupMembers {
     // MARK: Coming and going
 
     /// Adds an adapter.
-    /// - Throws: `.invalidArgument` if the group has it already; the reason of the group's end.
+    /// - Throws: `.invalidArgument` if the group has it already; the reason of the adapter's or the group's end.
     func add(_ adapter: Adapter, _ slots: LinkSlots) throws(BluetoothError) {
         let operation = BluetoothError.Operation("add to the group", adapter: adapter.information.name)
         if let end { throw end.about(operation) }
         guard !all.contains(where: { $0.adapter.isSame(as: adapter) }) else {
             throw .invalidArgument(operation, "\(adapter.information.name) is named twice.")
         }
+        if let end = adapter.session.powerState.value.end { throw end.about(operation) }
         lastID += 1
         let id = lastID
         let follower = adapter.session.powerState.value.follow { [weak self] turn in

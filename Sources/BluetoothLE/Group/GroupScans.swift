@@ -65,6 +65,7 @@ final class GroupScan {
     /// The failures that another attempt does not repair, until the adapter was away.
     private var failures: [Int: BluetoothError] = [:]
     private var timer: LoopTimer?
+    private var retryTimer: LoopTimer?
     private var onEnd: (() -> Void)?
 
     init(
@@ -81,6 +82,9 @@ final class GroupScan {
         merger = ScanMerger(options.duplicates, isActive: isActive, deviceLimit: options.deviceLimit)
     }
 
+    /// The delay before another attempt on an adapter.
+    private static let retryDelay = Duration.seconds(30)
+
     private var isOpen: Bool { onEnd != nil }
 
     /// Begins to scan; returns when each adapter scans, or has failed to.
@@ -89,18 +93,19 @@ final class GroupScan {
         for member in members.all where member.adapter.state.isReady { calls.append(start(member)) }
         if calls.isEmpty, options.whenAdapterLeaves == .end { throw members.unavailable(operation) }
         var failure: BluetoothError?
-        var isScanning = calls.isEmpty
+        // One that waits for adapters need not have one yet.
+        var isScanning = options.whenAdapterLeaves == .resume
         for call in calls {
             do throws(BluetoothError) {
                 try await call.value(operation, timeout: nil, on: members.loop)
                 isScanning = true
             } catch {
-                if error.code == .cancelled { throw error }
-                failure = failure ?? error
+                if Task.isCancelled { throw error }
+                // An adapter that was closed or removed meanwhile is none of the group's any more.
+                if error.code != .cancelled { failure = failure ?? error }
             }
         }
-        if !isScanning, let failure { throw failure }
-        guard isOpen else { throw members.unavailable(operation) }
+        guard isScanning, isOpen else { throw failure ?? members.unavailable(operation) }
         guard let duration = options.duration else { return }
         timer = members.loop.makeLocalTimer { [weak self] in self?.finish(nil) }
         timer?.set(after: duration)
@@ -157,9 +162,19 @@ final class GroupScan {
     /// Handles the end of the scan of one adapter.
     private func ended(_ id: Int, _ reason: BluetoothError?) {
         guard isOpen, tasks.removeValue(forKey: id) != nil else { return }
-        if let reason, !reason.concernsAdapter { failures[id] = reason }
-        guard tasks.isEmpty else { return }
-        if let reason { finish(options.whenAdapterLeaves == .resume && reason.concernsAdapter ? nil : reason) }
+        guard let reason else { return }
+        if !reason.concernsAdapter { failures[id] = reason }
+        let waits = options.whenAdapterLeaves == .resume && reason.concernsAdapter
+        if tasks.isEmpty, !waits { return finish(reason) }
+        let timer = retryTimer ?? members.loop.makeLocalTimer { [weak self] in self?.retry() }
+        retryTimer = timer
+        timer.set(after: Self.retryDelay)
+    }
+
+    /// Begins to scan again on adapters on which that has failed, although they can be used.
+    private func retry() {
+        failures = failures.filter { [.notPermitted, .unsupported, .invalidArgument].contains($0.value.code) }
+        adaptersChanged()
     }
 
     /// Begins to scan on adapters that have come, and ends the scans of those that have left the group.
@@ -187,6 +202,7 @@ final class GroupScan {
         guard let onEnd else { return }
         self.onEnd = nil
         timer?.cancel()
+        retryTimer?.cancel()
         for task in tasks.values { task.cancel() }
         tasks = [:]
         channel.finish(reason)

@@ -132,6 +132,9 @@ struct HealthStateMachine: Hashable {
         }
     }
 
+    /// The adapter was powered off, and neither by this program nor by a step.
+    func poweredOff() -> [Action] { options.mode == .off ? [] : [.report(.problem(.poweredOff))] }
+
     /// The controller has answered the probe, or has not.
     mutating func probed(isAnswered: Bool, at now: KernelInstant) -> [Action] {
         // Asked again when the adapter is back.
@@ -154,6 +157,12 @@ struct HealthStateMachine: Hashable {
             return isAnswered ? end(step) : next(after: step, .noAnswer(problem), at: now)
         default: return []
         }
+    }
+
+    /// The controller has answered a command of the program.
+    mutating func answered(at now: KernelInstant) -> [Action] {
+        // The ladder asks by itself.
+        if case .resting(.noAnswer, _) = state, isReady { end(nil) } else { [] }
     }
 
     /// The links of the adapter were counted, those of this program apart; nil if they could not be.
@@ -231,6 +240,10 @@ struct HealthStateMachine: Hashable {
             let problem = RadioProblem.silent(watch?.last.duration(to: now) ?? .zero)
             return [.report(.problem(problem))] + begin(.silence(problem), at: now)
         case .proving(let trouble, let step, _): return next(after: step, trouble, at: now)
+        case .resting(.noAnswer(let problem), _) where isReady:
+            // It may answer again by now.
+            state = .probing(problem, until: now.advanced(by: Self.proofOfAnswer * 3))
+            return [.probe]
         case .resting(let trouble, _): return begin(trouble, at: now)
         case .probing(let problem, _): return begin(.noAnswer(problem), at: now)
         case .checking(let problem, _): return [.report(.problem(problem))] + begin(.noAnswer(problem), at: now)

@@ -43,6 +43,9 @@ final class RadioHealth {
         }
     }
 
+    /// The limit of a wait for a step, whose commands have shorter ones.
+    private static let stepLimit = Duration.seconds(120)
+
     private var name: String { adapterRecord.information.name }
 
     /// Whether scans outlive a command that is not answered.
@@ -69,7 +72,10 @@ final class RadioHealth {
         -> AdapterHealth
     {
         let call = Promise<Bool, BluetoothError>()
-        host.probe { call.succeed($0) }
+        host.probe { [weak self] isAnswered in
+            if isAnswered, let self { run(machine.answered(at: loop.now)) }
+            call.succeed(isAnswered)
+        }
         let isAnswered = try await call.value(operation, timeout: .seconds(10), on: loop)
         if case .good = machine.health, !isAnswered {
             return .suspect(.unanswered(command: "\(HCIOpcode.readLocalVersionInformation)"))
@@ -78,8 +84,10 @@ final class RadioHealth {
     }
 
     func events(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> {
-        events.stream(
+        let stream = events.stream(
             capacity: bufferCapacity, policy: .dropOldest, .init("follow the health", adapter: name), from: loop)
+        if isEnded { stream.finish(nil) }
+        return stream
     }
 
     // MARK: Inputs
@@ -103,7 +111,7 @@ final class RadioHealth {
 
     /// The adapter was powered off, and not by this program.
     func wasPoweredOff() {
-        if !bringsAdapterBack { run([.report(.problem(.poweredOff))]) }
+        if !bringsAdapterBack { run(machine.poweredOff()) }
     }
 
     /// Ends the watch: the adapter is closed.
@@ -120,8 +128,20 @@ final class RadioHealth {
         updateTimer()
         guard machine.isPerforming else { return }
         let call = waiters.makePromise()
-        // A step has limits of its own, which are shorter.
-        try await call.value(operation, timeout: .seconds(120), on: loop)
+        try await call.value(operation, timeout: Self.stepLimit, on: loop)
+    }
+
+    /// Ends the recovery, since the adapter is being closed; returns when no step is under way, also in a cancelled task: the
+    /// second half of a step powers the adapter on again.
+    nonisolated(nonsending) func finishStep() async {
+        machine.withdraw(at: loop.now)
+        updateTimer()
+        guard machine.isPerforming else { return }
+        let call = waiters.makePromise()
+        let timer = loop.makeLocalTimer { call.succeed() }
+        timer.set(after: Self.stepLimit)
+        _ = try? await call.value(from: loop) {}
+        timer.cancel()
     }
 
     private func timeOut() {

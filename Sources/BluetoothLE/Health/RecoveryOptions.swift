@@ -16,9 +16,11 @@ public struct RecoveryOptions: Hashable, Sendable {
     public var mode: Mode
     /// Whether steps that end links are also carried out while other programs have links on the adapter.
     public var endsOtherProgramsLinks: Bool
-    /// The shortest and longest time without any advertisement after which a scan is tested. In between, it is ten times
-    /// the longest pause of the last hour.
+    /// The shortest and longest time without any advertisement after which a scan is tested, of a second at least. In
+    /// between, it is ten times the longest pause of the last hour.
     public var silence: ClosedRange<Duration>
+
+    static let leastSilence = Duration.seconds(1)
 
     /// Creates options with the defaults, which are those of a program that runs unattended: it recovers, spares the
     /// links of other programs, and tests a scan after half a minute to ten minutes without an advertisement.

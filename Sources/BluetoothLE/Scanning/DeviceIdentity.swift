@@ -85,11 +85,13 @@ enum ExportedKey {
         return key
     }
 
-    /// Whether a text is meant as Base64: hexadecimal digits alone are too few at this length, and too many otherwise.
+    /// Whether a text is meant as Base64: 16 bytes have 22 characters, and of hexadecimal digits alone more are needed.
     private static func isBase64(_ text: Substring) -> Bool {
         let count = text.utf8.count
         guard !text.hasPrefix("0x"), !text.hasPrefix("0X") else { return false }
-        return text.hasSuffix("=") || ((22...24).contains(count) && text.utf8.allSatisfy { value(ofBase64: $0) != nil })
+        guard !text.hasSuffix("=") else { return true }
+        guard (22...24).contains(count), text.utf8.allSatisfy({ value(ofBase64: $0) != nil }) else { return false }
+        return count == 22 || !text.utf8.allSatisfy { hexadecimalDigit($0) != nil }
     }
 
     private static func base64(_ text: Substring) throws(Problem) -> [UInt8] {
@@ -105,7 +107,11 @@ enum ExportedKey {
             }
         }
         guard digits.count == 22, padding == 0 || padding == 2 else {
-            throw Problem("has \(text.utf8.count) characters of Base64 instead of 24")
+            let count = text.utf8.count
+            throw Problem(
+                count == 24
+                    ? "has \(digits.count * 6 / 8) bytes of Base64 instead of 16"
+                    : "has \(count) characters of Base64 instead of 24")
         }
         var bytes: [UInt8] = []
         var bits: UInt32 = 0
@@ -140,7 +146,9 @@ enum ExportedKey {
             var bytes: [UInt8] = []
             for part in text.split(separator: ",", omittingEmptySubsequences: false) {
                 let digits = withoutPrefix(part.drop { $0 == " " })
-                guard (1...2).contains(digits.utf8.count), let byte = UInt8(digits, radix: 16) else {
+                guard (1...2).contains(digits.utf8.count), digits.utf8.allSatisfy({ hexadecimalDigit($0) != nil }),
+                    let byte = UInt8(digits, radix: 16)
+                else {
                     throw Problem("is no list of 16 bytes")
                 }
                 bytes.append(byte)

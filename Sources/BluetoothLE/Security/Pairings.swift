@@ -18,8 +18,9 @@ final class Pairings {
     /// Whether this program accepts links, which the host may report only after their first question.
     var acceptsLinks = false
     private var end: BluetoothError?
-    /// The devices whose out-of-band data the host has.
-    private var outOfBand: Set<BluetoothAddress> = []
+    /// The out-of-band data of devices, which the host has while the adapter is there.
+    private var outOfBand: [BluetoothAddress: OutOfBandData] = [:]
+    private var isRemoved = false
 
     init(
         on adapter: AdapterRecord, _ host: any HostPairing, _ loop: EventLoop,
@@ -72,7 +73,14 @@ final class Pairings {
 
     /// Notifies the host of a change of the adapter; with a reason, of its removal.
     func adapterChanged(_ reason: BluetoothError?) {
-        if let reason { host.adapterWasRemoved(reason) } else { host.adapterChanged() }
+        if let reason {
+            isRemoved = true
+            return host.adapterWasRemoved(reason)
+        }
+        host.adapterChanged()
+        guard isRemoved else { return }
+        isRemoved = false
+        for (peer, data) in outOfBand { host.restoreOutOfBandData(data, of: peer) }
     }
 
     // MARK: Availability
@@ -132,13 +140,13 @@ final class Pairings {
         let operation = BluetoothError.Operation("set out-of-band data", peer: peer)
         try checkIsOwn(operation)
         guard let data else { return removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer)) }
-        guard outOfBand.contains(peer) || outOfBand.count < Self.outOfBandLimit else {
+        guard outOfBand[peer] != nil || outOfBand.count < Self.outOfBandLimit else {
             throw BluetoothError(
                 .overflow, operation, "The adapter has the out-of-band data of \(Self.outOfBandLimit) devices already.")
         }
         try await prepare(operation)
         // Before the host has them, so that a call cancelled meanwhile can remove them.
-        outOfBand.insert(peer)
+        outOfBand[peer] = data
         do {
             try await host.setOutOfBandData(data, of: peer, operation)
         } catch {
@@ -147,11 +155,13 @@ final class Pairings {
         }
     }
 
-    func hasOutOfBandData(_ addresses: LinkAddresses) -> Bool { addresses.all.contains(where: outOfBand.contains) }
+    func hasOutOfBandData(_ addresses: LinkAddresses) -> Bool { addresses.all.contains { outOfBand[$0] != nil } }
 
     /// Removes the data of a device: they are for one pairing.
     func removeOutOfBandData(of addresses: LinkAddresses) {
-        for peer in addresses.all where outOfBand.remove(peer) != nil { host.removeOutOfBandData(of: peer) }
+        for peer in addresses.all where outOfBand.removeValue(forKey: peer) != nil {
+            host.removeOutOfBandData(of: peer)
+        }
     }
 
     // MARK: Events

@@ -108,10 +108,10 @@ extension AdapterSession {
             do throws(BluetoothError) {
                 return try await connect(
                     to: found.connectableAddress(for: operation("connect")), options,
-                    until: deadline.map { min($0, slice) } ?? slice)
+                    until: deadline.map { min($0, slice) } ?? slice, isAgain: true)
             } catch {
                 let isOver = deadline.map { loop.now >= $0 } ?? false
-                guard [.timedOut, .connectionFailed, .preempted].contains(error.code), !isOver, !Task.isCancelled else {
+                guard [.timedOut, .connectionFailed].contains(error.code), !isOver, !Task.isCancelled else {
                     throw error
                 }
                 log.debug("looking for \(identity.name) again: \(error.message)")

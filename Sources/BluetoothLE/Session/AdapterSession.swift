@@ -240,6 +240,7 @@ actor AdapterSession: LoopActor {
     }
 
     func close() async {
+        await health.finishStep()
         await advertising.stopAll()
         incoming.endServing()
         await bondManager.flush()

@@ -11,6 +11,12 @@ extension DetachedSession {
         bondLimit: BondLimit, privacy: PrivacyMode?, recovery: RecoveryOptions, of provider: any HostProvider,
         log: Logger, trace: PacketTrace?
     ) async throws(BluetoothError) -> AdapterSession {
+        let (silence, least) = (recovery.silence.lowerBound, RecoveryOptions.leastSilence)
+        guard silence >= least else {
+            throw .invalidArgument(
+                .init("open an adapter"),
+                "A scan cannot be silent after \(silence.inSeconds) already; \(least.inSeconds) is the least.")
+        }
         let directory = provider.makeDirectory(log: log)
         try await directory.start()
         let bondManager = BondManager(

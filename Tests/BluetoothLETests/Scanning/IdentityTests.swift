@@ -47,6 +47,8 @@ import Testing
             (number.dropLast() + "G", "neither"), ("0x8B,0x3F", "has 2 bytes instead of 16"), ("1,2,x", "no list"),
             ("IJ9OXKOx0Ih3SunCAW0/iw=", "23 characters"), ("IJ9OXKOx0Ih3SunCAW0/ix==", "no Base64 of 16 bytes"),
             ("IJ9O=XKOx0Ih3SunCAW0/iw", "neither"), ("A=", "2 characters"), ("A===B=", "no Base64"),
+            (String(number.prefix(24)), "24 hexadecimal digits"), ("1,+2,3", "no list"),
+            ("IJ9OXKOx0Ih3SunCAW0/iwAA", "18 bytes of Base64 instead of 16"),
             (String(repeating: "0", count: 32), "is zero"), ("é", "neither"), ("\0", "neither"),
         ]) func aTextThatIsNoKeyIsRejectedWithTheReason(_ text: String, reason: String)
     {
@@ -62,7 +64,7 @@ import Testing
 
     @Test func aFileHasADeviceInEachLine() throws {
         let text =
-            "# phones\r\n\n  phone\t\(Self.number)\n\"Anna's watch\" irk:\(Self.number.dropLast())1 "
+            "\u{FEFF}# phones\r\n\n  phone\t\(Self.number)\n\"Anna's watch\" irk:\(Self.number.dropLast())1 "
             + "C0:98:E5:12:34:56 random\ntag \(Self.number.dropLast())2 00:1A:7D:DA:71:13"
         let identities = try IdentityFile.parse(Array(text.utf8), "keys")
         #expect(identities.map(\.name) == ["phone", "Anna's watch", "tag"])

@@ -119,6 +119,24 @@ import Testing
         }
     }
 
+    /// The host has lost them with the adapter.
+    @Test func dataOutliveAnAdapterThatIsUnplugged() async throws {
+        try await SecurityFixture.run { fixture in
+            let kernel = fixture.base.kernel
+            let data = try Self.made(by: fixture.peripheral)
+            try await fixture.adapter.setOutOfBandData(data, of: fixture.peripheral.address)
+            let controller = SimulatedController(address: fixture.adapter.information.publicAddress)
+            kernel.unplug(0)
+            try await fixture.base.settle { fixture.adapter.state == .absent }
+            kernel.plug(controller)
+            try await fixture.base.settle { fixture.adapter.state == .poweredOff || fixture.adapter.state.isReady }
+            try await fixture.adapter.setPowered(true)
+            let connection = try await fixture.connect(.never)
+            #expect(try await connection.pair().security.level == .fips)
+            try await fixture.end(connection)
+        }
+    }
+
     /// At each await: while the kernel gets the settings, the data, and while it pairs.
     @Test(arguments: [0, 1, 2, 5, 10, 20, 50, 100, 200]) func aCancelledPairingLeavesNoData(after delay: Int)
         async throws
