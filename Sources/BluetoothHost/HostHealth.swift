@@ -12,6 +12,8 @@ public enum RadioProblem: Hashable, Sendable {
     case linkTakesNothing(BluetoothAddress)
     /// Nobody that this program knows of has powered the adapter off.
     case poweredOff
+    /// The adapter is off, should be on, and could not be powered on.
+    case doesNotPowerOn
 }
 
 extension RadioProblem: CustomStringConvertible {
@@ -24,6 +26,7 @@ extension RadioProblem: CustomStringConvertible {
         case .unanswered(let command): "the controller did not answer \(command)"
         case .linkTakesNothing(let peer): "the link to \(peer) takes nothing"
         case .poweredOff: "the adapter was powered off"
+        case .doesNotPowerOn: "the adapter could not be powered on"
         }
     }
 }

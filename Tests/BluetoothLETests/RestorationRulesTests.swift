@@ -43,6 +43,20 @@ import Testing
         #expect(!rules.isSwitchedOffHere)
     }
 
+    /// This program powers off what somebody else has powered off before, and what was to be on.
+    @Test(arguments: states.dropFirst()) func anAdapterThatWasOffIsSwitchedOffHere(_ state: AdapterState) {
+        var rules = RestorationRules(AdapterRequirements(power: .keepOn))
+        rules.stateChanged(from: .poweredOn, to: state)
+        rules.switchOff(in: state)
+        for now in [state, .absent, .blocked(isHard: true), .poweredOff] {
+            rules.stateChanged(from: state, to: now)
+            #expect(!rules.isNeeded(in: .poweredOff, hidesAddress: false))
+        }
+        rules.stateChanged(from: .poweredOff, to: .poweredOn)
+        rules.stateChanged(from: .poweredOn, to: .poweredOff)
+        #expect(rules.isNeeded(in: .poweredOff, hidesAddress: false))
+    }
+
     /// An adapter that was plugged in again has lost the privacy setting, until it was prepared.
     @Test(arguments: [PrivacyMode?.none, .off, .on], [false, true])
     func privacyIsRequestedAgain(_ privacy: PrivacyMode?, hidesAddress: Bool) {

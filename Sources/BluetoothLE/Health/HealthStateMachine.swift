@@ -41,6 +41,8 @@ struct HealthStateMachine: Hashable {
         case countLinks
         case perform(RecoveryStep)
         case report(HealthEvent)
+        /// The deadline is nearer than it was.
+        case setTimer
     }
 
     private(set) var state = State.well
@@ -97,8 +99,9 @@ struct HealthStateMachine: Hashable {
 
     /// An advertisement was received: the most frequent input.
     mutating func heard(at now: KernelInstant) -> [Action] {
-        watch?.heard(at: now)
+        let isFirst = watch?.heard(at: now) ?? false
         switch state {
+        case .well: return isFirst ? [.setTimer] : []
         case .proving(.silence, let step, _): return end(step)
         case .resting(.silence, _), .counting(.silence, _): return end(nil)
         default: return []
@@ -134,6 +137,12 @@ struct HealthStateMachine: Hashable {
 
     /// The adapter was powered off, and neither by this program nor by a step.
     func poweredOff() -> [Action] { options.mode == .off ? [] : [.report(.problem(.poweredOff))] }
+
+    /// The adapter is off, should be on, and does not power on.
+    mutating func restorationFailed(at now: KernelInstant) -> [Action] {
+        guard options.mode != .off, !isReady, case .well = state else { return [] }
+        return [.report(.problem(.doesNotPowerOn))] + begin(.noAnswer(.doesNotPowerOn), at: now)
+    }
 
     /// The controller has answered the probe, or has not.
     mutating func probed(isAnswered: Bool, at now: KernelInstant) -> [Action] {
@@ -209,16 +218,17 @@ struct HealthStateMachine: Hashable {
         }
     }
 
-    /// The adapter can be used from now on, or no longer.
+    /// The adapter can be used from now on, or no longer, or it cannot be used for another reason than before.
     mutating func adapterChanged(isReady: Bool, at now: KernelInstant) -> [Action] {
-        guard isReady != self.isReady else { return [] }
+        let isNew = isReady != self.isReady
         self.isReady = isReady
-        watch?.beginAnew(at: now)
+        if isNew { watch?.beginAnew(at: now) }
         guard isReady else {
             // A step takes it away; otherwise somebody has, and that counts.
             if !bringsAdapterBack { state = .well }
             return []
         }
+        guard isNew else { return [] }
         switch state {
         case .checking, .probing, .proving(.noAnswer, _, _): return [.probe]
         case .proving(.silence(let problem), let step, _):

@@ -114,6 +114,13 @@ final class RadioHealth {
         if !bringsAdapterBack { run(machine.poweredOff()) }
     }
 
+    /// The adapter is off and could not be powered on, although it should be on.
+    func restorationFailed(_ reason: BluetoothError) {
+        // Other reasons, such as a radio switch, are none of the controller's.
+        guard [.timedOut, .failed].contains(reason.code) else { return }
+        run(machine.restorationFailed(at: loop.now))
+    }
+
     /// Ends the watch: the adapter is closed.
     func close(_ reason: BluetoothError) {
         isEnded = true
@@ -180,6 +187,8 @@ final class RadioHealth {
             log.notice("\(name): \(event)")
             onEvent(event)
             events.send(event)
+        // Done after every action.
+        case .setTimer: break
         }
     }
 

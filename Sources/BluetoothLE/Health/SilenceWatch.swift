@@ -26,14 +26,16 @@ struct SilenceWatch: Hashable {
         hourEnd = now.advanced(by: .seconds(3600))
     }
 
-    /// Records an advertisement.
-    mutating func heard(at now: KernelInstant) {
-        let pause = last.duration(to: now)
+    /// Records an advertisement; returns whether it is the first, after which silence may last less long.
+    mutating func heard(at now: KernelInstant) -> Bool {
+        let (pause, isFirst) = (last.duration(to: now), !hasHeard)
         if hasHeard, pause > pauses.now { pauses.now = pause }
         (last, hasHeard) = (now, true)
-        guard now >= hourEnd else { return }
-        pauses = Pauses(before: pauses.now)
-        hourEnd = now.advanced(by: .seconds(3600))
+        if now >= hourEnd {
+            pauses = Pauses(before: pauses.now)
+            hourEnd = now.advanced(by: .seconds(3600))
+        }
+        return isFirst
     }
 
     /// Begins to wait anew, as after a restart of the scan.

@@ -185,7 +185,9 @@ actor AdapterSession: LoopActor {
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         followPowerState()
-        powerState.value.isRecovering = { [weak health] in health?.isRecovering ?? false }
+        powerState.value.recovery = PowerStateMachine.Recovery(
+            isUnderWay: { [weak health] in health?.isRecovering ?? false },
+            restorationFailed: { [weak health] reason in health?.restorationFailed(reason) })
         links.onNothingTaken = { [weak health] peer in health?.linkTakesNothing(peer) }
         health.ownLinkCount = { [links] in links.all.count }
         health.onEvent = { [weak scanner, stateSource, advertising = host.advertising] event in

@@ -20,7 +20,15 @@ final class PowerStateMachine {
         case ended(BluetoothError)
     }
 
-    /// The restoration under way, and the error of the last one.
+    /// The adapter's recovery, as far as the restoration must know of it.
+    struct Recovery {
+        /// Returns whether a step is under way, which powers the adapter on itself.
+        var isUnderWay: () -> Bool = { false }
+        /// Receives the reason why the adapter could not be restored.
+        var restorationFailed: (BluetoothError) -> Void = { _ in }
+    }
+
+    /// The restoration under way, the error of the last one, and the next attempt.
     private struct Restoration {
         enum Progress {
             case none
@@ -29,6 +37,12 @@ final class PowerStateMachine {
 
         var progress = Progress.none
         var failure: BluetoothError?
+        var retryTimer: LoopTimer?
+        /// The number of failures in a row.
+        var failureCount = 0
+
+        /// The time until the next attempt: half a minute, then twice as long each time, up to an hour.
+        var retryDelay: Duration { min(.seconds(30) * (1 << min(max(failureCount - 1, 0), 7)), .seconds(3600)) }
     }
 
     private let adapterRecord: AdapterRecord
@@ -41,8 +55,7 @@ final class PowerStateMachine {
     private var readyWaiters = WaiterList<Void, BluetoothError>()
     /// The reason of the end; nil before.
     private(set) var end: BluetoothError?
-    /// Returns whether a step of the recovery is under way.
-    var isRecovering: () -> Bool = { false }
+    var recovery = Recovery()
     /// The followers, the session's components first.
     private var followers = HandlerList<Turn>()
 
@@ -84,6 +97,7 @@ final class PowerStateMachine {
         end = reason
         log.debug("\(reason)")
         if case .underWay(let task, _) = restoration.progress { task.cancel() }
+        restoration.retryTimer = nil
         readyWaiters.failAll(reason)
         stateSource.finish(reason.code == .cancelled ? nil : reason)
         followers(.ended(reason))
@@ -123,7 +137,7 @@ final class PowerStateMachine {
             throw error
         }
         if isOn { return try await prepare(power: .powerOn) }
-        rules.isSwitchedOffHere = true
+        rules.switchOff(in: state)
         do throws(BluetoothError) {
             try await directory.setPowered(false, adapterRecord.information.index)
         } catch {
@@ -169,8 +183,8 @@ final class PowerStateMachine {
         if let now { adapterRecord.update(now) }
         let (before, state) = (stateSource.value, now?.state ?? .absent)
         guard state != before else { return }
-        rules.stateChanged(from: before, to: state, byRecovery: isRecovering())
-        if state != .poweredOff, state != .lowEnergyOff { restoration.failure = nil }
+        rules.stateChanged(from: before, to: state, byRecovery: recovery.isUnderWay())
+        if state != .poweredOff, state != .lowEnergyOff { (restoration.failure, restoration.failureCount) = (nil, 0) }
         log.debug("\(adapterRecord.information.name): \(state)")
         let reason = BluetoothError.unavailable(state, operation("use the adapter"))
         followers(.changing(from: before, to: state, reason))
@@ -189,7 +203,7 @@ final class PowerStateMachine {
     /// Restores the adapter if its policy requires that.
     private func restoreIfNeeded() {
         // A step of the recovery powers the adapter on itself.
-        guard end == nil, !isRecovering(), isRestorationNeeded else { return }
+        guard end == nil, !recovery.isUnderWay(), isRestorationNeeded else { return }
         if case .underWay(let task, _) = restoration.progress {
             restoration.progress = .underWay(task, isDueAgain: true)
             return
@@ -200,13 +214,15 @@ final class PowerStateMachine {
     }
 
     private nonisolated(nonsending) func restore() async {
+        var failure: BluetoothError?
         while case .underWay(let task, _) = restoration.progress {
             restoration.progress = .underWay(task, isDueAgain: false)
+            failure = nil
             do throws(BluetoothError) {
                 try await prepare(power: rules.mayPowerOn ? .powerOn : .leave)
             } catch {
                 log.debug("restoration failed: \(error)")
-                restoration.failure = error
+                (failure, restoration.failure) = (error, error)
             }
             rules.prepared()
             guard case .underWay(_, isDueAgain: true) = restoration.progress, end == nil, isRestorationNeeded else {
@@ -214,6 +230,27 @@ final class PowerStateMachine {
             }
         }
         restoration.progress = .none
+        if let failure { restorationFailed(failure) }
+    }
+
+    private func restorationFailed(_ reason: BluetoothError) {
+        guard end == nil, isRestorationNeeded else { return }
+        restoration.failureCount += 1
+        // What this program may not do, it may not do later either.
+        guard ![.notPermitted, .unsupported].contains(reason.code) else { return }
+        setRetryTimer()
+        recovery.restorationFailed(reason)
+    }
+
+    private func setRetryTimer() {
+        let timer = restoration.retryTimer ?? loop.makeLocalTimer { [weak self] in self?.retry() }
+        restoration.retryTimer = timer
+        timer.set(at: loop.now.advanced(by: restoration.retryDelay))
+    }
+
+    private func retry() {
+        guard end == nil, isRestorationNeeded else { return }
+        if recovery.isUnderWay() { setRetryTimer() } else { restoreIfNeeded() }
     }
 
     // MARK: Inspection

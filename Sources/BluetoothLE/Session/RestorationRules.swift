@@ -15,6 +15,12 @@ struct RestorationRules: Hashable {
 
     init(_ requirements: AdapterRequirements) { self.requirements = requirements }
 
+    /// Records that this program powers the adapter off, which may be off already because somebody else has.
+    mutating func switchOff(in state: AdapterState) {
+        isSwitchedOffHere = true
+        if state != .poweredOn { isMeantOn = false }
+    }
+
     /// Records a change of state, caused by a step of the recovery or not.
     mutating func stateChanged(from before: AdapterState, to now: AdapterState, byRecovery isRecovery: Bool = false) {
         if isRecovery, before == .poweredOn { isTakenByRecovery = true }

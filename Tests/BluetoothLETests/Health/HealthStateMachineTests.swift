@@ -21,7 +21,9 @@ private func instant(_ seconds: Double) -> KernelInstant {
             if isScanning { take(machine.scanChanged(isOn: true, at: now)) }
         }
 
-        mutating func take(_ actions: [HealthStateMachine.Action]) { said += actions.map(Self.words) }
+        mutating func take(_ actions: [HealthStateMachine.Action]) {
+            said += actions.map(Self.words).filter { $0 != "look sooner" }
+        }
 
         static func words(_ action: HealthStateMachine.Action) -> String {
             switch action {
@@ -33,6 +35,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
             case .report(.failed(let step, _)): "failed \(step)"
             case .report(.recovered(let step)): "recovered by \(step.map { "\($0)" } ?? "itself")"
             case .report(.waitingForLinks(let count)): "waiting for \(count)"
+            case .setTimer: "look sooner"
             case .report(.gaveUp(_, let delay)): "gave up for \(Int(delay / .seconds(1))) s"
             }
         }
@@ -72,7 +75,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
                     run(
                         machine.probed(isAnswered: isAnswered, at: now), failing: failing, own: own, others: others,
                         isAnswered: isAnswered)
-                case .report: break
+                case .report, .setTimer: break
                 }
             }
         }
@@ -267,6 +270,35 @@ private func instant(_ seconds: Double) -> KernelInstant {
         }
     }
 
+    @Test func anAdapterThatDoesNotPowerOnIsRecovered() {
+        var script = Script(isScanning: false)
+        // Only one that is off, and should be on.
+        script.run(script.machine.restorationFailed(at: script.now))
+        #expect(script.said == [])
+        script.take(script.machine.adapterChanged(isReady: false, at: script.now))
+        script.run(script.machine.restorationFailed(at: script.now), failing: true)
+        #expect(script.said.first == "problem: the adapter could not be powered on")
+        #expect(
+            script.said.filter { $0.hasPrefix("failed") }
+                == RecoveryStep.allCases.dropFirst().map { "failed \($0)" })
+        #expect(script.said.last == "gave up for 3600 s")
+        // It is already being looked into.
+        script.said = []
+        script.run(script.machine.restorationFailed(at: script.now))
+        #expect(script.said == [])
+        // It is unplugged, or blocked, meanwhile.
+        script.take(script.machine.adapterChanged(isReady: false, at: script.now))
+        #expect(script.machine.state == .well)
+        #expect(script.machine.deadline == nil)
+        // A step helps.
+        script.take(script.machine.restorationFailed(at: script.now))
+        script.take(script.machine.counted(own: 0, others: 0, at: script.now))
+        script.take(script.machine.adapterChanged(isReady: true, at: script.now))
+        script.take(script.machine.performed(.powerCycle, nil, at: script.now))
+        script.take(script.machine.probed(isAnswered: true, at: script.now))
+        #expect(script.said.suffix(2) == ["probe", "recovered by power the adapter off and on"])
+    }
+
     @Test func aHardwareErrorRestartsTheScan() {
         var script = Script()
         script.hear(every: 1, 10)
@@ -315,7 +347,8 @@ private func instant(_ seconds: Double) -> KernelInstant {
             for _ in 0..<20_000 {
                 now = now.advanced(by: .milliseconds(Int(generator.next() % 40_000)))
                 let actions: [HealthStateMachine.Action]
-                switch generator.next() % 11 {
+                switch generator.next() % 12 {
+                case 11: actions = machine.restorationFailed(at: now)
                 case 10: actions = machine.suspected(.linkTakesNothing(.zero), at: now)
                 case 0: actions = machine.scanChanged(isOn: generator.next() % 2 == 0, at: now)
                 case 1: actions = machine.heard(at: now)
@@ -331,7 +364,12 @@ private func instant(_ seconds: Double) -> KernelInstant {
                 case 6: actions = machine.adapterChanged(isReady: generator.next() % 2 == 0, at: now)
                 default: actions = machine.timeOut(at: now)
                 }
-                let asked = actions.filter { if case .report = $0 { false } else { true } }
+                let asked = actions.filter { action in
+                    switch action {
+                    case .report, .setTimer: false
+                    case .probe, .countLinks, .perform: true
+                    }
+                }
                 if !asked.isEmpty { pending = asked }
                 // Each state that waits for an answer has asked for it.
                 switch machine.state {

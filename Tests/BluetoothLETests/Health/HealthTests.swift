@@ -156,6 +156,78 @@ import Testing
         }
     }
 
+    /// Somebody powers the adapter off while its controller hangs, so that powering on is not answered either.
+    @Test(arguments: [ControllerFault.Cure.powerOff, .reset, .takingDown, .unbinding])
+    func anAdapterThatDoesNotPowerOnComesBack(_ cure: ControllerFault.Cure) async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
+            // What has taken the adapter down has not cured it.
+            fixture.kernel.setFault(ControllerFault(.hangs, until: cure), adapter: 0)
+            let outcome = try await Self.steps(events)
+            #expect(outcome.tried.first == .powerCycle)
+            #expect(outcome.helped != nil)
+            #expect(adapter.state == .poweredOn)
+            await adapter.close()
+        }
+    }
+
+    /// Also without the recovery: what `power: .keepOn` promises is tried again, at growing intervals.
+    @Test(arguments: [RecoveryOptions.Mode.off, .noticeOnly])
+    func powerThatFailsToComeBackIsTriedAgain(_ mode: RecoveryOptions.Mode) async throws {
+        try await Fixture.run(limit: .seconds(100_000)) { fixture in
+            let adapter = try await Adapter.open(
+                power: .keepOn, recovery: RecoveryOptions(mode: mode), on: fixture.kernel)
+            fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(2000))
+            #expect(adapter.state == .poweredOff)
+            fixture.kernel.setFault(nil, adapter: 0)
+            let start = fixture.radio.now
+            try await adapter.ready(timeout: .seconds(7200))
+            #expect(start.duration(to: fixture.radio.now) < .seconds(3700))
+            try await fixture.radio.sleep(for: .seconds(60))
+            guard case .good = await adapter.health else {
+                Issue.record("\(await adapter.health)")
+                return
+            }
+            await adapter.close()
+        }
+    }
+
+    @Test func aProgramThatPowersOffIsNotContradicted() async throws {
+        try await Fixture.run(limit: .seconds(100_000)) { fixture in
+            let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
+            fixture.kernel.setFault(ControllerFault(.hangs, until: .unbinding), adapter: 0)
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(15))
+            _ = try? await adapter.setPowered(false)
+            fixture.kernel.setFault(nil, adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(20_000))
+            #expect(adapter.state == .poweredOff)
+            await adapter.close()
+        }
+    }
+
+    /// The limit follows from the first advertisement on, not from the next time the scan is looked at.
+    @Test func aScanThatFallsSilentAtItsBeginningIsNoticedSoon() async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            Self.addBeacon(to: fixture.radio)
+            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
+            var reports = scan.makeAsyncIterator()
+            _ = try await reports.next()
+            fixture.kernel.setFault(ControllerFault(.hearsNothing, until: .scanRestart), adapter: 0)
+            let start = fixture.radio.now
+            for try await event in events { if case .problem(.silent) = event { break } }
+            #expect(start.duration(to: fixture.radio.now) < .seconds(40))
+            await adapter.close()
+        }
+    }
+
     @Test func nothingIsDoneIfItIsSwitchedOff() async throws {
         try await Fixture.run(limit: .seconds(100_000)) { fixture in
             let adapter = try await Adapter.open(
