@@ -4,7 +4,7 @@ import TestSupport
 import Testing
 
 extension Conformance {
-    @Suite struct DynamicChannelStories {
+    @Suite(.enabled(if: Fixture.runsAboveTheLink)) struct DynamicChannelStories {
         private static let channel = L2CAPChannel.dynamic(psm: 0x0085)
 
         @Test func aServiceIsConnected() async throws {

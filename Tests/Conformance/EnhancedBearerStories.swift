@@ -5,7 +5,7 @@ import Testing
 
 extension Conformance {
     /// The channels of enhanced attribute bearers: PSM 0x0027, in the enhanced credit based mode, on encrypted links.
-    @Suite struct EnhancedBearerStories {
+    @Suite(.enabled(if: Fixture.runsAboveTheLink)) struct EnhancedBearerStories {
         private static let channel = L2CAPChannel.dynamic(psm: 0x0027)
         private static let options = L2CAPOptions(
             security: .medium, receiveMTU: 517, flowControl: .enhancedCreditBased)

@@ -24,6 +24,10 @@ final class Fixture: Sendable {
     /// Whether the controllers are those of BlueZ's btvirt, which report an advertiser only once.
     static let isBtvirt = environmentVariable("BAND") == "btvirt"
 
+    /// Whether a test runs that depends on no command of advertising, scanning or connecting: not on the band of
+    /// radio-legacy, since its commands are those of btvirt, and all else is that of radio-extended.
+    static let runsAboveTheLink = environmentVariable("BAND") != "radio-legacy"
+
     private static let isLinux = environmentVariable("BLUETOOTH_CONFORMANCE") == "linux"
 
     /// Whether this process is privileged to change a real kernel's state; nil on the simulated one, which supports

@@ -5,7 +5,7 @@ import Testing
 
 extension Conformance {
     /// The keys of a pairing: reported, stored, loaded, lost.
-    @Suite struct KeyStories {
+    @Suite(.enabled(if: Fixture.runsAboveTheLink)) struct KeyStories {
         @Test func secureConnectionsMakeOneKeyForEachSide() async throws {
             try await PairingFixture.run { fixture in
                 try await fixture.pair()

@@ -129,7 +129,7 @@ extension Conformance {
         }
     }
 
-    @Suite struct PacketStories {
+    @Suite(.enabled(if: Fixture.runsAboveTheLink)) struct PacketStories {
         @Test func packetsKeepTheirBoundariesBothWays() async throws {
             try await Fixture.run { fixture in
                 let (central, peripheral) = try await fixture.link()

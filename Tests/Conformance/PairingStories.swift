@@ -5,7 +5,7 @@ import Testing
 
 extension Conformance {
     /// The questions of a pairing between two kernels, and the results of the answers.
-    @Suite struct PairingStories {
+    @Suite(.enabled(if: Fixture.runsAboveTheLink)) struct PairingStories {
         @Test func nothingCanBeSentUntilBothUsersHaveSaidYes() async throws {
             try await PairingFixture.run { fixture in
                 try await fixture.raise(fixture.central, to: .medium)
