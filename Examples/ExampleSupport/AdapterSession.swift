@@ -89,7 +89,9 @@ extension CommonOptions {
             do throws(BluetoothError) {
                 adapters.append(
                     try await Adapter.open(
-                        selector, power: powerOn ? .powerOn : .leave, bonds: bonds, on: kernel, log: log, trace: trace))
+                        selector, power: powerOn ? .powerOn : .leave, bonds: bonds, privacy: privacy, on: kernel,
+                        log: log,
+                        trace: trace))
             } catch {
                 guard takesAll, error.code != .cancelled else { throw error }
                 console.message("\(selector) is left out: \(error.message)")

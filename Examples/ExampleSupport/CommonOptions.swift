@@ -33,7 +33,9 @@ extension CommonOptions {
     public var adapter: String? { adapterOptions.adapter }
 
     /// The message of a command that uses one adapter.
-    static let oneAdapter = "This command uses one adapter. Several, and all, are for: ble scan"
+    static let oneAdapter =
+        "This command uses one adapter. Several, and all, are for scans and links: ble scan, explore, read, write, notify, "
+        + "rssi, params, and linble send, exchange, terminal"
 
     /// Whether several adapters are chosen, which few commands can use.
     public var usesSeveralAdapters: Bool { adapterOptions.namesSeveral }

@@ -12,21 +12,27 @@ extension CommonOptions {
         _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
         _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
-        try await withAdapter(console) { adapter in
-            try await withConnection(on: adapter, console, isPairing: isPairing, isOnLoop: isOnLoop, body)
+        // Pairing stays with an adapter.
+        guard !isPairing else {
+            return try await withAdapter(console) { adapter in
+                try await withConnection(on: .adapter(adapter), console, isPairing: true, isOnLoop: isOnLoop, body)
+            }
+        }
+        return try await withRadio(console) { radio in
+            try await withConnection(on: radio, console, isOnLoop: isOnLoop, body)
         }
     }
 
-    /// As ``withConnection(_:isPairing:isOnLoop:_:)``, on an open adapter.
+    /// As ``withConnection(_:isPairing:isOnLoop:_:)``, on open adapters.
     public func withConnection<Value: Sendable>(
-        on adapter: Adapter, _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
+        on radio: ChosenRadio, _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
         _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
-        let connection = try await openConnection(on: adapter, console, isPairing: isPairing).connection
+        let connection = try await openConnection(on: radio, console, isPairing: isPairing).connection
         let result: Result<Value, any Error>
         do {
             result = .success(
-                isOnLoop ? try await adapter.run { try await body(connection) } : try await body(connection))
+                isOnLoop ? try await radio.run { try await body(connection) } : try await body(connection))
         } catch {
             result = .failure(await namingPairing(error, on: connection))
         }
@@ -38,25 +44,25 @@ extension CommonOptions {
     /// Finds the device that -n or -a selects, and connects to it. The caller disconnects.
     /// - Returns: the link, and the device's name if it was found by it.
     public func openConnection(
-        on adapter: Adapter, _ console: Console, isPairing: Bool = false
+        on radio: ChosenRadio, _ console: Console, isPairing: Bool = false
     ) async throws -> (connection: Connection, name: String?) {
-        let (address, name) = try await findDevice(on: adapter, console)
+        let (address, name) = try await findDevice(on: radio, console)
         console.detail("connecting to \(address) (\(address.kind))")
-        try await preparePairing(on: adapter, console, always: isPairing)
-        let connection = try await connect(to: address, on: adapter, isPairing: isPairing)
-        let mtu = await connection.maximumTransmissionUnit
-        console.detail("connected, ATT_MTU \(mtu)")
+        try await preparePairing(on: radio, console, always: isPairing)
+        let connection = try await connect(to: address, on: radio, isPairing: isPairing)
+        let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
+        console.detail("connected by \(adapter), ATT_MTU \(mtu)")
         return (connection, name)
     }
 
     private func connect(
-        to address: BluetoothAddress, on adapter: Adapter, isPairing: Bool
+        to address: BluetoothAddress, on radio: ChosenRadio, isPairing: Bool
     ) async throws(BluetoothError) -> Connection {
         var options = ConnectionOptions(timeout: timeout(or: .seconds(30)))
         options.security.policy = .ask
         if !isPairing { options.security.level = security?.level ?? (passkey == nil ? nil : .high) }
         do {
-            return try await adapter.connect(to: address, options: options)
+            return try await radio.connect(to: address, options: options)
         } catch {
             guard error.code == .timedOut, addressType != .auto else { throw error }
             var error = error
@@ -74,7 +80,7 @@ extension CommonOptions {
     /// The address of the device, and its name if that was received; a scan finds it unless address and address type
     /// are both given.
     private func findDevice(
-        on adapter: Adapter, _ console: Console
+        on radio: ChosenRadio, _ console: Console
     ) async throws -> (address: BluetoothAddress, name: String?) {
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
         if let wanted, addressType != .auto { return (wanted, nil) }
@@ -82,7 +88,7 @@ extension CommonOptions {
             let query =
                 try wanted.map { DeviceQuery.address($0) } ?? .name(name ?? defaultDevice() ?? Self.simulatedDevice)
             console.detail("looking for a device \(query.description)")
-            let found = try await find(query, on: adapter, console)
+            let found = try await find(query, on: radio, console)
             console.detail("found \(found.summary)")
             return (found.address, found.name)
         } catch var error as BluetoothError {

@@ -13,10 +13,10 @@ extension CommonOptions {
     func findPatiently(_ query: DeviceQuery, on adapter: Adapter) async throws -> DeviceSearch.Sighting {
         while true {
             let search = SharedSearch(pick: pick)
-            let first = try await search.next(query, on: adapter, within: nil)
+            let first = try await search.next(query, on: .adapter(adapter), within: nil)
             if let choice = first.choice { return choice }
             let second = try await search.next(
-                query, on: adapter, within: DeviceSearch.collectingTime, isCollecting: true)
+                query, on: .adapter(adapter), within: DeviceSearch.collectingTime, isCollecting: true)
             if let choice = try second.choice ?? search.state.withLock({ try $0.choose() }) { return choice }
         }
     }
@@ -25,18 +25,18 @@ extension CommonOptions {
     /// - Throws: ``ProgramError``: ``ExitStatus/notFound``, with what was seen instead; ``ExitStatus/usage``, with the
     ///   devices, if several match.
     func find(
-        _ query: DeviceQuery, on adapter: Adapter, _ console: Console
+        _ query: DeviceQuery, on radio: ChosenRadio, _ console: Console
     ) async throws -> DeviceSearch.Sighting {
         let search = SharedSearch(pick: pick)
         let limit = findTime
         return try await withProgress(of: search, query, console) {
             let start = ContinuousClock.now
-            let first = try await search.next(query, on: adapter, within: limit)
+            let first = try await search.next(query, on: radio, within: limit)
             if let choice = first.choice { return choice }
             guard first.isCollecting else { throw search.state.withLock { $0.notFound(query, within: limit) } }
             let rest = max(.zero, limit - (ContinuousClock.now - start))
             let second = try await search.next(
-                query, on: adapter, within: min(DeviceSearch.collectingTime, rest), isCollecting: true)
+                query, on: radio, within: min(DeviceSearch.collectingTime, rest), isCollecting: true)
             if let choice = second.choice { return choice }
             guard let choice = try search.state.withLock({ try $0.choose() }) else {
                 throw search.state.withLock { $0.notFound(query, within: limit) }
@@ -92,11 +92,11 @@ private final class SharedSearch: Sendable {
 
     /// Scans until the search has found a device, or also, unless it is collecting already, a first one that matches.
     func next(
-        _ query: DeviceQuery, on adapter: Adapter, within limit: Duration?, isCollecting: Bool = false
+        _ query: DeviceQuery, on radio: ChosenRadio, within limit: Duration?, isCollecting: Bool = false
     ) async throws -> Outcome {
         let step = Mutex(DeviceSearch.Step.search)
         do throws(BluetoothError) {
-            _ = try await adapter.firstAdvertisement(timeout: limit) { advertisement in
+            _ = try await radio.firstAdvertisement(timeout: limit) { advertisement in
                 guard let address = advertisement.address else { return false }
                 let sighting = DeviceSearch.Sighting(
                     address: address, name: advertisement.localName, rssi: advertisement.rssi,

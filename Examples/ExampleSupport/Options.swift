@@ -178,7 +178,7 @@ public struct AdapterOptions: ParsableArguments, Sendable {
     @Option(
         name: [.customShort("i"), .long],
         help:
-            "The adapter: hci0, 0 or its address (default: the first one); for ble scan also a list of these, or all.",
+            "The adapter: hci0, 0 or its address (default: the first one); for scans and links also a list of these, or all.",
         completion: .adapters)
     public var adapter: String?
 

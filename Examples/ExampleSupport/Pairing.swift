@@ -72,10 +72,15 @@ extension CommonOptions {
         }
     }
 
+    /// As ``preparePairing(on:_:always:)-(Adapter,_,_)``, on each adapter.
+    func preparePairing(on radio: ChosenRadio, _ console: Console, always: Bool = false) async throws {
+        for adapter in await radio.adapters { try await preparePairing(on: adapter, console, always: always) }
+    }
+
     /// Stops asking about pairing unless the command line requests protection: standard input is the program's again.
-    func endAskingToPair(on adapter: Adapter) async {
+    func endAskingToPair(on radio: ChosenRadio) async {
         guard !asksForProtection, Self.hasTerminal else { return }
-        try? await adapter.setPairingAgent(nil)
+        for adapter in await radio.adapters { try? await adapter.setPairingAgent(nil) }
     }
 
     private var asksForProtection: Bool { passkey != nil || (security ?? .low) != .low }
@@ -94,7 +99,9 @@ extension CommonOptions {
         guard let level else { return error }
         var words = ["ble", "pair"]
         if simulate { words.append("--simulate") }
-        if let adapter { words += ["-i", adapter] }
+        // Pairing stays with an adapter: of several, the one that has the link.
+        let only = usesSeveralAdapters ? await connection?.adapterName : adapter
+        if let only { words += ["-i", only] }
         if let bonds { words += ["--bonds", bonds] }
         if let name {
             words += ["-n", name]

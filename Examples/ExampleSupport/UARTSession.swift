@@ -92,24 +92,24 @@ extension CommonOptions {
         }
     }
 
-    /// Opens the adapter, connects to the device's UART, runs `body`, and disconnects in any case. A body that moves much,
+    /// Opens the adapter, or several, connects to the device's UART, runs `body`, and disconnects in any case. A body that moves much,
     /// and does not block, runs on the adapter's event loop with `isOnLoop`.
     public func withUART<Value: Sendable>(
         _ device: UARTDevice, _ uartOptions: UARTProgramOptions, _ console: Console, isOnLoop: Bool = false,
         _ body: @Sendable (UARTConnection) async throws -> Value
     ) async throws -> Value {
-        try await withAdapter(console) { adapter in
-            try await preparePairing(on: adapter, console)
+        try await withRadio(console) { radio in
+            try await preparePairing(on: radio, console)
             let uart: UARTConnection
             do {
-                uart = try await openUART(device, on: adapter, uartOptions, console) { console.tell($0) }
+                uart = try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
             } catch {
                 throw await namingPairing(error)
             }
-            await endAskingToPair(on: adapter)
+            await endAskingToPair(on: radio)
             let result: Result<Value, any Error>
             do {
-                result = .success(isOnLoop ? try await adapter.run { try await body(uart) } : try await body(uart))
+                result = .success(isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart))
             } catch {
                 result = .failure(await namingPairing(error, on: uart.connection))
             }
@@ -122,19 +122,24 @@ extension CommonOptions {
     /// Finds the device and connects to its UART; a timeout with a given address type suggests that the type may be
     /// wrong.
     public func openUART(
-        _ device: UARTDevice, on adapter: Adapter, _ uartOptions: UARTProgramOptions, _ console: Console,
+        _ device: UARTDevice, on radio: ChosenRadio, _ uartOptions: UARTProgramOptions, _ console: Console,
         progress: @escaping @Sendable (UARTProgress) -> Void
     ) async throws -> UARTConnection {
         let options = uartOptions.options(self)
         var found = device
         if let query = query(for: device, options.profiles.map(\.service)) {
             progress(.scanning(device))
-            let sighting = try await find(query, on: adapter, console)
+            let sighting = try await find(query, on: radio, console)
             if let advertisement = sighting.advertisement { progress(.found(advertisement)) }
             found = .address(sighting.address)
         }
         do throws(BluetoothError) {
-            return try await UARTConnection.open(found, on: adapter, options: options, progress: progress)
+            switch radio {
+            case .adapter(let adapter):
+                return try await UARTConnection.open(found, on: adapter, options: options, progress: progress)
+            case .group(let group):
+                return try await UARTConnection.open(found, on: group, options: options, progress: progress)
+            }
         } catch {
             guard error.code == .timedOut, case .address(let address) = device else { throw error }
             var error = error

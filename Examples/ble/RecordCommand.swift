@@ -42,7 +42,8 @@ struct RecordCommand: AsyncParsableCommand {
             let file = try NewFile(path, replacesExisting: common.force)
             try await common.withAdapter(console) { adapter in
                 var heard = try await listen(on: adapter, for: .seconds(2))
-                var recorded = try await common.withConnection(on: adapter, console, isOnLoop: true) { connection in
+                var recorded = try await common.withConnection(on: .adapter(adapter), console, isOnLoop: true) {
+                    connection in
                     let recorder = DeviceRecorder(
                         connection: connection, timeout: common.timeout(or: .seconds(30)), duration: duration,
                         console: console)

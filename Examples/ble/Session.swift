@@ -133,7 +133,7 @@ final class Session: Sendable {
                 .usage, "\(title ?? "A device") is connected already.", remedy: "End the link with: disconnect")
         }
         try device.validateDevice()
-        let (connection, name) = try await device.openConnection(on: adapter, console)
+        let (connection, name) = try await device.openConnection(on: .adapter(adapter), console)
         let title = name.map { printable($0) } ?? "\(connection.peer)"
         state.withLock { state in
             (state.link, state.loss, state.device) = (Link(connection: connection, title: title), nil, device)

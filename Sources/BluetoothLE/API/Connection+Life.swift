@@ -40,6 +40,11 @@ extension Connection {
         await core { await $0.disconnected() }
     }
 
+    /// The name of the adapter that has the link, such as `hci0`: of several in an ``AdapterGroup``, the one that made it.
+    public var adapterName: String {
+        get async { await core { $0.adapter?.adapterName ?? "" } }
+    }
+
     /// The peer's identity address where pairing has revealed it; otherwise ``peer``.
     public var identity: BluetoothAddress {
         get async { await core { $0.identity } }

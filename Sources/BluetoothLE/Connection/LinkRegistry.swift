@@ -80,6 +80,9 @@ final class LinkEnvironment {
         self.channels = channels
     }
 
+    /// The adapter's name.
+    var adapterName: String { adapterRecord.information.name }
+
     /// The host's address of the adapter.
     var address: BluetoothAddress { adapterRecord.information.address }
 }

@@ -19,10 +19,10 @@ def l2cap_address(text, kind, channel=ATTRIBUTES):
     return struct.pack('<HH6sHBx', AF_BLUETOOTH, 0, octets, channel, kind)
 
 
-def connect(peer, seconds=30):
+def connect(peer, seconds=30, adapter='00:00:00:00:00:00'):
     """A socket of the attribute channel to a peer, or the number of the error that the attempt ends with."""
     link = socket.socket(AF_BLUETOOTH, socket.SOCK_SEQPACKET | socket.SOCK_NONBLOCK, BTPROTO_L2CAP)
-    for call, address in ((libc.bind, l2cap_address('00:00:00:00:00:00', LE_PUBLIC)),
+    for call, address in ((libc.bind, l2cap_address(adapter, LE_PUBLIC)),
                           (libc.connect, l2cap_address(peer, LE_RANDOM))):
         if call(link.fileno(), address, len(address)) < 0 and ctypes.get_errno() != errno.EINPROGRESS:
             return ctypes.get_errno()
@@ -55,6 +55,25 @@ def is_told(radio, names):
     radio.ask('calm')
 
 
+def the_other_adapter_connects(radio, names):
+    """Two adapters as one: without room at the first, the second makes the link; without room at both, nobody does."""
+    arguments = ['read', '-i', 'hci0,hci1', '-a', radio.address[names[1]], '--address-type', 'random', '2A00', '-v',
+                 '--timeout', '20']
+    for index in (0, 1):
+        kernel.mgmt(0x0005, index, b'\x01')  # Set Powered
+        radio.ask(f'room {index} 1 0x0d')
+    first = connect(radio.address[names[0]], adapter=kernel.address(0))
+    check(isinstance(first, socket.socket), f'the first link is up: {first}')
+    program = run('ble', *arguments, within=60)
+    program.check('connected by hci1' in program.err, 'the second adapter has made the link')
+    second = connect(radio.address[names[1]], adapter=kernel.address(1))
+    check(isinstance(second, socket.socket), f'the second link is up: {second}')
+    run('ble', *arguments, exits=74, within=60).says('no room for another link')
+    for link in (first, second):
+        link.close()
+    radio.ask('calm')
+
+
 def scans_as_one():
     """Each device once, with its RSSI at both adapters, also when one of them is unplugged."""
     program = run('ble', 'scan', '-i', 'all', '--json', '--for', '6', '--duplicates', within=60)
@@ -80,6 +99,8 @@ with Radio('echo:name=one', 'echo:name=two') as radio:
     for status, expected in ((0x09, errno.EMLINK), (0x0D, errno.ECONNREFUSED)):
         run_story(f'a controller without room answers {status:#x}', is_an_errno, radio, names, status, expected)
     run_story('a program says that the controller has no room', is_told, radio, names)
+with Radio('echo:name=one', 'echo:name=two', n=2) as radio:
+    run_story('the other adapter connects when one is full', the_other_adapter_connects, radio, names)
 with Radio('beacons:count=3', n=2) as radio:
     run_story('two adapters scan as one', scans_as_one)
     run_story('a scan of two adapters outlives one', outlives_an_adapter, radio)

@@ -1,0 +1,62 @@
+import BluetoothLE
+
+/// What a command finds devices and connects to them with: an adapter, or several as one.
+public enum ChosenRadio: Sendable {
+    /// One adapter.
+    case adapter(Adapter)
+    /// Several adapters as one: the one that suits best has the link.
+    case group(AdapterGroup)
+
+    /// The adapters.
+    var adapters: [Adapter] {
+        get async {
+            switch self {
+            case .adapter(let adapter): [adapter]
+            case .group(let group): await group.adapters
+            }
+        }
+    }
+
+    private var loop: EventLoop {
+        switch self {
+        case .adapter(let adapter): adapter.loop
+        case .group(let group): group.loop
+        }
+    }
+
+    /// The first advertisement that fulfils a condition.
+    func firstAdvertisement(
+        timeout: Duration?, where condition: @Sendable (Advertisement) -> Bool
+    ) async throws(BluetoothError) -> Advertisement {
+        switch self {
+        case .adapter(let adapter): try await adapter.firstAdvertisement(timeout: timeout, where: condition)
+        case .group(let group): try await group.firstAdvertisement(timeout: timeout, where: condition).advertisement
+        }
+    }
+
+    func connect(
+        to peer: BluetoothAddress, options: ConnectionOptions
+    ) async throws(BluetoothError) -> Connection {
+        switch self {
+        case .adapter(let adapter): try await adapter.connect(to: peer, options: options)
+        case .group(let group): try await group.connect(to: peer, options: options)
+        }
+    }
+
+    /// Runs `body` on the event loop, which all adapters of a machine share.
+    func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+        try await withTaskExecutorPreference(loop) { try await body() }
+    }
+}
+
+extension CommonOptions {
+    /// Opens the adapter or the adapters that -i selects, runs `body`, and closes them.
+    func withRadio<Value: Sendable>(
+        _ console: Console, _ body: @Sendable (ChosenRadio) async throws -> Value
+    ) async throws -> Value {
+        guard usesSeveralAdapters else {
+            return try await withAdapter(console) { try await body(.adapter($0)) }
+        }
+        return try await withAdapterGroup(console) { try await body(.group($0)) }
+    }
+}
