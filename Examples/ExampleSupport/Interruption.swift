@@ -10,7 +10,14 @@ import Synchronization
 /// The pipe's write end for the signal handler, in which little else than `write` is async-signal-safe.
 private let signalPipe = Atomic<Int32>(-1)
 
-/// A handler for SIGINT, SIGTERM and SIGHUP: the first signal cancels, the second ends the process immediately.
+/// What the second signal does before the process ends; a third one ends it immediately.
+private let haste = Mutex<(@Sendable () async -> Void)?>(nil)
+
+/// Sets what a second signal does before the process ends; nil for nothing. It must end soon.
+public func onSecondSignal(_ body: (@Sendable () async -> Void)?) { haste.withLock { $0 = body } }
+
+/// A handler for SIGINT, SIGTERM and SIGHUP: the first signal cancels, the second ends the process immediately, unless
+/// ``onSecondSignal(_:)`` has something left to be done.
 ///
 /// The handler writes the signal number to a pipe, which a dedicated thread reads.
 final class Interruption: Sendable {
@@ -82,11 +89,18 @@ final class Interruption: Sendable {
                 state.signal = number
                 return (true, state.cancel)
             }
-            guard isFirst else {
+            if isFirst {
+                cancel?()
+            } else if let last = haste.withLock({ $0.take() }) {
+                Task.detached {
+                    await last()
+                    restoreTerminal()
+                    _exit(128 + number)
+                }
+            } else {
                 restoreTerminal()
                 _exit(128 + number)
             }
-            cancel?()
         }
     }
 }

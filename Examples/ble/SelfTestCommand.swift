@@ -18,8 +18,8 @@ struct SelfTestCommand: AsyncParsableCommand {
             pairing, a UART, the loss of power. No test prevents the next; each has a time limit. Takes 10 to 40 seconds.
 
             Needs CAP_NET_RAW and CAP_NET_ADMIN; links of other programs are left alone. Whatever is changed is put back \
-            at the end, also after Ctrl-C: power, pairing settings, keys; bonds are not stored. Only LE stays enabled on \
-            an adapter that had it switched off.
+            at the end, also after Ctrl-C: power, LE, pairing settings, keys; bonds are not stored. A second Ctrl-C puts \
+            back what can be within seconds, and says what was left and the command for it.
 
             --report writes a report without addresses and names, for a list of hardware. Exits with 0 only if no test \
             has failed.
@@ -53,6 +53,7 @@ struct SelfTestCommand: AsyncParsableCommand {
     var report: String?
 
     func validate() throws {
+        if scoped.common.privacy != nil { throw ValidationError("--privacy has no meaning for this command.") }
         if let unknown = only.first(where: { !Self.names.contains($0) }) {
             throw ValidationError(
                 "'\(unknown)' is not a test. The tests are \(Self.names.joined(separator: ", ")).")

@@ -44,6 +44,13 @@ package protocol HostDirectory: AnyObject {
     /// Powers an adapter on or off; returns when that is done.
     nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError)
 
+    /// Gives an adapter the settings that it had before: power, LE, those of pairing, and no static address if it had
+    /// none. A change that is still under way is waited for. Every setting is tried.
+    /// - Throws: the first failure.
+    nonisolated(nonsending) func restoreSettings(
+        of adapter: AdapterInformation, to former: AdapterInformation
+    ) async throws(BluetoothError)
+
     /// Creates the store of an adapter's keys in the host; it reports nothing yet.
     func makeKeys() -> any HostKeys
 

@@ -202,6 +202,28 @@ package final class KernelDirectory: HostDirectory {
         try await preparation().setPowered(isOn, index)
     }
 
+    package nonisolated(nonsending) func restoreSettings(
+        of adapter: AdapterInformation, to former: AdapterInformation
+    ) async throws(BluetoothError) {
+        var failure: BluetoothError?
+        var now = adapter.currentSettings
+        do throws(BluetoothError) {
+            // Also if it has the state: an earlier change that is still under way makes this one wait.
+            let reply = try await management.sendWhenIdle(.setPowered(former.isPowered), to: adapter.index)
+            if case .settings(let settings) = reply { now = settings }
+        } catch {
+            failure = error
+        }
+        for command in SettingsRestoration.commands(from: now, to: former.currentSettings) {
+            do throws(BluetoothError) {
+                try await management.sendWhenIdle(command, to: adapter.index)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+    }
+
     private func preparation(
         _ store: (any AdapterStore)? = nil, _ privacy: PrivacyMode? = nil
     ) -> AdapterPreparation {

@@ -6,6 +6,7 @@ struct AdapterTests: Sendable {
     let tested: TestedAdapter
     /// Whether another adapter of the test advertises meanwhile.
     let isHeardFor: Bool
+    let clock: BenchmarkClock
 
     private static let scanTime = Duration.seconds(2)
     private static let mostSets = 32
@@ -14,7 +15,7 @@ struct AdapterTests: Sendable {
 
     /// Reads what the controller reports of itself, and measures how fast it answers.
     func runController(_ run: SelfTestRun, as test: String) async throws {
-        let (tested, adapter) = (tested, adapter)
+        let (tested, adapter, clock) = (tested, adapter, clock)
         try await run.test(test, "controller of \(tested.name)", limit: .seconds(60)) {
             let properties = try await tested.readProperties()
             return SelfTestFigure(
@@ -28,11 +29,11 @@ struct AdapterTests: Sendable {
         try await run.test(test + ".answers", "answers of \(tested.name)") {
             var times = DurationStatistics()
             for _ in 0..<20 {
-                let start = ContinuousClock.now
+                let start = clock.now()
                 guard case .good = try await adapter.checkHealth() else {
                     throw SelfTestObstacle.failed("the controller does not answer a command within 5 s")
                 }
-                times.add(ContinuousClock.now - start)
+                times.add(clock.now() - start)
             }
             return SelfTestFigure(
                 "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), "
@@ -43,7 +44,7 @@ struct AdapterTests: Sendable {
 
     /// Scans, and advertises alone.
     func runRadio(_ run: SelfTestRun) async throws {
-        let adapter = adapter
+        let (adapter, clock) = (adapter, clock)
         for isActive in [false, true] {
             let name = isActive ? "active" : "passive"
             try await run.test("scan.\(name)", "\(name) scan") { try await scan(isActive: isActive) }
@@ -52,7 +53,7 @@ struct AdapterTests: Sendable {
         try await run.test("advertise", "advertising") {
             let content = AdvertisementContent(localName: SelfTest.newName())
             return try await adapter.withAdvertising(content) { set in
-                try await Task.sleep(for: .milliseconds(300))
+                guard await clock.sleep(for: .milliseconds(300)) else { throw CancellationError() }
                 guard case .advertising = set.state else { throw SelfTestObstacle.failed("\(set.state)") }
                 let power = set.transmitPower
                 return SelfTestFigure(
@@ -80,14 +81,14 @@ struct AdapterTests: Sendable {
 
     /// Powers the adapter off and on.
     func runPower(_ run: SelfTestRun) async throws {
-        let (tested, adapter) = (tested, adapter)
+        let (tested, adapter, clock) = (tested, adapter, clock)
         try await run.test("power", "power off and on") {
             try tested.checkNobodyElse()
-            let start = ContinuousClock.now
+            let start = clock.now()
             try await adapter.setPowered(false)
-            let middle = ContinuousClock.now
+            let middle = clock.now()
             try await adapter.setPowered(true)
-            let end = ContinuousClock.now
+            let end = clock.now()
             _ = try await adapter.checkHealth()
             return SelfTestFigure(
                 "off in \(formatMilliseconds(middle - start)), on in \(formatMilliseconds(end - middle))",
@@ -128,9 +129,9 @@ struct AdapterTests: Sendable {
     private func restartScan() async throws -> SelfTestFigure {
         var times = DurationStatistics()
         for _ in 0..<5 {
-            let start = ContinuousClock.now
+            let start = clock.now()
             let scan = try await adapter.scan()
-            times.add(ContinuousClock.now - start)
+            times.add(clock.now() - start)
             // Dropping the stream ends the scan.
             withExtendedLifetime(scan) {}
         }

@@ -8,19 +8,20 @@ struct LinkTests: Sendable {
     let central: TestedAdapter
     let peripheral: TestedAdapter
     let link: TestedLink
+    private let clock: BenchmarkClock
 
     /// The name that the peripheral advertises is that of the link.
-    init(_ central: TestedAdapter, to peripheral: TestedAdapter, named name: String) {
-        (self.central, self.peripheral) = (central, peripheral)
+    init(_ central: TestedAdapter, to peripheral: TestedAdapter, named name: String, clock: BenchmarkClock) {
+        (self.central, self.peripheral, self.clock) = (central, peripheral, clock)
         link = TestedLink(from: central.adapter, to: peripheral.adapter, named: name)
     }
 
     func run(_ run: SelfTestRun) async throws {
-        let (central, link) = (central, link)
+        let (central, link, clock) = (central, link, clock)
         try await run.test("find", "finding the other adapter") {
-            let start = ContinuousClock.now
+            let start = clock.now()
             let found = try await central.adapter.firstAdvertisement { $0.localName == link.name }
-            let time = ContinuousClock.now - start
+            let time = clock.now() - start
             return SelfTestFigure(
                 "in \(formatMilliseconds(time)), RSSI \(found.rssi.map { "\($0) dBm" } ?? "unknown")",
                 [("time", milliseconds(time)), ("rssi", JSONValue(found.rssi.map { Int($0) }))])
@@ -63,9 +64,9 @@ struct LinkTests: Sendable {
         var times = DurationStatistics()
         for _ in 0..<3 {
             await link.close()
-            let start = ContinuousClock.now
+            let start = clock.now()
             _ = try await link.connected()
-            times.add(ContinuousClock.now - start)
+            times.add(clock.now() - start)
         }
         let mtu = try await link.connected().maximumTransmissionUnit
         return SelfTestFigure(
@@ -123,7 +124,7 @@ struct LinkTests: Sendable {
         guard let service = BenchmarkCharacteristics(in: try await connection.discover(timeout: .seconds(20))) else {
             throw SelfTestObstacle.failed("the published services were not found")
         }
-        let run = BenchmarkRun(measurements: measurements, limit: limit, timeout: .seconds(10))
+        let run = BenchmarkRun(measurements: measurements, limit: limit, timeout: .seconds(10), clock: clock)
         return try await central.adapter.run {
             var results: [BenchmarkRun.Result] = []
             try await run.run(on: connection, with: service) { results.append($0) }
@@ -156,7 +157,7 @@ struct LinkTests: Sendable {
     // MARK: Security
 
     private func runPairing(_ run: SelfTestRun) async throws {
-        let (central, peripheral, link) = (central, peripheral, link)
+        let (central, peripheral, link, clock) = (central, peripheral, link, clock)
         let isPaired = try await run.test("pair", "pairing", limit: .seconds(60)) {
             let identity = peripheral.adapter.information.address
             guard await central.adapter.bond(with: identity) == nil else {
@@ -166,9 +167,9 @@ struct LinkTests: Sendable {
             let agent = JustWorksPairingAgent()
             try await peripheral.adapter.setPairingAgent(agent)
             try await central.adapter.setPairingAgent(agent)
-            let start = ContinuousClock.now
+            let start = clock.now()
             let outcome = try await link.connected().pair(timeout: .seconds(30))
-            let time = ContinuousClock.now - start
+            let time = clock.now() - start
             return SelfTestFigure(
                 "\(outcome.security) in \(formatMilliseconds(time))" + (outcome.isBonded ? ", bonded" : ""),
                 [("time", milliseconds(time))])
@@ -178,9 +179,9 @@ struct LinkTests: Sendable {
         try await run.test("encrypt", "encryption with the new keys") {
             await link.close()
             let connection = try await link.connected()
-            let start = ContinuousClock.now
+            let start = clock.now()
             try await connection.raiseSecurity(to: .medium, timeout: .seconds(15))
-            let time = ContinuousClock.now - start
+            let time = clock.now() - start
             return SelfTestFigure("in \(formatMilliseconds(time))", [("time", milliseconds(time))])
         }
     }
@@ -188,7 +189,7 @@ struct LinkTests: Sendable {
     // MARK: UART
 
     private func exchangeOverUART() async throws -> SelfTestFigure {
-        let (central, peripheral) = (central.adapter, peripheral.adapter)
+        let (central, peripheral, clock) = (central.adapter, peripheral.adapter, clock)
         let name = SelfTest.newName()
         let bytes = (0..<16_384).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
         return try await withThrowingTaskGroup(of: SelfTestFigure?.self) { group in
@@ -201,7 +202,9 @@ struct LinkTests: Sendable {
             group.addTask {
                 let uart = try await UARTConnection.open(.name(name), on: central)
                 let result: Result<Duration, any Error>
-                do { result = .success(try await Self.echo(bytes, over: uart)) } catch { result = .failure(error) }
+                do { result = .success(try await Self.echo(bytes, over: uart, clock)) } catch {
+                    result = .failure(error)
+                }
                 await uart.disconnect(timeout: .zero)
                 let time = try result.get()
                 let rate = Double(2 * bytes.count) / (time / .seconds(1))
@@ -217,8 +220,10 @@ struct LinkTests: Sendable {
         }
     }
 
-    private static func echo(_ bytes: [UInt8], over uart: UARTConnection) async throws -> Duration {
-        let start = ContinuousClock.now
+    private static func echo(_ bytes: [UInt8], over uart: UARTConnection, _ clock: BenchmarkClock) async throws
+        -> Duration
+    {
+        let start = clock.now()
         async let sent: Void = uart.send(bytes)
         var received: [UInt8] = []
         while received.count < bytes.count, let next = try await uart.read(timeout: .seconds(10)) { received += next }
@@ -226,21 +231,21 @@ struct LinkTests: Sendable {
         guard received == bytes else {
             throw SelfTestObstacle.failed("\(received.count) bytes came back, or others than were sent")
         }
-        return ContinuousClock.now - start
+        return clock.now() - start
     }
 
     // MARK: Loss
 
     private func runLoss(_ run: SelfTestRun) async throws {
-        let (peripheral, link) = (peripheral, link)
+        let (peripheral, link, clock) = (peripheral, link, clock)
         try await run.test("loss", "loss of the other adapter's power") {
             try peripheral.checkNobodyElse()
             let connection = try await link.connected()
-            let start = ContinuousClock.now
+            let start = clock.now()
             try await peripheral.adapter.setPowered(false)
             let reason = await connection.disconnected()
             try Task.checkCancellation()
-            let time = ContinuousClock.now - start
+            let time = clock.now() - start
             return SelfTestFigure(
                 "noticed after \(formatMilliseconds(time))" + (reason.disconnectReason.map { ", \($0)" } ?? ""),
                 [("time", milliseconds(time))])
@@ -248,9 +253,9 @@ struct LinkTests: Sendable {
         try await run.test("return", "connecting again") {
             await link.close()
             if !peripheral.adapter.state.isReady { try await peripheral.adapter.setPowered(true) }
-            let start = ContinuousClock.now
+            let start = clock.now()
             _ = try await link.connected()
-            return SelfTestFigure("in \(formatMilliseconds(ContinuousClock.now - start))")
+            return SelfTestFigure("in \(formatMilliseconds(clock.now() - start))")
         }
     }
 }

@@ -9,6 +9,7 @@ struct SelfTest: Sendable {
     let kernel: (any BluetoothKernel)?
     let console: Console
     let trace: PacketTrace?
+    var clock = BenchmarkClock()
 
     /// Runs the tests on the adapters. When this returns, or throws, everything is as before.
     nonisolated(nonsending) func run(
@@ -17,28 +18,40 @@ struct SelfTest: Sendable {
         let base = try common.bondStore()
         let subjects = [own] + (other.map { [$0] } ?? [])
         let openings = subjects.map { AdapterOpening(before: $0, bonds: EphemeralBondStore(over: base)) }
+        onSecondSignal { [self] in
+            console.message("putting everything back at once; a third signal ends this program")
+            let left = await restore(openings, within: .seconds(2))
+            for leftover in left { console.message("could not put back \(leftover)") }
+        }
         let result: Result<Void, any Error>
         do { result = .success(try await test(openings, run)) } catch { result = .failure(error) }
         // In a task of its own, which Ctrl-C does not cancel.
-        let kernel = kernel
-        let failures = await Task {
-            var failures: [String] = []
-            // The central first, so that its link ends regularly.
-            for opening in openings {
-                failures += await AdapterRestoration(before: opening.before, bonds: opening.bonds, kernel: kernel)
-                    .run(opening.tested?.adapter)
-            }
-            return failures
+        let left = await Task(executorPreference: clock.loop) {
+            await restore(openings, within: .seconds(20))
         }.value
-        if !failures.isEmpty {
+        onSecondSignal(nil)
+        if !left.isEmpty {
+            let reasons = left.map(\.text).joined(separator: "; ")
+            let remedy = left.map(\.remedy).joined(separator: "\n")
             run.record(
                 SelfTestResult(
                     "restore", "putting everything back",
-                    .failure(SelfTestObstacle.failed("could not put back " + failures.joined(separator: "; "))),
-                    in: .zero))
+                    .failure(SelfTestObstacle.failed("could not put back \(reasons)", remedy: remedy)), in: .zero))
         }
         try result.get()
         return openings.compactMap(\.tested)
+    }
+
+    /// Puts everything back; returns what could not be.
+    private func restore(_ openings: [AdapterOpening], within limit: Duration) async -> [Leftover] {
+        var left: [Leftover] = []
+        // The central first, so that its link ends regularly.
+        for opening in openings {
+            left += await AdapterRestoration(
+                before: opening.before, bonds: opening.bonds, kernel: kernel, limit: limit, clock: clock
+            ).run(opening.tested?.adapter)
+        }
+        return left
     }
 
     /// A name to advertise that no other device has.
@@ -55,12 +68,13 @@ struct SelfTest: Sendable {
         let other = openings.count > 1 ? openings[1].tested : nil
         try await withThrowingTaskGroup(of: Void.self) { group in
             for tested in [own, other].compactMap(\.self) { group.addTask { await tested.watch() } }
-            try await AdapterTests(tested: own, isHeardFor: other != nil).runController(run, as: "controller")
+            let tests = AdapterTests(tested: own, isHeardFor: other != nil, clock: clock)
+            try await tests.runController(run, as: "controller")
             if let other {
-                try await AdapterTests(tested: other, isHeardFor: true).runController(run, as: "other.controller")
-                try await testTogether(own, other, run)
+                let others = AdapterTests(tested: other, isHeardFor: true, clock: clock)
+                try await others.runController(run, as: "other.controller")
+                try await testTogether(own, other, tests, run)
             } else {
-                let tests = AdapterTests(tested: own, isHeardFor: false)
                 try await tests.runRadio(run)
                 if openings.count > 1 { run.skip(LinkTests.titles, "the other adapter is not open") }
                 try await tests.runPower(run)
@@ -77,11 +91,10 @@ struct SelfTest: Sendable {
 
     /// Tests the first adapter and the link to the other, which serves meanwhile.
     private nonisolated(nonsending) func testTogether(
-        _ own: TestedAdapter, _ other: TestedAdapter, _ run: SelfTestRun
+        _ own: TestedAdapter, _ other: TestedAdapter, _ tests: AdapterTests, _ run: SelfTestRun
     ) async throws {
         let name = Self.newName()
-        let tests = AdapterTests(tested: own, isHeardFor: true)
-        let linkTests = LinkTests(own, to: other, named: name)
+        let linkTests = LinkTests(own, to: other, named: name, clock: clock)
         let failure = try await withThrowingTaskGroup(of: (any Error)?.self) { group in
             group.addTask {
                 do {
@@ -111,14 +124,14 @@ struct SelfTest: Sendable {
         let fatal = Mutex<BluetoothError?>(nil)
         try await run.test(test, "opening \(opening.before.name)", limit: .seconds(60)) {
             do throws(BluetoothError) {
-                let start = ContinuousClock.now
+                let start = clock.now()
                 let adapter = try await Adapter.open(
                     .index(opening.before.index), power: common.powerOn ? .powerOn : .leave,
                     bonds: .store(opening.bonds), recovery: RecoveryOptions(mode: .noticeOnly), on: kernel,
                     log: common.makeLog(quietly: true), trace: trace)
                 opening.finish(adapter)
                 return SelfTestFigure(
-                    "was \(opening.before.state), on after \(formatMilliseconds(ContinuousClock.now - start))")
+                    "was \(opening.before.state), on after \(formatMilliseconds(clock.now() - start))")
             } catch {
                 if [.notPermitted, .noAdapter, .adapterOff, .adapterBlocked].contains(error.code) {
                     fatal.withLock { $0 = error }

@@ -27,6 +27,7 @@ struct SelfTestReport: Sendable {
                     results.map { result in
                         var clean = result
                         clean.reason = result.reason.map { Self.withoutIdentity($0, secrets) }
+                        clean.figure?.text = Self.withoutIdentity(result.figure?.text ?? "", secrets)
                         return .object(clean.fields)
                     })
             ),

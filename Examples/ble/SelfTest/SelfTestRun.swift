@@ -5,14 +5,15 @@ import Synchronization
 /// Runs tests one after the other, each within a limit, and keeps their results. None prevents the next.
 final class SelfTestRun: Sendable {
     private let console: Console
+    private let clock: BenchmarkClock
     /// The tests that are run besides opening; nil for all.
     private let selection: Set<String>?
     private let all = Mutex<[SelfTestResult]>([])
     /// Shows the test that runs.
     private let line: Mutex<StatusLine?>
 
-    init(_ console: Console, only selection: Set<String>? = nil) {
-        (self.console, self.selection) = (console, selection)
+    init(_ console: Console, only selection: Set<String>? = nil, clock: BenchmarkClock = BenchmarkClock()) {
+        (self.console, self.selection, self.clock) = (console, selection, clock)
         line = Mutex(console.messageLine())
     }
 
@@ -31,15 +32,15 @@ final class SelfTestRun: Sendable {
         line.withLock { $0?.show(shortened("testing: \(title)", toCells: $0?.width ?? 0)) }
         console.detail("testing: \(title)")
         defer { line.withLock { $0?.clear() } }
-        let start = ContinuousClock.now
+        let start = clock.now()
         let outcome: Result<SelfTestFigure, any Error>
         do {
-            outcome = .success(try await withTimeLimit(limit, body))
+            outcome = .success(try await withTimeLimit(limit, on: clock.loop, body))
         } catch {
             try Task.checkCancellation()
             outcome = .failure(error)
         }
-        let result = SelfTestResult(test, title, outcome, in: ContinuousClock.now - start)
+        let result = SelfTestResult(test, title, outcome, in: clock.now() - start)
         record(result)
         if case .failure(let error as BluetoothError) = outcome, error.code == .notPermitted { throw error }
         return result.verdict == .passed

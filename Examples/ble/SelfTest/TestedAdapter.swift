@@ -53,66 +53,78 @@ final class TestedAdapter: Sendable {
     }
 }
 
+/// Something that could not be put back.
+struct Leftover: Sendable, CustomStringConvertible {
+    var text: String
+    /// The command that puts it back.
+    var remedy: String
+
+    var description: String { "\(text)\n\(remedy)" }
+}
+
 /// Puts an adapter back to the state before the test.
 struct AdapterRestoration: Sendable {
     let before: AdapterInformation
     /// The bonds that the test has made.
     let bonds: EphemeralBondStore
     let kernel: (any BluetoothKernel)?
-
-    private static let limit = Duration.seconds(20)
+    /// The time for each step.
+    let limit: Duration
+    let clock: BenchmarkClock
 
     /// - Parameter adapter: nil if it was not opened, or not completely.
     /// - Returns: what could not be put back.
-    func run(_ adapter: Adapter?) async -> [String] {
-        var failures: [String] = []
+    func run(_ adapter: Adapter?) async -> [Leftover] {
+        var left: [Leftover] = []
         if let adapter {
             for bond in bonds.newBonds(of: adapter.information.address) {
-                if let failure = await failure({ try await adapter.removeBond(with: bond.identity) }) {
-                    failures.append("the keys of \(before.name): \(failure)")
+                if let reason = await failure({ try await adapter.removeBond(with: bond.identity) }) {
+                    left.append(
+                        Leftover(
+                            text: "the keys of \(before.name): \(reason)",
+                            remedy: "Replace them with those of the stored bonds: sudo ble power on -i \(before.name)"))
                 }
             }
-            if let failure = await failure({ try await adapter.setPairingAgent(nil) }) {
-                failures.append("the pairing settings of \(before.name): \(failure)")
+            if let reason = await failure({ try await adapter.setPairingAgent(nil) }) {
+                left.append(Leftover(text: "the pairing settings of \(before.name): \(reason)", remedy: powerRemedy))
             }
+            await adapter.close()
         }
-        if let failure = await failure({ try await restorePower(adapter) }) {
-            failures.append("the power of \(before.name), which was \(before.isPowered ? "on" : "off"): \(failure)")
+        do {
+            let (before, kernel) = (before, kernel)
+            try await withTimeLimit(limit, on: clock.loop) { try await Adapter.restoreSettings(before, on: kernel) }
+        } catch let error as BluetoothError where error.code == .notPermitted && adapter == nil {
+            // Without permission nothing was changed either.
+        } catch {
+            left.append(
+                Leftover(
+                    text: "the power and settings of \(before.name), which was \(before.state): \(Self.reason(error))",
+                    remedy: powerRemedy))
         }
-        await adapter?.close()
-        return failures
+        return left
     }
 
-    private func restorePower(_ opened: Adapter?) async throws {
-        let all = try await Adapter.all(on: kernel)
-        guard let present = all.first(where: { $0.address == before.address }) else {
-            throw SelfTestObstacle.failed("it is not there any more")
-        }
-        guard present.isPowered != before.isPowered else { return }
-        if let opened { return try await opened.setPowered(before.isPowered) }
-        let adapter = try await Adapter.open(
-            .index(present.index), power: before.isPowered ? .powerOn : .leave, bonds: .disabled, on: kernel)
-        do {
-            try await adapter.setPowered(before.isPowered)
-        } catch {
-            await adapter.close()
-            throw error
-        }
-        await adapter.close()
+    private var powerRemedy: String {
+        before.isPowered
+            ? "Power it on, which restores what matters: sudo ble power on -i \(before.name)"
+            : "Power it off, which ends everything on it: sudo ble power off -i \(before.name)"
     }
 
     private func failure(_ body: @escaping @Sendable () async throws -> Void) async -> String? {
         do {
-            try await withTimeLimit(Self.limit, body)
+            try await withTimeLimit(limit, on: clock.loop, body)
             return nil
-        } catch let error as BluetoothError {
-            // An adapter that is off or gone has no settings.
-            return [.adapterOff, .noAdapter].contains(error.code) ? nil : error.message
-        } catch let error as SelfTestObstacle {
-            return error.reason
+        } catch let error as BluetoothError where [.adapterOff, .noAdapter].contains(error.code) {
+            // An adapter that is off or gone has no keys and no settings.
+            return nil
         } catch {
-            return "\(error)"
+            return Self.reason(error)
         }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        guard let error = error as? BluetoothError else { return "\(error)" }
+        return error.code == .noAdapter ? "it is not there any more" : error.message
     }
 }
 

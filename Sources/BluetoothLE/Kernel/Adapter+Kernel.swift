@@ -52,6 +52,27 @@ extension Adapter {
             bonds, of: provider, log: Logger(label: "bluetooth.adapter"))
     }
 
+    /// Gives an adapter the settings that it had before, for a program that leaves a machine as it found it: power, LE,
+    /// Bondable, Secure Simple Pairing, Secure Connections, and no static address if it had none. Opening an adapter and
+    /// pairing change them.
+    ///
+    /// Close the adapter first: while it is open, its ``PowerPolicy`` may switch LE on again. Powering off ends everything
+    /// under way on the adapter, including that of other programs. A change of its power that is still under way is waited
+    /// for, and every setting is tried, also after a failure. Needs CAP_NET_ADMIN.
+    /// - Parameters:
+    ///   - former: the adapter's state before, as ``all(bonds:on:)`` returns it.
+    ///   - kernel: the kernel of the adapter; nil for the machine's own.
+    /// - Throws: the first failure: `.noAdapter` when the adapter is absent, `.notPermitted`, `.adapterBlocked`, `.busy`,
+    ///   `.timedOut`, `.cancelled`.
+    public static func restoreSettings(
+        _ former: AdapterInformation, on kernel: (any BluetoothKernel)? = nil
+    ) async throws(BluetoothError) {
+        let provider = KernelProvider(
+            try chosenKernel(kernel, .init("restore the settings", adapter: former.name)))
+        try await DetachedSession(on: provider.loop).restoreSettings(
+            former, of: provider, log: Logger(label: "bluetooth.adapter"))
+    }
+
     /// A stream of the machine's adapters as they appear, change and disappear, beginning with
     /// ``AdapterChange/added(_:)`` for each present one. Needs no privilege.
     ///

@@ -42,6 +42,23 @@ extension DetachedSession {
             store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
     }
 
+    /// Gives an adapter the settings that it had before; see ``Adapter/restoreSettings(_:on:)``.
+    func restoreSettings(
+        _ former: AdapterInformation, of provider: any HostProvider, log: Logger
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("restore the settings", adapter: former.name)
+        let directory = provider.makeDirectory(log: log)
+        try await directory.start()
+        defer { directory.close(.cancelled(operation)) }
+        // Adapters without a public address cannot be told apart by it.
+        let present = directory.adapters.first { adapter in
+            adapter.publicAddress == former.publicAddress
+                && (!former.publicAddress.isZero || adapter.index == former.index)
+        }
+        guard let present else { throw .noAdapter(operation) }
+        try await directory.restoreSettings(of: present, to: former)
+    }
+
     /// A stream of the adapters' changes, after an addition for each present adapter.
     func changes(_ operation: BluetoothError.Operation, of provider: any HostProvider, log: Logger)
         async throws(BluetoothError) -> BoundedStream<AdapterChange>

@@ -97,6 +97,13 @@ private final class ScriptedDirectory: HostDirectory {
     }
 
     func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) { host.note("power \(isOn)") }
+
+    func restoreSettings(
+        of adapter: AdapterInformation, to former: AdapterInformation
+    ) async throws(BluetoothError) {
+        host.note("restore \(former.currentSettings)")
+    }
+
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }
     func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }

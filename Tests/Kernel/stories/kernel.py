@@ -12,7 +12,8 @@ import time
 AF_BLUETOOTH, BTPROTO_HCI = 31, 1
 HCI_DEV_NONE, CHANNEL_CONTROL = 0xFFFF, 3
 HCIDEVUP, HCIDEVDOWN, HCIGETDEVLIST = 0x400448C9, 0x400448CA, 0x800448D2
-SETTINGS = {'powered': 0, 'br/edr': 7, 'le': 9, 'advertising': 10}
+SETTINGS = {'powered': 0, 'bondable': 4, 'ssp': 6, 'br/edr': 7, 'le': 9, 'advertising': 10, 'sc': 11,
+            'static address': 15}
 
 
 def ioctl(request, argument):
@@ -68,6 +69,12 @@ def read_info(index):
         raise OSError(f'Read Info: status {status}')
     bits = struct.unpack_from('<II', answer, 9)
     return tuple({name for name, bit in SETTINGS.items() if value >> bit & 1} for value in bits)
+
+
+def address(index):
+    """The public address of a controller."""
+    _, answer = mgmt(0x0004, index)
+    return ':'.join(f'{octet:02X}' for octet in reversed(answer[:6]))
 
 
 def rest(index):

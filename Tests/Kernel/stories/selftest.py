@@ -29,9 +29,14 @@ def all_pass(program, *not_supported):
         program.check(line['verdict'] == wanted, f'{name} is {line["verdict"]}\n{figures(program)}')
 
 
+def settings():
+    return [kernel.read_info(index)[1] for index in sorted(kernel.adapters())]
+
+
 def is_as_before(radio):
-    """Both adapters were off, and advertised nothing."""
+    """Both adapters are off, have their former settings, and advertise nothing."""
     until(lambda: not any(kernel.adapters().values()), 10, 'the adapters are off again')
+    check(settings() == before, f'the settings are {settings()}, and were {before}')
     for name in ('hci0', 'hci1'):
         check(not (stat := radio.stat(name)) or not any(stat.values()), f'{name}: {stat}')
 
@@ -101,12 +106,14 @@ def unplugged(radio):
 
 
 with Radio('beacons:count=2', n=2) as radio:
+    before = settings()
     run_story('two adapters pass with extended commands', two_pass, radio)
     run_story('Ctrl-C puts back what was changed', interrupted, radio)
     run_story('a user without permissions is refused', refused, radio)
     run_story('a controller that hears nothing fails', a_deaf_one_fails, radio)
     run_story('an adapter is unplugged', unplugged, radio)
 with Radio('beacons:count=2', n=2, profile='legacy') as radio:
+    before = settings()
     run_story('one adapter passes with legacy commands', one_passes, radio, 'advertise.extended')
     if IS_SLOW:
         run_story('two adapters pass with legacy commands', two_pass, radio, 'advertise.extended', 'phy')
