@@ -26,11 +26,11 @@ public enum ChosenRadio: Sendable {
 
     /// The first advertisement that fulfils a condition.
     func firstAdvertisement(
-        timeout: Duration?, where condition: @Sendable (Advertisement) -> Bool
+        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Advertisement {
         switch self {
-        case .adapter(let adapter): try await adapter.firstAdvertisement(timeout: timeout, where: condition)
-        case .group(let group): try await group.firstAdvertisement(timeout: timeout, where: condition).advertisement
+        case .adapter(let adapter): try await adapter.firstAdvertisement(timeout: timeout, options: options, where: condition)
+        case .group(let group): try await group.firstAdvertisement(timeout: timeout, options: options, where: condition).advertisement
         }
     }
 

@@ -10,6 +10,7 @@ public struct CommonOptions: ParsableArguments, Sendable {
     @OptionGroup(title: "Device") var addressed: AddressOptions
     @OptionGroup(title: "Device") var choosing: ChoosingOptions
     @OptionGroup(title: "Device") var finding: FindingOptions
+    @OptionGroup(title: "Device") var longRange: LongRangeOptions
     @OptionGroup(title: "Link") var response: TimeoutOptions
     @OptionGroup(title: "Link") var protection: ProtectionOptions
     @OptionGroup(title: "Adapter") var adapterOptions: AdapterOptions
@@ -67,6 +68,9 @@ extension CommonOptions {
     /// How long to look for the device.
     public var findTime: Duration { .seconds(finding.findTime ?? 10) }
 
+    /// Whether to use LE Coded.
+    public var coded: Bool { longRange.coded }
+
     /// The time limit of the connection and each response, in seconds.
     public var timeout: Double? {
         get { response.timeout }
@@ -118,6 +122,7 @@ extension CommonOptions {
         var options = session
         (options.named, options.addressed) = (named, addressed)
         (options.choosing, options.finding) = (choosing, finding)
+        options.longRange.coded = longRange.coded || session.longRange.coded
         options.response.timeout = timeout ?? session.timeout
         options.protection.security = security ?? session.security
         options.protection.passkey = passkey ?? session.passkey
@@ -153,6 +158,8 @@ public struct OptionGroups: OptionSet, Sendable {
     public static let choosing = OptionGroups(rawValue: 2)
     /// The time to look for a device.
     public static let finding = OptionGroups(rawValue: 256)
+    /// LE Coded.
+    public static let longRange = OptionGroups(rawValue: 512)
     /// The time limit of responses.
     public static let timeout = OptionGroups(rawValue: 4)
     /// The protection of links.
@@ -189,6 +196,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     @OptionGroup(title: "Device", visibility: Self.visibility(.address)) var addressed: AddressOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.choosing)) var choosing: ChoosingOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.finding)) var finding: FindingOptions
+    @OptionGroup(title: "Device", visibility: Self.visibility(.longRange)) var longRange: LongRangeOptions
     @OptionGroup(title: "Link", visibility: Self.visibility(.timeout)) var response: TimeoutOptions
     @OptionGroup(title: "Link", visibility: Self.visibility(.security)) var protection: ProtectionOptions
     @OptionGroup(title: "Adapter") var adapterOptions: AdapterOptions
@@ -208,7 +216,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     public var common: CommonOptions {
         var common = CommonOptions()
         (common.named, common.addressed) = (named, addressed)
-        (common.choosing, common.finding) = (choosing, finding)
+        (common.choosing, common.finding, common.longRange) = (choosing, finding, longRange)
         (common.response, common.protection) = (response, protection)
         (common.adapterOptions, common.opening, common.bondOptions) = (adapterOptions, opening, bondOptions)
         (common.output, common.capture) = (output, capture)
@@ -226,6 +234,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
         try reject("--address", of: .address, if: addressed.address != nil)
         try reject("--pick", of: .choosing, if: choosing.pick != nil)
         try reject("--find-time", of: .finding, if: finding.findTime != nil)
+        try reject("--coded", of: .longRange, if: longRange.coded)
         try reject("--address-type", of: .address, if: addressed.addressType != .auto)
         try reject("--privacy", of: .opening, if: opening.privacy != nil)
         try reject("--bonds", of: .bonds, if: bondOptions.bonds != nil)

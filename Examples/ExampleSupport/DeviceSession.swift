@@ -58,7 +58,7 @@ extension CommonOptions {
     private func connect(
         to address: BluetoothAddress, on radio: ChosenRadio, isPairing: Bool
     ) async throws(BluetoothError) -> Connection {
-        var options = ConnectionOptions(timeout: timeout(or: .seconds(30)))
+        var options = ConnectionOptions(timeout: timeout(or: .seconds(30)), phys: coded ? .leCoded : nil)
         options.security.policy = .ask
         if !isPairing { options.security.level = security?.level ?? (passkey == nil ? nil : .high) }
         do {

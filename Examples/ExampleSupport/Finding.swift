@@ -12,7 +12,7 @@ extension CommonOptions {
     /// - Throws: ``ProgramError`` with ``ExitStatus/usage``, with the devices, if several match.
     func findPatiently(_ query: DeviceQuery, on adapter: Adapter) async throws -> DeviceSearch.Sighting {
         while true {
-            let search = SharedSearch(pick: pick)
+            let search = SharedSearch(pick: pick, isOnCoded: coded)
             let first = try await search.next(query, on: .adapter(adapter), within: nil)
             if let choice = first.choice { return choice }
             let second = try await search.next(
@@ -27,7 +27,7 @@ extension CommonOptions {
     func find(
         _ query: DeviceQuery, on radio: ChosenRadio, _ console: Console
     ) async throws -> DeviceSearch.Sighting {
-        let search = SharedSearch(pick: pick)
+        let search = SharedSearch(pick: pick, isOnCoded: coded)
         let limit = findTime
         return try await withProgress(of: search, query, console) {
             let start = ContinuousClock.now
@@ -85,9 +85,11 @@ private final class SharedSearch: Sendable {
     }
 
     let state: Mutex<DeviceSearch>
+    private let scan: ScanOptions
 
-    init(pick: PickOption?) {
+    init(pick: PickOption?, isOnCoded: Bool) {
         state = Mutex(DeviceSearch(pick: pick))
+        scan = ScanOptions(coded: isOnCoded)
     }
 
     /// Scans until the search has found a device, or also, unless it is collecting already, a first one that matches.
@@ -96,7 +98,7 @@ private final class SharedSearch: Sendable {
     ) async throws -> Outcome {
         let step = Mutex(DeviceSearch.Step.search)
         do throws(BluetoothError) {
-            _ = try await radio.firstAdvertisement(timeout: limit) { advertisement in
+            _ = try await radio.firstAdvertisement(timeout: limit, options: scan) { advertisement in
                 guard let address = advertisement.address else { return false }
                 let sighting = DeviceSearch.Sighting(
                     address: address, name: advertisement.localName, rssi: advertisement.rssi,

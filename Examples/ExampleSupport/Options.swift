@@ -114,6 +114,16 @@ public struct FindingOptions: ParsableArguments, Sendable {
     }
 }
 
+/// The PHY for long range.
+public struct LongRangeOptions: ParsableArguments, Sendable {
+    /// Whether to use LE Coded.
+    @Flag(help: "Use LE Coded (long range): scan there as well, and have the link there.")
+    public var coded = false
+
+    /// The defaults.
+    public init() {}
+}
+
 /// The time limit of each response.
 public struct TimeoutOptions: ParsableArguments, Sendable {
     /// The time limit in seconds.

@@ -64,6 +64,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         options.security.level = common.security?.level ?? (common.passkey == nil ? nil : .high)
         options.security.policy = .ask
         options.scanTimeout = common.findTime
+        options.phys = common.coded ? .leCoded : nil
         if let pacing { options.pacing = pacing }
         if let timeout = common.timeout {
             options.connectTimeout = .seconds(timeout)

@@ -42,9 +42,6 @@ struct ScanCommand: StepCommand {
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
 
-    @Flag(help: "Also scan on LE Coded (long range), if the adapter supports it.")
-    var coded = false
-
     @Flag(help: "Report each device once, without RSSI graph and interval.")
     var once = false
 
@@ -162,7 +159,7 @@ struct ScanCommand: StepCommand {
         // The table counts all reports; JSON lines are printed only for new content.
         ScanOptions(
             filter: filter(resolver), duration: runTime.duration ?? (watch ? nil : .seconds(10)), isActive: !passive,
-            duplicates: once ? .once : console.isJSON && !duplicates ? .merge : .all, coded: coded)
+            duplicates: once ? .once : console.isJSON && !duplicates ? .merge : .all, coded: scoped.common.coded)
     }
 }
 

@@ -2,7 +2,7 @@ import ExampleSupport
 
 /// The scope of `scan`: the device's name and address are filters.
 enum ScanScope: OptionScope {
-    static let groups: OptionGroups = [.name, .address, .opening, .bonds, .trace]
+    static let groups: OptionGroups = [.name, .address, .longRange, .opening, .bonds, .trace]
     static let allowsSeveralAdapters = true
 }
 

@@ -1,4 +1,5 @@
 import BluetoothLoop
+import BluetoothPrimitives
 
 /// What an adapter does where a program does not say; nil leaves a value as it is.
 public struct AdapterDefaults: Hashable, Sendable {
@@ -13,18 +14,25 @@ public struct AdapterDefaults: Hashable, Sendable {
     public var connectTimeout: Duration?
     /// The advertising interval of advertisements that do not have one: 20 ms to 10.24 s.
     public var advertisingInterval: ClosedRange<Duration>?
+    /// The PHYs on which the adapter looks for devices to connect to, creates links, and agrees to use links when the
+    /// peer requests another PHY: LE 1M, which is always among them, with LE 2M and LE Coded, or one or none of these.
+    ///
+    /// Linux selects all that the controller has from version 6.6 on, before that LE 1M alone, and does so again
+    /// whenever the adapter is powered on; the program that has set others sets them again.
+    public var phys: LEPHYSet?
 
     /// Creates defaults, which change what is given.
     public init(
         connectionParameters: ConnectionParameterRequest? = nil, connectScanInterval: Duration? = nil,
         connectScanWindow: Duration? = nil, connectTimeout: Duration? = nil,
-        advertisingInterval: ClosedRange<Duration>? = nil
+        advertisingInterval: ClosedRange<Duration>? = nil, phys: LEPHYSet? = nil
     ) {
         self.connectionParameters = connectionParameters
         self.connectScanInterval = connectScanInterval
         self.connectScanWindow = connectScanWindow
         self.connectTimeout = connectTimeout
         self.advertisingInterval = advertisingInterval
+        self.phys = phys
     }
 }
 
@@ -42,6 +50,14 @@ extension AdapterDefaults {
                 operation, "Scan interval and window are 2.5 ms to 10.24 s long, and the window at most the interval.")
         }
         return (UInt16(clamping: interval), UInt16(clamping: window))
+    }
+
+    /// - Throws: `.invalidArgument` for PHYs without LE 1M, or that do not exist.
+    package func checkPHYs(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        guard let phys else { return }
+        guard phys.contains(.le1M), phys.isSubset(of: [.le1M, .le2M, .leCoded]) else {
+            throw .invalidArgument(operation, "The PHYs of an adapter are LE 1M, and LE 2M and LE Coded if wanted.")
+        }
     }
 
     /// The time limit in milliseconds; nil if it stays as it is.

@@ -56,6 +56,10 @@ extension HostLinks {
         _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
     ) async throws(BluetoothError) -> UInt64? { nil }
     package func endInitialParameters(_ number: UInt64) {}
+    package nonisolated(nonsending) func beginConnecting(
+        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64? { nil }
+    package func endConnecting(_ number: UInt64) {}
 }
 
 extension HostScanning {

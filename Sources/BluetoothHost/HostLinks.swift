@@ -25,6 +25,16 @@ package protocol HostLinks: AnyObject {
     /// Ends one ``beginInitialParameters(_:for:timeout:)``.
     func endInitialParameters(_ number: UInt64)
 
+    /// Makes the controller look for devices on LE Coded as well while it connects, if that is among `phys`, until
+    /// ``endConnecting(_:)`` of the result. Nil if that needs nothing, or if the host cannot, which it logs.
+    /// - Throws: `.unsupported` if the controller lacks one of the PHYs; `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func beginConnecting(
+        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64?
+
+    /// Ends one ``beginConnecting(on:_:timeout:)``.
+    func endConnecting(_ number: UInt64)
+
     /// Follows a new link of this program as long as the result is retained; nil if link events are not available.
     /// - Parameter onEncrypted: called when the link is encrypted.
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)?

@@ -50,6 +50,11 @@ package enum LinkLayerTiming {
         overhead(coding) + (payload + micByteCount) * byteTime(coding)
     }
 
+    /// The time that a payload needs on LE Coded with S=8 as the data length counts it.
+    package static func codedDuration(ofPayload payload: Int) -> Duration {
+        .microseconds(limit(ofPayload: payload, .codedS8))
+    }
+
     /// The largest payload in bytes of packets within a data length: at most `octets`, for at most `time` µs with the
     /// message integrity code; at least 1.
     package static func payload(octets: Int, time: Int, _ coding: LinkLayerCoding) -> Int {

@@ -47,7 +47,7 @@ package final class AdapterHost: Host {
         }
         pairing = KernelPairing(
             on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
-        defaults = KernelDefaults(by: management, log: log)
+        defaults = KernelDefaults(by: management, controller.phyPolicy, log: log)
     }
 
     package var obstacles: HostObstacles {

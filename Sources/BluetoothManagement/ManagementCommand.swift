@@ -59,6 +59,11 @@ public enum ManagementCommand: Hashable, Sendable {
     /// Changes some of them, until the adapter is removed. The kernel ignores those that it does not know, and checks no
     /// ranges.
     case setDefaultSystemConfiguration([SystemParameter])
+    /// Reads the PHYs of the adapter, and those that the kernel uses.
+    case getPHYConfiguration
+    /// Selects the PHYs with which the kernel scans and connects, and which it prefers for links. Rejected while the adapter
+    /// is off, unless nothing changes.
+    case setPHYConfiguration(ManagementPHYs)
 
     /// Pairs with a device, connecting to it first if needed.
     case pairDevice(ManagementAddress, IOCapability)
@@ -137,6 +142,8 @@ public enum ManagementCommand: Hashable, Sendable {
         case .loadConnectionParameters: return .loadConnectionParameters
         case .readDefaultSystemConfiguration: return .readDefaultSystemConfiguration
         case .setDefaultSystemConfiguration: return .setDefaultSystemConfiguration
+        case .getPHYConfiguration: return .getPHYConfiguration
+        case .setPHYConfiguration: return .setPHYConfiguration
         case .pairDevice: return .pairDevice
         case .cancelPairDevice: return .cancelPairDevice
         case .unpairDevice: return .unpairDevice

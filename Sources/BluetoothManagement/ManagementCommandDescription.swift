@@ -10,9 +10,10 @@ extension ManagementCommand: CustomStringConvertible {
     private var parameterDescription: String {
         switch self {
         case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation,
-            .getConnections, .readAdvertisingFeatures, .readDefaultSystemConfiguration:
+            .getConnections, .readAdvertisingFeatures, .readDefaultSystemConfiguration, .getPHYConfiguration:
             return ""
         case .setDefaultSystemConfiguration(let list): return lines(list)
+        case .setPHYConfiguration(let phys): return "\(phys)"
         case .setPowered(let isOn), .setConnectable(let isOn), .setBondable(let isOn), .setLowEnergy(let isOn),
             .setBREDR(let isOn), .setSecureSimplePairing(let isOn):
             return isOn ? "on" : "off"

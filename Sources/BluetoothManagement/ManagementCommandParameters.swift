@@ -43,6 +43,8 @@ extension ManagementCommand {
         case .readDefaultSystemConfiguration: self = .readDefaultSystemConfiguration
         case .setDefaultSystemConfiguration:
             self = .setDefaultSystemConfiguration(try SystemParameter.list(reading: &reader))
+        case .getPHYConfiguration: self = .getPHYConfiguration
+        case .setPHYConfiguration: self = .setPHYConfiguration(ManagementPHYs(rawValue: try reader.readUInt32()))
         default: return nil
         }
     }
@@ -131,10 +133,11 @@ extension ManagementCommand {
     func encodeParameters(into writer: inout ByteWriter) throws(BufferFull) {
         switch self {
         case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation,
-            .getConnections, .readAdvertisingFeatures, .readDefaultSystemConfiguration:
+            .getConnections, .readAdvertisingFeatures, .readDefaultSystemConfiguration, .getPHYConfiguration:
             break
         case .setDefaultSystemConfiguration(let list):
             for parameter in list { try parameter.write(to: &writer) }
+        case .setPHYConfiguration(let phys): try writer.write(phys.rawValue)
         case .setPowered(let isOn), .setConnectable(let isOn), .setBondable(let isOn), .setLowEnergy(let isOn),
             .setBREDR(let isOn), .setSecureSimplePairing(let isOn):
             try writer.write(isOn)

@@ -60,6 +60,8 @@ public enum ManagementReply: Hashable, Sendable {
     case advertisingFeatures(AdvertisingFeatures)
     /// Read Default System Configuration.
     case systemConfiguration([SystemParameter])
+    /// Get PHY Configuration.
+    case phyConfiguration(PHYConfiguration)
     /// Add and Remove Advertising, Add Extended Advertising Data.
     case advertisingInstance(UInt8)
     /// Add Extended Advertising Parameters.
@@ -115,6 +117,7 @@ public enum ManagementReply: Hashable, Sendable {
         case .readAdvertisingFeatures: self = .advertisingFeatures(try AdvertisingFeatures(reading: &reader))
         case .readDefaultSystemConfiguration:
             self = .systemConfiguration(try SystemParameter.list(reading: &reader))
+        case .getPHYConfiguration: self = .phyConfiguration(try PHYConfiguration(reading: &reader))
         case .addAdvertising, .removeAdvertising, .addExtendedAdvertisingData:
             self = .advertisingInstance(try reader.readUInt8())
         case .addExtendedAdvertisingParameters:
@@ -157,6 +160,7 @@ public enum ManagementReply: Hashable, Sendable {
         case .discovery(let types): try writer.write(types.rawValue)
         case .advertisingFeatures(let features): try features.write(to: &writer)
         case .systemConfiguration(let list): for parameter in list { try parameter.write(to: &writer) }
+        case .phyConfiguration(let configuration): try configuration.write(to: &writer)
         case .advertisingInstance(let instance): try writer.write(instance)
         case .extendedAdvertisingParameters(let limits): try limits.write(to: &writer)
         }
@@ -214,6 +218,7 @@ extension ManagementReply: CustomStringConvertible {
                 + "scan response \(features.maximumScanResponseLength), "
                 + "instances \(features.instances) of \(features.maximumInstances)"
         case .systemConfiguration(let list): return list.map(\.description).joined(separator: ", ")
+        case .phyConfiguration(let configuration): return "\(configuration)"
         case .advertisingInstance(let instance): return "instance \(instance)"
         case .extendedAdvertisingParameters(let limits):
             return "instance \(limits.instance), transmit power \(limits.transmitPower) dBm, "

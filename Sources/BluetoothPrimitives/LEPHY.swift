@@ -45,6 +45,11 @@ public struct LEPHYSet: OptionSet, Hashable, Sendable {
     public static let le2M = LEPHYSet(rawValue: 1 << 1)
     /// LE Coded.
     public static let leCoded = LEPHYSet(rawValue: 1 << 2)
+
+    /// The set with one PHY; empty for one that the specification does not define.
+    package init(_ phy: LEPHY) {
+        self = (1...3).contains(phy.rawValue) ? LEPHYSet(rawValue: 1 << (phy.rawValue - 1)) : []
+    }
 }
 
 extension LEPHYSet: CustomStringConvertible {

@@ -54,7 +54,8 @@ public actor UARTConnection {
         let buffer = ReceiveBuffer(
             capacity: options.receiveCapacity, operation: .init("receive", peer: connection.peer))
         self.buffer = buffer
-        let adaptation = options.adaptsToTraffic ? TrafficAdaptation(of: connection) : nil
+        let isAdapted = options.adaptsToTraffic && options.phys == nil
+        let adaptation = isAdapted ? TrafficAdaptation(of: connection) : nil
         self.adaptation = adaptation
         pump = Task(executorPreference: connection.loop) {
             do throws(BluetoothError) {

@@ -63,7 +63,7 @@ extension UARTConnection {
         progress?(.connecting(address, attempt: attempt))
         var connectionOptions = ConnectionOptions(
             timeout: options.connectTimeout, maximumTransmissionUnit: options.maximumTransmissionUnit, attempts: 1,
-            security: options.security)
+            security: options.security, phys: options.phys)
         if isPatient, case .address = device {
             connectionOptions.timeout = nil
             connectionOptions.attributeTimeout = options.connectTimeout

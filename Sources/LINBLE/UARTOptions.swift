@@ -83,6 +83,9 @@ public struct UARTOptions: Sendable {
     /// with its earlier connection parameters and PHYs three seconds after the last bytes. Needs CAP_NET_RAW; without
     /// it the link stays as it is.
     public var adaptsToTraffic: Bool
+    /// The PHYs of the link, as `ConnectionOptions.phys`; nil leaves them to the controllers and the traffic. With PHYs
+    /// the link is not adapted to the traffic. A device is looked for by name or service on LE 1M only.
+    public var phys: LEPHYSet?
 
     /// The security of the link; by default the one that the device requires. A LINBLE requires it once its command
     /// `BTLA` has turned pairing on; with a passkey of its own (`BTLP`) the adapter needs an agent that knows it, such as
@@ -94,7 +97,8 @@ public struct UARTOptions: Sendable {
         profiles: [UARTProfile] = [.linble], scanTimeout: Duration? = .seconds(10),
         connectTimeout: Duration = .seconds(7), stepTimeout: Duration = .seconds(5), attempts: Int = 3,
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .automatic,
-        receiveCapacity: Int = 65_536, adaptsToTraffic: Bool = true, security: SecurityOptions = SecurityOptions()
+        receiveCapacity: Int = 65_536, adaptsToTraffic: Bool = true, phys: LEPHYSet? = nil,
+        security: SecurityOptions = SecurityOptions()
     ) {
         self.profiles = profiles
         self.scanTimeout = scanTimeout
@@ -106,6 +110,7 @@ public struct UARTOptions: Sendable {
         self.pacing = pacing
         self.receiveCapacity = receiveCapacity
         self.adaptsToTraffic = adaptsToTraffic
+        self.phys = phys
         self.security = security
     }
 }

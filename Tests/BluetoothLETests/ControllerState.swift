@@ -40,3 +40,10 @@ extension SimulatedKernel {
     /// The number of open management sockets.
     var managementSocketCount: Int { withHost { $0.management.sockets.count } }
 }
+
+extension SimulatedKernel {
+    /// The PHYs of LE with which the kernel scans and connects.
+    func selectedPHYs(adapter index: UInt16 = 0) -> LEPHYSet? {
+        withHost { $0.adapter(index)?.settings.phys.lePHYs }
+    }
+}

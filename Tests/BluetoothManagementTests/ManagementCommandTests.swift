@@ -64,6 +64,10 @@ let commandVectors: [CommandVector] = [
         .setDefaultSystemConfiguration([
             SystemParameter(.connectionIntervalMinimum, 6), SystemParameter(.init(rawValue: 0x1F), bytes: [1]),
         ]), "4c00 0000 0900 1800 02 0600 1f00 01 01"),
+    CommandVector(.getPHYConfiguration, "4400 0000 0000"),
+    CommandVector(
+        .setPHYConfiguration([.br1MOneSlot, .le1MTransmit, .le1MReceive, .leCodedTransmit, .leCodedReceive]),
+        "4500 0000 0400 01660000"),
     CommandVector(.pairDevice(random, .noInputNoOutput), "1900 0000 0800 563412e598c0 02 03"),
     CommandVector(.cancelPairDevice(random), "1a00 0000 0700 563412e598c0 02"),
     CommandVector(.unpairDevice(random, disconnect: true), "1b00 0000 0800 563412e598c0 02 01"),

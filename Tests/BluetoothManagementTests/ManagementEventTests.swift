@@ -220,6 +220,15 @@ struct ManagementReplyTests {
         ),
         (.addAdvertising, .success, .advertisingInstance(1), "01"),
         (
+            .getPHYConfiguration, .success,
+            .phyConfiguration(
+                PHYConfiguration(
+                    supported: ManagementPHYs([.le1M, .le2M, .leCoded]).union(.brEDR),
+                    configurable: ManagementPHYs(rawValue: 0x79FE), selected: ManagementPHYs([.le1M, .le2M]))),
+            "ff7f0000 fe790000 001e0000"
+        ),
+        (.setPHYConfiguration, .success, .none, ""),
+        (
             .addExtendedAdvertisingParameters, .success,
             .extendedAdvertisingParameters(
                 ExtendedAdvertisingInstanceLimits(

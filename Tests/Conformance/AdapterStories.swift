@@ -74,6 +74,47 @@ extension Conformance {
             }
         }
 
+        @Test func thePHYsOfTheControllerCanBeSelectedAndLE1MAlwaysIs() async throws {
+            try await Fixture.run { fixture in
+                let management = fixture.management
+                @Sendable func phys() async throws -> (supported: UInt32, selected: UInt32) {
+                    let reply = try await management.succeed(.getPHYConfiguration, on: fixture.central)
+                    var reader = ByteReader(reply.span.bytes)
+                    let supported = try reader.readUInt32()
+                    let configurable = try reader.readUInt32()
+                    #expect(configurable == supported & ~Self.mandatoryPHYs)
+                    return (supported, try reader.readUInt32())
+                }
+                @Sendable func select(_ phys: UInt32) async throws -> UInt8 {
+                    let bytes = (0..<4).map { UInt8(truncatingIfNeeded: phys >> ($0 * 8)) }
+                    return try await management.command(
+                        ManagementCommand.setPHYConfiguration.rawValue, fixture.central.index, bytes
+                    ).status
+                }
+                let (supported, first) = try await phys()
+                let least = supported & Self.mandatoryPHYs
+                #expect(supported & 0x0600 == 0x0600 && first & ~supported == 0 && first & least == least)
+                for wrong in [supported & ~0x0200, supported & ~0x0400, supported | 0x8000] {
+                    #expect(try await select(wrong) == 0x0D)
+                }
+                #expect(try await phys().selected == first)
+                // Some controllers have LE 1M alone.
+                guard first != least else { return }
+                #expect(try await select(least) == 0)
+                #expect(try await phys().selected == least)
+                _ = try await management.succeed(.setPowered, on: fixture.central, [0])
+                // Only what is selected anyway.
+                #expect(try await select(least) == 0)
+                #expect(try await select(first) == 0x0B)
+                #expect(try await phys().selected == least)
+                _ = try await management.succeed(.setPowered, on: fixture.central, [1])
+                #expect(try await phys().selected == first)
+            }
+        }
+
+        /// BR 1M with one slot, and LE 1M in both directions.
+        private static let mandatoryPHYs: UInt32 = 0x0601
+
         @Test func newSettingsAreToldToOthers() async throws {
             try await Fixture.run { fixture in
                 let other = try await ManagementUser(fixture.kernel)

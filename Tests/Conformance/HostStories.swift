@@ -75,6 +75,16 @@ extension Conformance {
             }
         }
 
+        @Test func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
+            try await Self.run { central, _ in
+                let number = try await central.beginConnecting(on: .le1M)
+                #expect(number == nil)
+                // None of the controllers has LE Coded.
+                let error = await failure { _ = try await central.beginConnecting(on: [.le1M, .leCoded]) }
+                #expect(error?.code == .unsupported)
+            }
+        }
+
         @Test func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
             try await Self.run { central, peripheral in
                 let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)

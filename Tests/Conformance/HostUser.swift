@@ -161,6 +161,12 @@ actor HostUser: LoopActor {
 
     func endInitialParameters(_ number: UInt64) { host.links.endInitialParameters(number) }
 
+    func beginConnecting(on phys: LEPHYSet) async throws -> UInt64? {
+        try await host.links.beginConnecting(on: phys, .init("connect"), timeout: .seconds(5))
+    }
+
+    func endConnecting(_ number: UInt64) { host.links.endConnecting(number) }
+
     /// Starts to connect; events report the result.
     func connect(to peer: BluetoothAddress) async throws {
         host.links.beginFollowing()

@@ -30,6 +30,8 @@ enum ManagementCommand: UInt16, Sendable {
     case readAdvertisingFeatures = 0x003D
     case addAdvertising = 0x003E
     case removeAdvertising = 0x003F
+    case getPHYConfiguration = 0x0044
+    case setPHYConfiguration = 0x0045
     case addExtendedAdvertisingParameters = 0x0054
     case addExtendedAdvertisingData = 0x0055
 }

@@ -148,6 +148,22 @@ import Testing
         }
     }
 
+    @Test func longRange() async throws {
+        try await Fixture.withAdapter([SimulatedController(hasCoded: true)]) { fixture, adapter in
+            for peripheral in [fixture.sensor.peripheral, fixture.linble.peripheral] { peripheral.setHidden(true) }
+            let far = SimulatedPeripheral(
+                on: fixture.radio,
+                advertisements: [
+                    SimulatedAdvertisement(
+                        data: [2, 0x01, 6], isScannable: false, isLegacy: false, primaryPHY: .leCoded,
+                        secondaryPHY: .leCoded)
+                ], gatt: try SimulatedGATTServer([]))
+            try await ConnectingPage.longRange(adapter)
+            #expect(fixture.lines == ["\(LinkPHYs(transmit: .leCoded, receive: .leCoded))"])
+            withExtendedLifetime(far) {}
+        }
+    }
+
     // MARK: Kept connected
 
     @Test func keepingADeviceConnected() async throws {

@@ -1,20 +1,24 @@
 import BluetoothHost
 import BluetoothLoop
 import BluetoothManagement
+import BluetoothPrimitives
 import Logging
 
-/// The defaults of an adapter in the kernel (Set Default System Configuration), which loses them with the adapter.
+/// The defaults of an adapter in the kernel (Set Default System Configuration, Set PHY Configuration), which loses them with
+/// the adapter.
 //
 // Lives on the loop, with the adapter.
 final class KernelDefaults {
     private let mark: ComponentCount.Mark
     private let management: ManagementClient
+    private let phyPolicy: PHYPolicy
     private let log: Logger
+    private var declaredPHYs: LEPHYSet?
     private var declared: [SystemParameter] = []
 
-    init(by management: ManagementClient, log: Logger) {
+    init(by management: ManagementClient, _ phyPolicy: PHYPolicy, log: Logger) {
         mark = management.loop.components.mark("KernelDefaults")
-        (self.management, self.log) = (management, log)
+        (self.management, self.phyPolicy, self.log) = (management, phyPolicy, log)
     }
 
     /// Changes the defaults, which are declared once the kernel has accepted them.
@@ -22,6 +26,12 @@ final class KernelDefaults {
         _ defaults: AdapterDefaults, on index: UInt16, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         let parameters = try defaults.systemParameters(operation)
+        try defaults.checkPHYs(operation)
+        // First, since this fails if the controller lacks one.
+        if let phys = defaults.phys {
+            try await phyPolicy.select(phys, operation)
+            declaredPHYs = phys
+        }
         guard !parameters.isEmpty else { return }
         do {
             _ = try await management.send(.setDefaultSystemConfiguration(parameters), to: index)
@@ -34,6 +44,7 @@ final class KernelDefaults {
 
     /// Sends the declared defaults again: the adapter may be another one to the kernel.
     func resume(on index: UInt16) {
+        if let declaredPHYs { phyPolicy.restore(declaredPHYs) }
         guard !declared.isEmpty else { return }
         management.post(.setDefaultSystemConfiguration(declared), to: index) { [log] answer in
             if case .failure(let error) = answer { log.notice("the adapter's defaults are lost: \(error)") }

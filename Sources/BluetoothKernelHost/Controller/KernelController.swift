@@ -16,6 +16,7 @@ package final class KernelController: HCIReceiver {
     private let log: Logger
     private let commands: HCICommandQueue
     let links: KernelLinks
+    let phyPolicy: PHYPolicy
     private let scanner: KernelScanner
     let health: KernelHealth
     private var isClosed = false
@@ -31,7 +32,8 @@ package final class KernelController: HCIReceiver {
         self.log = log
         commands = HCICommandQueue(adapter: adapter.index, on: kernel, log: log, trace: trace)
         let initialParameters = InitialParameters(of: adapter.address, commands, management, log: log)
-        links = KernelLinks(commands, initialParameters, on: kernel, log: log)
+        phyPolicy = PHYPolicy(of: adapter.address, commands, management, log: log)
+        links = KernelLinks(commands, initialParameters, phyPolicy, on: kernel, log: log)
         let scanner = KernelScanner(adapter.ownAddress, commands, management, on: kernel, log: log)
         self.scanner = scanner
         health = KernelHealth(

@@ -15,6 +15,7 @@ final class KernelLinks: HostLinks {
     fileprivate let commands: HCICommandQueue
     fileprivate let kernel: any BluetoothKernel
     private let initialParameters: InitialParameters
+    private let phyPolicy: PHYPolicy
     private let log: Logger
     private var table = LinkTable()
     private var lost = LostLinks()
@@ -26,10 +27,12 @@ final class KernelLinks: HostLinks {
     var isLeaving: () -> Bool = { false }
 
     init(
-        _ commands: HCICommandQueue, _ initialParameters: InitialParameters, on kernel: any BluetoothKernel, log: Logger
+        _ commands: HCICommandQueue, _ initialParameters: InitialParameters, _ phyPolicy: PHYPolicy,
+        on kernel: any BluetoothKernel, log: Logger
     ) {
         mark = kernel.loop.components.mark("KernelLinks")
-        (self.commands, self.initialParameters, self.kernel, self.log) = (commands, initialParameters, kernel, log)
+        (self.commands, self.initialParameters, self.phyPolicy) = (commands, initialParameters, phyPolicy)
+        (self.kernel, self.log) = (kernel, log)
     }
 
     fileprivate var loop: EventLoop { kernel.loop }
@@ -62,6 +65,14 @@ final class KernelLinks: HostLinks {
     }
 
     func endInitialParameters(_ number: UInt64) { initialParameters.end(number) }
+
+    nonisolated(nonsending) func beginConnecting(
+        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64? {
+        try await phyPolicy.begin(phys, operation, timeout: timeout)
+    }
+
+    func endConnecting(_ number: UInt64) { phyPolicy.end(number) }
 
     /// Resumes: the adapter is back.
     func resume() {

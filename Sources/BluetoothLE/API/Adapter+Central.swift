@@ -160,7 +160,8 @@ extension Adapter {
         policy: ReconnectionPolicy = ReconnectionPolicy()
     ) throws(BluetoothError) -> KeptConnection {
         KeptConnection(
-            to: try advertisement.connectableAddress(for: session.operation("connect")), by: session, options, policy)
+            to: try advertisement.connectableAddress(for: session.operation("connect")), by: session,
+            options.hearing(advertisement), policy)
     }
 
     /// Opens a connection-oriented channel to a service of a device, without an attribute channel.

@@ -31,6 +31,14 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var parameters: ConnectionParameterRequest?
     /// The PHYs to request in both directions once the link is up; nil for those of ``use``, or else the controllers'
     /// own. Needs CAP_NET_RAW. A peer without them is no error.
+    ///
+    /// With LE Coded the device is looked for there as well, which finds one that advertises on LE Coded only; the link
+    /// to it is on LE Coded from the beginning. A device that was heard there, such as an ``Advertisement``'s, is looked
+    /// for there in any case. On Linux before 6.6 that needs CAP_NET_ADMIN, and changes the adapter's setting
+    /// (``AdapterDefaults/phys``) until the link is up or has failed.
+    ///
+    /// A controller that lacks one of them makes the call throw `.unsupported`, if the program has CAP_NET_ADMIN;
+    /// otherwise the link is as without them.
     public var phys: LEPHYSet?
     /// The data length to request once the link is up, 27 to 251 bytes; nil for that of ``use``, or else the
     /// controllers' own. Needs CAP_NET_RAW. A peer that supports less is no error.
@@ -41,6 +49,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var sendBuffer: Int?
     /// The receive buffer of the socket in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB.
     public var receiveBuffer: Int?
+    /// Whether the device was heard on LE Coded, and must be looked for there.
+    package var isHeardOnCoded = false
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
 
@@ -89,6 +99,15 @@ public struct ConnectionOptions: Hashable, Sendable {
         L2CAPOptions(
             receiveMTU: Self.receiveMTU, sendBuffer: sendBuffer, receiveBuffer: receiveBuffer,
             connectTimeout: (remaining ?? .seconds(86400)) + .seconds(5))
+    }
+}
+
+extension ConnectionOptions {
+    /// The options for the device of an advertisement.
+    func hearing(_ advertisement: Advertisement) -> ConnectionOptions {
+        var options = self
+        options.isHeardOnCoded = options.isHeardOnCoded || advertisement.primaryPHY == .leCoded
+        return options
     }
 }
 

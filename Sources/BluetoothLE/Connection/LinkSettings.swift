@@ -51,7 +51,10 @@ extension Link {
         }
         if let octets = settings.dataLength, dataLength?.transmitOctets != octets {
             try await attempt { () async throws(BluetoothError) in
-                try await requestDataLength(octets, timeout: timeout)
+                // On LE Coded a packet takes longer than the default allows.
+                let isCoded = settings.phys?.contains(.leCoded) == true
+                let time = isCoded ? LinkLayerTiming.codedDuration(ofPayload: octets) : nil
+                try await requestDataLength(octets, time: time, timeout: timeout)
             }
         }
         if let phys = settings.phys {

@@ -153,7 +153,9 @@ extension AdapterGroup {
     public nonisolated(nonsending) func connect(
         to found: GroupAdvertisement, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
-        try await connect(to: found.advertisement.connectableAddress(for: .init("connect")), options: options)
+        try await connect(
+            to: found.advertisement.connectableAddress(for: .init("connect")),
+            options: options.hearing(found.advertisement))
     }
 
     /// Scans, and connects to the first connectable device that fulfils a condition. The time limit is for both
@@ -189,7 +191,8 @@ extension AdapterGroup {
         policy: ReconnectionPolicy = ReconnectionPolicy()
     ) throws(BluetoothError) -> KeptConnection {
         keepConnected(
-            to: try found.advertisement.connectableAddress(for: .init("connect")), options: options, policy: policy)
+            to: try found.advertisement.connectableAddress(for: .init("connect")),
+            options: options.hearing(found.advertisement), policy: policy)
     }
 
     /// Waits until the group is closed; returns the reason, or `.cancelled`.

@@ -31,11 +31,19 @@ extension AdapterSession {
         // A host connects to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
         let initial = try await beginInitialParameters(settings, for: peer, until: deadline)
+        let onPHYs: UInt64?
+        do {
+            onPHYs = try await beginConnecting(options, to: peer, until: deadline)
+        } catch {
+            if let initial { host.links.endInitialParameters(initial) }
+            throw error
+        }
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
         let result = await establish(peer, options, until: deadline)
         host.links.endFollowing()
         if let initial { host.links.endInitialParameters(initial) }
+        if let onPHYs { host.links.endConnecting(onPHYs) }
         let connection = try result.get()
         if let level = options.security.level {
             do {
@@ -107,7 +115,7 @@ extension AdapterSession {
             let slice = loop.now.advanced(by: Self.identitySlice)
             do throws(BluetoothError) {
                 return try await connect(
-                    to: found.connectableAddress(for: operation("connect")), options,
+                    to: found.connectableAddress(for: operation("connect")), options.hearing(found),
                     until: deadline.map { min($0, slice) } ?? slice, isAgain: true)
             } catch {
                 let isOver = deadline.map { loop.now >= $0 } ?? false
@@ -132,6 +140,18 @@ extension AdapterSession {
             timeout: deadline.map { loop.now.duration(to: $0) })
     }
 
+    /// Has the host look for a device on the PHYs that the options require.
+    /// - Throws: `.unsupported` if the controller lacks one of them.
+    private func beginConnecting(
+        _ options: ConnectionOptions, to peer: BluetoothAddress, until deadline: KernelInstant?
+    ) async throws(BluetoothError) -> UInt64? {
+        let phys = (options.phys ?? []).union(options.isHeardOnCoded ? .leCoded : [])
+        guard !phys.subtracting(.le1M).isEmpty else { return nil }
+        return try await host.links.beginConnecting(
+            on: phys, .init("connect", peer: peer, adapter: information.name),
+            timeout: deadline.map { loop.now.duration(to: $0) })
+    }
+
     /// Ends a link that is not returned; returns the error of the attempt.
     private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {
         await connection.disconnect(timeout: .zero)
@@ -145,7 +165,8 @@ extension AdapterSession {
     func connect(
         to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
-        try await connect(to: advertisement.connectableAddress(for: operation("connect")), options: options)
+        try await connect(
+            to: advertisement.connectableAddress(for: operation("connect")), options: options.hearing(advertisement))
     }
 
     func connect(

@@ -74,7 +74,7 @@ extension Controller {
     /// Changes a link's PHY after six connection events to the fastest one that both sides prefer; it keeps its own when
     /// there is none. Reported in any case, as it was requested (Core Vol 4 Part E §7.7.65.12).
     private func changePHY(_ end: LinkEnd, _ preference: LEPHYPreference) {
-        let both = supportedPHYs.intersection(end.other.side.node.supportedPHYs)
+        let both = supportedPHYs.intersection(end.other.side.node.acceptedPHYs)
         let wanted = (preference.transmit ?? both).intersection(preference.receive ?? both).intersection(both)
         let phy: LEPHY? =
             wanted.contains(.le2M)

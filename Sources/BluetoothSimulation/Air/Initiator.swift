@@ -11,8 +11,11 @@ final class Initiator {
         /// The peer; nil for any device on the filter accept list.
         var peer: BluetoothAddress?
         var ownAddress: BluetoothAddress
-        var parameters: LEConnectionParameters
+        /// The connection parameters for each PHY.
+        var parameters: [LEPHY: LEConnectionParameters]
         var isExtended: Bool
+        /// The PHYs on which it looks for the peer's advertisements.
+        var primaryPHYs: [LEPHY] { [LEPHY.le1M, .leCoded].filter { parameters[$0] != nil } }
         /// What a controller that connects too late has heard.
         weak var heard: Advertiser?
     }
@@ -34,17 +37,20 @@ final class Initiator {
             return begin(
                 Attempt(
                     peer: parameters.usesAcceptList ? nil : parameters.peer.address,
-                    ownAddress: controller.address(parameters.ownAddressType), parameters: parameters.parameters,
-                    isExtended: false))
+                    ownAddress: controller.address(parameters.ownAddressType),
+                    parameters: [.le1M: parameters.parameters], isExtended: false))
         case .leExtendedCreateConnection(let parameters):
-            guard let phy = parameters.le1M ?? parameters.le2M ?? parameters.leCoded else {
-                return .invalidHCICommandParameters
+            let all: [LEPHY: LEInitiatingParameters?] = [
+                .le1M: parameters.le1M, .le2M: parameters.le2M, .leCoded: parameters.leCoded,
+            ]
+            let given = all.compactMapValues { $0?.parameters }
+            guard given.keys.allSatisfy({ controller.supportedPHYs.contains(LEPHYSet($0)) }) else {
+                return .unsupportedFeatureOrParameterValue
             }
             return begin(
                 Attempt(
                     peer: parameters.usesAcceptList ? nil : parameters.peer.address,
-                    ownAddress: controller.address(parameters.ownAddressType), parameters: phy.parameters,
-                    isExtended: true))
+                    ownAddress: controller.address(parameters.ownAddressType), parameters: given, isExtended: true))
         default: return .unknownHCICommand
         }
     }
@@ -54,7 +60,9 @@ final class Initiator {
         if let peer = wanted.peer, world.links(of: controller).contains(where: { $0.peerAddress == peer }) {
             return .connectionAlreadyExists
         }
-        guard wanted.parameters.isValid else { return .invalidHCICommandParameters }
+        guard !wanted.primaryPHYs.isEmpty, wanted.parameters.values.allSatisfy(\.isValid) else {
+            return .invalidHCICommandParameters
+        }
         guard controller.hasRoom else { return controller.configuration.linkRefusal }
         attempt = wanted
         world.updateAdvertising()
@@ -85,7 +93,9 @@ final class Initiator {
 
     /// Connects to a received advertisement if it matches the attempt.
     func hear(_ advertiser: Advertiser) {
+        let (primary, phy) = advertiser.advertisement.phys
         guard let attempt, advertiser.advertisement.isLegacy || attempt.isExtended,
+            attempt.primaryPHYs.contains(primary), controller.supportedPHYs.contains(LEPHYSet(phy)),
             attempt.peer.map({ $0 == advertiser.address })
                 ?? controller.acceptList.contains(.device(advertiser.address)),
             advertiser.node.accepts(attempt.ownAddress, by: advertiser)
@@ -99,13 +109,23 @@ final class Initiator {
 
     private func connect(_ attempt: Attempt, to advertiser: Advertiser) {
         self.attempt = nil
+        // The link is on the PHY of the advertisement's second packet (Core Vol 6 Part B §4.4.2.3), with that one's
+        // parameters if there are any.
+        let (primary, phy) = advertiser.advertisement.phys
+        guard let chosen = attempt.parameters[phy] ?? attempt.parameters[primary] else { return }
         let parameters = LEActiveConnectionParameters(
-            interval: attempt.parameters.intervalMinimum, latency: attempt.parameters.latency,
-            supervisionTimeout: attempt.parameters.supervisionTimeout)
+            interval: chosen.intervalMinimum, latency: chosen.latency, supervisionTimeout: chosen.supervisionTimeout)
         let end = world.connect(
             central: controller, handle: controller.makeHandle(), address: attempt.ownAddress, to: advertiser,
-            parameters: parameters)
+            on: phy, parameters: parameters)
         world.updateAdvertising()
         controller.linkEstablished(end, through: nil)
+    }
+}
+
+extension SimulatedAdvertisement {
+    /// The PHYs of the first packet and of the one that carries the data.
+    fileprivate var phys: (primary: LEPHY, secondary: LEPHY) {
+        isLegacy ? (.le1M, .le1M) : (primaryPHY, secondaryPHY)
     }
 }

@@ -86,7 +86,7 @@ final class Link {
     let central: LinkSide
     let peripheral: LinkSide
     private(set) var parameters: LEActiveConnectionParameters
-    var phy = LEPHY.le1M
+    var phy: LEPHY
     var security = LinkSecurity(level: .low, keySize: 0)
     private(set) var isEnded = false
 
@@ -94,10 +94,13 @@ final class Link {
     private var supervision: ScheduledEvent?
     private var termination: (by: LinkEnd, reason: HCIStatus, isSent: Bool)?
 
-    init(world: World, central: LinkSide, peripheral: LinkSide, parameters: LEActiveConnectionParameters) {
+    init(
+        world: World, central: LinkSide, peripheral: LinkSide, phy: LEPHY, parameters: LEActiveConnectionParameters
+    ) {
         self.world = world
         self.central = central
         self.peripheral = peripheral
+        self.phy = phy
         self.parameters = parameters
         _ = events
     }

@@ -13,6 +13,10 @@ class RadioNode {
     var advertisers: [Advertiser] = []
     /// The PHYs that its radio supports.
     var supportedPHYs: LEPHYSet = [.le1M, .le2M]
+    /// The PHYs that its host prefers for links; nil without a preference.
+    var preferredPHYs: LEPHYSet?
+    /// The PHYs to which it agrees when the other side of a link requests a change.
+    var acceptedPHYs: LEPHYSet { preferredPHYs.map { supportedPHYs.intersection($0) } ?? supportedPHYs }
     /// The largest packets that it sends and receives; longer ones than those on LE 1M only with LE Coded.
     var supportedDataLength: DataLengthLimits {
         DataLengthLimits(octets: 251, time: supportedPHYs.contains(.leCoded) ? 17040 : 2120)

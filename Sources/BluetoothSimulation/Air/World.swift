@@ -187,14 +187,14 @@ class World {
     /// Connects a central to a connectable advertiser: both have a link from now on.
     func connect(
         central node: RadioNode, handle: ConnectionHandle, address: BluetoothAddress, to advertiser: Advertiser,
-        parameters: LEActiveConnectionParameters
+        on phy: LEPHY = .le1M, parameters: LEActiveConnectionParameters
     ) -> LinkEnd {
         let peripheral = advertiser.node
         let link = Link(
             world: self, central: LinkSide(world: self, node: node, handle: handle, address: address),
             peripheral: LinkSide(
                 world: self, node: peripheral, handle: peripheral.makeHandle(), address: advertiser.address),
-            parameters: parameters)
+            phy: phy, parameters: parameters)
         links.append(link)
         let ends = link.ends
         peripheral.linkEstablished(ends[1], through: advertiser)

@@ -98,6 +98,7 @@ final class Adapter {
             monitorOpened(isOpen: isOpen)
             power.settlesAt = world.now
             controller.isRunning = true
+            settings.poweredOn()
             if let staticAddress = settings.staticAddress { controller.randomAddress = staticAddress }
             privacy.begin()
         } else {
@@ -195,7 +196,8 @@ final class Adapter {
         switch command {
         case .setPowered(let isOn): setPowered(isOn, for: request)
         case .readControllerInformation, .setConnectable, .setBondable, .setLowEnergy, .setBREDR,
-            .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setIOCapability, .setAppearance:
+            .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setIOCapability, .setAppearance,
+            .getPHYConfiguration, .setPHYConfiguration:
             settings.perform(command, for: request)
         case .setPrivacy(let mode, let key): privacy.set(mode, key, for: request)
         case .loadLongTermKeys, .loadIdentityResolvingKeys, .loadConnectionParameters,
@@ -262,12 +264,17 @@ final class Adapter {
         _ type: LEScanType, interval: UInt16, window: UInt16, policy: LEScanFilterPolicy, filtersDuplicates: Bool
     ) {
         let timing = LEScanTiming(type: type, interval: interval, window: window)
+        // On LE Coded three times as long.
+        let coded =
+            settings.phys.lePHYs.contains(.leCoded)
+            ? LEScanTiming(type: type, interval: interval * 3, window: window * 3) : nil
         let duplicates: LEDuplicateFilter = filtersDuplicates ? .enabled : .disabled
         privacy.updateRandomAddress()
         if scansExtended {
             perform(
                 .leSetExtendedScanParameters(
-                    LEExtendedScanParameters(ownAddressType: ownAddressType, filterPolicy: policy, le1M: timing)))
+                    LEExtendedScanParameters(
+                        ownAddressType: ownAddressType, filterPolicy: policy, le1M: timing, leCoded: coded)))
             perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true, duplicates: duplicates)))
         } else {
             perform(

@@ -74,7 +74,7 @@ final class AdapterConnections: ControllerHost {
             all.append(HostConnection(adapter: adapter, peer: peer, isCentral: true))
         }
         guard let connection = all.first(where: { $0.state == .searching && $0.peer == peer }) else { return }
-        connection.beginInitiation(HostConnection.Advertised(address: address, data: advertiser.advertisement.data))
+        connection.beginInitiation(HostConnection.Advertised(address: address, advertiser.advertisement))
         // The event is still being processed; the kernel's commands follow it.
         world.schedule(after: .microseconds(200)) { [weak self, weak connection] in
             guard let self, let connection, connection.state == .initiating, adapter.isRunning else { return }
@@ -93,12 +93,16 @@ final class AdapterConnections: ControllerHost {
         let peer = LEPeerAddress(connection.advertised.address)
         let status: HCIStatus
         if controller.configuration.commands.connectFamily == .extended {
+            let initiating = LEInitiatingParameters(
+                scanInterval: scan.interval, scanWindow: scan.window, parameters: parameters)
+            // Those of the selected PHYs with which the peer advertises.
+            let phys = adapter.settings.phys.lePHYs.intersection(connection.advertised.phys)
             status = adapter.perform(
                 .leExtendedCreateConnection(
                     LEExtendedCreateConnectionParameters(
                         ownAddressType: adapter.ownAddressType, peer: peer,
-                        le1M: LEInitiatingParameters(
-                            scanInterval: scan.interval, scanWindow: scan.window, parameters: parameters))))
+                        le1M: phys.contains(.le1M) ? initiating : nil, le2M: phys.contains(.le2M) ? initiating : nil,
+                        leCoded: phys.contains(.leCoded) ? initiating : nil)))
         } else {
             status = adapter.perform(
                 .leCreateConnection(
@@ -287,5 +291,12 @@ final class AdapterConnections: ControllerHost {
     func endAll(with error: ErrorNumber) {
         for connection in all { connection.adapterGone(error) }
         all = []
+    }
+}
+
+extension HostConnection.Advertised {
+    fileprivate init(address: BluetoothAddress, _ advertisement: SimulatedAdvertisement) {
+        let extended = LEPHYSet(advertisement.primaryPHY).union(LEPHYSet(advertisement.secondaryPHY))
+        self.init(address: address, data: advertisement.data, phys: advertisement.isLegacy ? .le1M : extended)
     }
 }

@@ -13,6 +13,7 @@ final class AdapterSettings {
     private(set) var secureConnections = SecureConnectionsMode.off
     private(set) var ioCapability = IOCapability.noInputNoOutput
     private(set) var staticAddress: BluetoothAddress?
+    private(set) var phys: PHYSelection
     let localName = "simulated"
 
     init(adapter: Adapter) {
@@ -20,6 +21,16 @@ final class AdapterSettings {
         let controller = adapter.controller.configuration
         isLEEnabled = controller.hasLE && (controller.isLEEnabled || !controller.isDualMode)
         isBREDREnabled = controller.isDualMode
+        phys = PHYSelection(of: controller)
+    }
+
+    /// Handles powering on.
+    func poweredOn() { selectPHYs { $0.reset() } }
+
+    private func selectPHYs<Result>(_ change: (inout PHYSelection) -> Result) -> Result {
+        let result = change(&phys)
+        adapter.controller.preferredPHYs = phys.lePHYs
+        return result
     }
 
     private var controller: SimulatedController { adapter.controller.configuration }
@@ -54,6 +65,10 @@ final class AdapterSettings {
             setIOCapability(capability)
             request.complete()
         case .setAppearance: request.complete()
+        case .getPHYConfiguration: request.complete(.phyConfiguration(phys.configuration))
+        case .setPHYConfiguration(let selected):
+            let refusal = selectPHYs { $0.select(selected, isPowered: adapter.isRunning) }
+            if let refusal { request.fail(refusal) } else { request.complete() }
         default: request.fail(.unknownCommand)
         }
     }

@@ -37,6 +37,8 @@ final class HostConnection {
         /// The address on the air, if the peer uses a private one.
         var address: BluetoothAddress
         var data: [UInt8] = []
+        /// The PHYs of its packets.
+        var phys = LEPHYSet.le1M
     }
 
     private struct Ending {

@@ -127,7 +127,8 @@ extension HostKernel {
         .userConfirmationReply, .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply,
         .readLocalOutOfBandExtendedData, .addRemoteOutOfBandData, .removeRemoteOutOfBandData,
         .loadLongTermKeys, .loadIdentityResolvingKeys, .startDiscovery, .stopDiscovery, .startServiceDiscovery,
-        .readDefaultSystemConfiguration, .setDefaultSystemConfiguration, .setAdvertising, .readAdvertisingFeatures,
+        .readDefaultSystemConfiguration, .setDefaultSystemConfiguration, .getPHYConfiguration, .setPHYConfiguration,
+        .setAdvertising, .readAdvertisingFeatures,
         .addAdvertising, .removeAdvertising,
         .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
     ]

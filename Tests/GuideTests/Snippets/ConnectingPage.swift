@@ -98,6 +98,16 @@ enum ConnectingPage {
         await connection.disconnect()
     }
 
+    /// Long range
+    static func longRange(_ adapter: Adapter) async throws {
+        let found = try await adapter.firstAdvertisement(options: ScanOptions(coded: true)) {
+            $0.primaryPHY == .leCoded && $0.isConnectable
+        }
+        let connection = try await adapter.connect(to: found)
+        print(try await connection.phys())
+        await connection.disconnect()
+    }
+
     /// Keeping a device connected
     static func keepingADeviceConnected(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let kept = adapter.keepConnected(to: address)  // or: try adapter.keepConnected(to: found)
