@@ -110,12 +110,24 @@ extension CommonOptions {
         _ body: @Sendable (Adapter) async throws -> Value
     ) async throws -> Value {
         try await withTrace(console, on: kernel) { trace in
+            let former = privacy == nil ? [] : (try? await Adapter.all(on: kernel)) ?? []
             let adapter = try await openAdapter(on: kernel, trace, whileAbsent: absence)
+            tellPrivacy(of: adapter.information, since: former, console)
             let result: Result<Value, any Error>
             do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
             await adapter.close()
             return try result.get()
         }
+    }
+
+    /// Says what --privacy has changed, which outlives the program.
+    private func tellPrivacy(of adapter: AdapterInformation, since former: [AdapterInformation], _ console: Console) {
+        let before = former.first { $0.index == adapter.index }?.usesPrivateAddresses
+        guard let before, before != adapter.usesPrivateAddresses else { return }
+        console.message(
+            before
+                ? "\(adapter.name) uses its identity address from now on, for all programs."
+                : "\(adapter.name) uses private addresses from now on, for all programs; --privacy off ends that.")
     }
 
     /// Runs `body` with the trace that --trace requests, nil without the option, and completes its file.

@@ -29,8 +29,10 @@ public enum ChosenRadio: Sendable {
         timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Advertisement {
         switch self {
-        case .adapter(let adapter): try await adapter.firstAdvertisement(timeout: timeout, options: options, where: condition)
-        case .group(let group): try await group.firstAdvertisement(timeout: timeout, options: options, where: condition).advertisement
+        case .adapter(let adapter):
+            try await adapter.firstAdvertisement(timeout: timeout, options: options, where: condition)
+        case .group(let group):
+            try await group.firstAdvertisement(timeout: timeout, options: options, where: condition).advertisement
         }
     }
 

@@ -8,11 +8,14 @@ import BluetoothLE
 public struct CommonOptions: ParsableArguments, Sendable {
     @OptionGroup(title: "Device") var named: NameOptions
     @OptionGroup(title: "Device") var addressed: AddressOptions
+    /// The device's identity resolving key.
+    @OptionGroup(title: "Device") public var identified: IdentityOptions
     @OptionGroup(title: "Device") var choosing: ChoosingOptions
     @OptionGroup(title: "Device") var finding: FindingOptions
     @OptionGroup(title: "Device") var longRange: LongRangeOptions
     @OptionGroup(title: "Link") var response: TimeoutOptions
     @OptionGroup(title: "Link") var protection: ProtectionOptions
+    @OptionGroup(title: "Link") var keySize: KeySizeOptions
     @OptionGroup(title: "Adapter") var adapterOptions: AdapterOptions
     @OptionGroup(title: "Adapter") var opening: OpeningOptions
     @OptionGroup(title: "Adapter") var bondOptions: BondOptions
@@ -83,6 +86,9 @@ extension CommonOptions {
     /// The passkey for pairing.
     public var passkey: String? { protection.passkey }
 
+    /// The minimum size of the link's encryption key in bytes.
+    public var minimumKeySize: Int { keySize.minimum ?? 7 }
+
     /// Whether results are JSON Lines.
     public var json: Bool { output.json }
 
@@ -120,12 +126,13 @@ extension CommonOptions {
     /// The options of a step: its device, its times and its protection, and the rest from the command line that runs it.
     public func inheriting(_ session: CommonOptions) -> CommonOptions {
         var options = session
-        (options.named, options.addressed) = (named, addressed)
+        (options.named, options.addressed, options.identified) = (named, addressed, identified)
         (options.choosing, options.finding) = (choosing, finding)
         options.longRange.coded = longRange.coded || session.longRange.coded
         options.response.timeout = timeout ?? session.timeout
         options.protection.security = security ?? session.security
         options.protection.passkey = passkey ?? session.passkey
+        options.keySize.minimum = keySize.minimum ?? session.keySize.minimum
         options.output.json = json || session.json
         return options
     }
@@ -154,6 +161,8 @@ public struct OptionGroups: OptionSet, Sendable {
     public static let name = OptionGroups(rawValue: 1)
     /// The device's address and its type.
     public static let address = OptionGroups(rawValue: 128)
+    /// The device's identity resolving key.
+    public static let identity = OptionGroups(rawValue: 1024)
     /// The choice among devices.
     public static let choosing = OptionGroups(rawValue: 2)
     /// The time to look for a device.
@@ -164,6 +173,8 @@ public struct OptionGroups: OptionSet, Sendable {
     public static let timeout = OptionGroups(rawValue: 4)
     /// The protection of links.
     public static let security = OptionGroups(rawValue: 8)
+    /// The size of encryption keys.
+    public static let keySize = OptionGroups(rawValue: 512)
     /// Powering on.
     public static let opening = OptionGroups(rawValue: 16)
     /// The store of bonds.
@@ -194,11 +205,13 @@ extension OptionScope {
 public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: NameOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.address)) var addressed: AddressOptions
+    @OptionGroup(title: "Device", visibility: Self.visibility(.identity)) var identified: IdentityOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.choosing)) var choosing: ChoosingOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.finding)) var finding: FindingOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.longRange)) var longRange: LongRangeOptions
     @OptionGroup(title: "Link", visibility: Self.visibility(.timeout)) var response: TimeoutOptions
     @OptionGroup(title: "Link", visibility: Self.visibility(.security)) var protection: ProtectionOptions
+    @OptionGroup(title: "Link", visibility: Self.visibility(.keySize)) var keySize: KeySizeOptions
     @OptionGroup(title: "Adapter") var adapterOptions: AdapterOptions
     @OptionGroup(title: "Adapter", visibility: Self.visibility(.opening)) var opening: OpeningOptions
     @OptionGroup(title: "Adapter", visibility: Self.visibility(.bonds)) var bondOptions: BondOptions
@@ -215,9 +228,9 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     /// All common options.
     public var common: CommonOptions {
         var common = CommonOptions()
-        (common.named, common.addressed) = (named, addressed)
+        (common.named, common.addressed, common.identified) = (named, addressed, identified)
         (common.choosing, common.finding, common.longRange) = (choosing, finding, longRange)
-        (common.response, common.protection) = (response, protection)
+        (common.response, common.protection, common.keySize) = (response, protection, keySize)
         (common.adapterOptions, common.opening, common.bondOptions) = (adapterOptions, opening, bondOptions)
         (common.output, common.capture) = (output, capture)
         return common
@@ -232,6 +245,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
         if adapterOptions.namesSeveral, !Scope.allowsSeveralAdapters { throw ValidationError(CommonOptions.oneAdapter) }
         try reject("--name", of: .name, if: named.name != nil)
         try reject("--address", of: .address, if: addressed.address != nil)
+        try reject("--irk", of: .identity, if: identified.irk != nil)
         try reject("--pick", of: .choosing, if: choosing.pick != nil)
         try reject("--find-time", of: .finding, if: finding.findTime != nil)
         try reject("--coded", of: .longRange, if: longRange.coded)
@@ -248,6 +262,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
         }
         try reject("--security", of: .security, if: protection.security != nil)
         try reject("--passkey", of: .security, if: protection.passkey != nil)
+        try reject("--min-key-size", of: .keySize, if: keySize.minimum != nil)
     }
 }
 

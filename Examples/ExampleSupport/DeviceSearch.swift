@@ -24,6 +24,7 @@ public struct DeviceQuery: Sendable {
     private enum Subject: Sendable {
         case name(String)
         case address(BluetoothAddress)
+        case identity(DeviceIdentity, IdentityResolver)
         case uart(name: String, services: [BluetoothUUID])
     }
 
@@ -35,6 +36,11 @@ public struct DeviceQuery: Sendable {
     /// The device with these 48 bits, of either address type.
     public static func address(_ address: BluetoothAddress) -> DeviceQuery { DeviceQuery(subject: .address(address)) }
 
+    /// The device with an identity resolving key.
+    public static func identity(_ identity: DeviceIdentity) -> DeviceQuery {
+        DeviceQuery(subject: .identity(identity, IdentityResolver([identity])))
+    }
+
     /// Devices that advertise one of these services; one with exactly this name is an exact match.
     public static func uart(named name: String, services: [BluetoothUUID]) -> DeviceQuery {
         DeviceQuery(subject: .uart(name: name, services: services))
@@ -45,6 +51,7 @@ public struct DeviceQuery: Sendable {
         switch subject {
         case .name(let name): return advertisement.localName.flatMap { Self.match($0, name) }
         case .address(let address): return advertisement.address?.value == address.value ? .exact : nil
+        case .identity(_, let resolver): return resolver.identity(of: advertisement) == nil ? nil : .exact
         case .uart(let name, let services):
             if advertisement.localName == name { return .exact }
             return services.contains { advertisement.data.containsService($0) } ? .partial : nil
@@ -62,6 +69,7 @@ public struct DeviceQuery: Sendable {
         switch subject {
         case .name(let name): "named '\(printable(name))'"
         case .address(let address): "with the address \(address)"
+        case .identity(let identity, _): "with the key of '\(printable("\(identity)"))'"
         case .uart(let name, _): "named '\(printable(name))' or with a UART service"
         }
     }

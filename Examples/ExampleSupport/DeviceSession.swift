@@ -46,23 +46,47 @@ extension CommonOptions {
     public func openConnection(
         on radio: ChosenRadio, _ console: Console, isPairing: Bool = false
     ) async throws -> (connection: Connection, name: String?) {
-        let (address, name) = try await findDevice(on: radio, console)
-        console.detail("connecting to \(address) (\(address.kind))")
-        try await preparePairing(on: radio, console, always: isPairing)
-        let connection = try await connect(to: address, on: radio, isPairing: isPairing)
+        let (connection, name) = try await findAndConnect(on: radio, console, isPairing: isPairing)
         let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
         console.detail("connected by \(adapter), ATT_MTU \(mtu)")
         return (connection, name)
     }
 
+    private func findAndConnect(
+        on radio: ChosenRadio, _ console: Console, isPairing: Bool
+    ) async throws -> (connection: Connection, name: String?) {
+        if let identity = try await identity() {
+            let query = DeviceQuery.identity(identity)
+            console.detail("looking for a device \(query.description)")
+            let found = try await find(query, on: radio, console)
+            console.detail("found \(found.summary)")
+            try await preparePairing(on: radio, console, always: isPairing)
+            let options = connectionOptions(isPairing: isPairing)
+            switch radio {
+            // By its key again, since the address may have changed.
+            case .adapter(let adapter): return (try await adapter.connect(to: identity, options: options), identity.name)
+            case .group: return (try await radio.connect(to: found.address, options: options), identity.name)
+            }
+        }
+        let (address, name) = try await findDevice(on: radio, console)
+        console.detail("connecting to \(address) (\(address.kind))")
+        try await preparePairing(on: radio, console, always: isPairing)
+        return (try await connect(to: address, on: radio, isPairing: isPairing), name)
+    }
+
+    private func connectionOptions(isPairing: Bool) -> ConnectionOptions {
+        var options = ConnectionOptions(timeout: timeout(or: .seconds(30)), phys: coded ? .leCoded : nil)
+        options.security.policy = .ask
+        options.security.minimumKeySize = minimumKeySize
+        if !isPairing { options.security.level = security?.level ?? (passkey == nil ? nil : .high) }
+        return options
+    }
+
     private func connect(
         to address: BluetoothAddress, on radio: ChosenRadio, isPairing: Bool
     ) async throws(BluetoothError) -> Connection {
-        var options = ConnectionOptions(timeout: timeout(or: .seconds(30)), phys: coded ? .leCoded : nil)
-        options.security.policy = .ask
-        if !isPairing { options.security.level = security?.level ?? (passkey == nil ? nil : .high) }
         do {
-            return try await radio.connect(to: address, options: options)
+            return try await radio.connect(to: address, options: connectionOptions(isPairing: isPairing))
         } catch {
             guard error.code == .timedOut, addressType != .auto else { throw error }
             var error = error
@@ -102,6 +126,7 @@ extension CommonOptions {
 
     /// Rejects a command line with no device, or with both a name and an address.
     public func validateDevice() throws {
+        if identified.irk != nil { return }
         switch (name, address) {
         case (nil, nil) where try defaultDevice() == nil:
             throw ProgramError(

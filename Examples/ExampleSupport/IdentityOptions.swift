@@ -6,7 +6,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
     /// A key, or a file of keys.
     @Option(
         help: ArgumentHelp(
-            "Only the devices with these identity resolving keys, whatever their private addresses are: a key, or a file with a name and a key in each line.",
+            "The device with this identity resolving key, whatever its private address is: a key, or a file with a name and a key in each line, of which -n chooses one; for ble scan, all of them.",
             valueName: "key|file"),
         completion: .file())
     public var irk: String?
@@ -35,5 +35,27 @@ public struct IdentityOptions: ParsableArguments, Sendable {
             guard error.code == .invalidArgument else { throw error }
             throw ProgramError(.badData, printable(error.message), remedy: error.remedy)
         }
+    }
+}
+
+extension CommonOptions {
+    /// The device that --irk selects; nil without the option. Of a file with several, -n chooses one by its name there.
+    /// - Throws: ``ProgramError``, with the names if none or no known one is chosen; never with a key.
+    public func identity() async throws -> DeviceIdentity? {
+        guard let identities = try await identified.resolver()?.identities else { return nil }
+        if address != nil {
+            throw ProgramError(.usage, "Give either a key (--irk) or an address (-a), not both.")
+        }
+        let chosen = name.map { name in identities.filter { $0.name == name } } ?? identities
+        if chosen.count == 1 { return chosen[0] }
+        let names =
+            identities.prefix(8).map { printable($0.name) }.joined(separator: ", ")
+            + (identities.count > 8 ? ", …" : "")
+        if let name {
+            throw ProgramError(
+                .usage, "--irk has no key of a device named '\(printable(name))'.", remedy: "It has: \(names)")
+        }
+        throw ProgramError(
+            .usage, "--irk has the keys of \(identities.count) devices.", remedy: "Choose one with -n: \(names)")
     }
 }

@@ -32,11 +32,12 @@ extension CommonOptions {
         }
     }
 
-    /// The search for the device; nil if its address is given. An error that is the program's is passed to `fail`.
+    /// The search for the device; nil if its address or its key is given. An error that is the program's is passed to `fail`.
     private func choice(
         of device: UARTDevice, _ options: UARTOptions, _ console: Console,
         _ fail: @escaping @Sendable (ProgramError) -> Void
     ) -> KeptUART.Choice? {
+        if case .identity = device { return nil }
         guard let query = query(for: device, options.profiles.map(\.service)) else { return nil }
         return { adapter throws(BluetoothError) in
             let found: DeviceSearch.Sighting

@@ -171,6 +171,26 @@ public struct ProtectionOptions: ParsableArguments, Sendable {
     }
 }
 
+/// The size of encryption keys.
+public struct KeySizeOptions: ParsableArguments, Sendable {
+    /// The minimum size in bytes.
+    @Option(
+        name: .customLong("min-key-size"),
+        help: ArgumentHelp(
+            "Refuse a link encrypted with a shorter key than this, 7 to 16 (default: 7).", valueName: "bytes"))
+    public var minimum: Int?
+
+    /// The defaults.
+    public init() {}
+
+    /// Rejects a size that no key has.
+    public mutating func validate() throws {
+        if let minimum, !(7...16).contains(minimum) {
+            throw ValidationError("--min-key-size takes 7 to 16 bytes, not \(minimum).")
+        }
+    }
+}
+
 /// The adapter that a program uses.
 public struct AdapterOptions: ParsableArguments, Sendable {
     /// Whether to run on the simulated radio.

@@ -84,6 +84,6 @@ extension CommonOptions {
     static let namesWithValue: Set<String> = [
         "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
         "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--mtu", "--chunk", "--pace", "--baud",
-        "--world", "--privacy",
+        "--world", "--privacy", "--min-key-size", "--irk",
     ]
 }

@@ -63,6 +63,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         options.maximumChunkLength = chunk
         options.security.level = common.security?.level ?? (common.passkey == nil ? nil : .high)
         options.security.policy = .ask
+        options.security.minimumKeySize = common.minimumKeySize
         options.scanTimeout = common.findTime
         options.phys = common.coded ? .leCoded : nil
         if let pacing { options.pacing = pacing }
@@ -78,8 +79,9 @@ extension CommonOptions {
     /// The name of a LINBLE as delivered, and of the simulated one.
     public static let simulatedUART = "LINBLE-Z1"
 
-    /// The device that -n or -a selects; without them, the one named `name` or any that advertises the service.
-    public func uartDevice(orNamed name: String = Self.simulatedUART) throws -> UARTDevice {
+    /// The device that -n, -a or --irk selects; without them, the one named `name` or any that advertises the service.
+    public func uartDevice(orNamed name: String = Self.simulatedUART) async throws -> UARTDevice {
+        if let identity = try await identity() { return .identity(identity) }
         switch (self.name, address) {
         case (let name?, nil): return .name(name)
         case (nil, let text?):
@@ -132,7 +134,8 @@ extension CommonOptions {
             progress(.scanning(device))
             let sighting = try await find(query, on: radio, console)
             if let advertisement = sighting.advertisement { progress(.found(advertisement)) }
-            found = .address(sighting.address)
+            // By its key again, since the address may have changed.
+            if case .identity = device {} else { found = .address(sighting.address) }
         }
         do throws(BluetoothError) {
             switch radio {
@@ -154,6 +157,7 @@ extension CommonOptions {
         switch device {
         case .name(let name): .name(name)
         case .address: nil
+        case .identity(let identity): .identity(identity)
         case .addressOfAnyKind(let address): .address(address)
         case .advertisedService, .any: .uart(named: Self.simulatedUART, services: services)
         }

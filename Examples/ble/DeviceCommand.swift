@@ -35,6 +35,8 @@ extension DeviceCommand {
             try await command.prepare()
             let common = command.common
             try common.validateDevice()
+            // Before the adapter is powered on.
+            _ = try await common.identity()
             let ready = command
             try await common.withConnection(console, isPairing: Self.isPairing, isOnLoop: Self.isOnLoop) {
                 try await ready.perform(on: $0, console)

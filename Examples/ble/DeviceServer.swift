@@ -8,6 +8,7 @@ struct DeviceServer {
     private let device: ServedDevice
     private let adapter: Adapter
     private let console: Console
+    private let security: SecurityOptions
     private let values: ServedValues
     /// The subscriptions to characteristics with recorded notifications.
     private let starts: [DefinitionID: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)]
@@ -15,10 +16,13 @@ struct DeviceServer {
     /// The maximum number of writes that wait to be echoed.
     private static let mostEchoes = 1024
 
-    init(_ device: ServedDevice, on adapter: Adapter, _ console: Console) {
+    init(
+        _ device: ServedDevice, on adapter: Adapter, _ console: Console, _ security: SecurityOptions = SecurityOptions()
+    ) {
         self.device = device
         self.adapter = adapter
         self.console = console
+        self.security = security
         values = ServedValues(of: device.services)
         starts = device.changes.compactMapValues { change in
             guard case .recorded = change else { return nil }
@@ -33,7 +37,8 @@ struct DeviceServer {
         let (written, writes) = AsyncStream.makeStream(of: DefinitionID.self, bufferingPolicy: .bufferingNewest(64))
         let (echoed, echoes) = AsyncStream.makeStream(
             of: (DefinitionID, [UInt8]).self, bufferingPolicy: .bufferingOldest(Self.mostEchoes))
-        try await adapter.serve(device.content, options: options) {
+        let accepted = IncomingConnectionOptions(security: security)
+        try await adapter.serve(device.content, options: options, accepting: accepted) {
             services(reporting: writes, echoing: echoes)
         } while: { published, incoming in
             console.started(

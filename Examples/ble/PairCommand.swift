@@ -44,7 +44,9 @@ struct PairCommand: DeviceCommand {
         if let oob {
             let data = try await outOfBandData(oob)
             self.data = data
-            if common.name == nil, common.address == nil, let address = data.address { common.setDevice(address) }
+            if common.name == nil, common.address == nil, common.identified.irk == nil, let address = data.address {
+                common.setDevice(address)
+            }
         }
         if common.security == .low {
             throw ProgramError(

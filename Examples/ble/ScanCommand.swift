@@ -65,8 +65,6 @@ struct ScanCommand: StepCommand {
         help: ArgumentHelp("Only reports at or above this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
-    @OptionGroup var identified: IdentityOptions
-
     @Flag(help: "With --json: print the bytes as well.")
     var raw = false
 
@@ -111,7 +109,7 @@ struct ScanCommand: StepCommand {
         let (command, common) = (self, scoped.common)
         try await common.run("ble scan") { console in
             // Before the adapter is powered on.
-            let resolver = try await command.identified.resolver()
+            let resolver = try await common.identified.resolver()
             if common.usesSeveralAdapters {
                 return try await common.withAdapterGroup(console) {
                     try await command.perform(on: $0, console, resolver)
@@ -123,7 +121,7 @@ struct ScanCommand: StepCommand {
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
-        try await perform(on: adapter, console, try await identified.resolver())
+        try await perform(on: adapter, console, try await scoped.common.identified.resolver())
     }
 
     private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {

@@ -2,13 +2,18 @@ import ExampleSupport
 
 /// The scope of `scan`: the device's name and address are filters.
 enum ScanScope: OptionScope {
-    static let groups: OptionGroups = [.name, .address, .longRange, .opening, .bonds, .trace]
+    static let groups: OptionGroups = [.name, .address, .identity, .longRange, .opening, .bonds, .trace]
     static let allowsSeveralAdapters = true
 }
 
-/// The scope of `advertise` and `serve`, whose name is the one to advertise.
+/// The scope of `advertise`, whose name is the one to advertise.
 enum PeripheralScope: OptionScope {
     static let groups: OptionGroups = [.name, .opening, .bonds, .trace]
+}
+
+/// The scope of `serve`, whose name is the one to advertise.
+enum ServeScope: OptionScope {
+    static let groups: OptionGroups = [.name, .keySize, .opening, .bonds, .trace]
 }
 
 /// The scope of `adapters`.

@@ -17,6 +17,9 @@ struct ServeCommand: AsyncParsableCommand {
             Runs until Ctrl-C, for the time of --for, or with --once until the first device \
             has disconnected. With --simulate a second machine connects, reads, subscribes and disconnects.
 
+            --min-key-size refuses attributes that require encryption, by the "permissions" of a file, on a link with a \
+            shorter key.
+
             EXAMPLES:
               ble serve battery
               ble serve heart-rate -n Pulse --once
@@ -24,7 +27,7 @@ struct ServeCommand: AsyncParsableCommand {
               ble serve world.json --device Pulse-Z1
             """)
 
-    @OptionGroup var scoped: ScopedOptions<PeripheralScope>
+    @OptionGroup var scoped: ScopedOptions<ServeScope>
 
     @Argument(
         help: "battery, heart-rate, bench, or a file that describes the device.",
@@ -59,7 +62,8 @@ struct ServeCommand: AsyncParsableCommand {
             if let name = common.name { device.rename(name) }
             let served = device
             try await common.withAdapter(console, visitedBy: { try await visit($0, served, console) }) { adapter in
-                let server = DeviceServer(served, on: adapter, console)
+                let server = DeviceServer(
+                    served, on: adapter, console, SecurityOptions(minimumKeySize: common.minimumKeySize))
                 _ = try await upTo(limit) { try await server.run(once: once) }
             }
         }

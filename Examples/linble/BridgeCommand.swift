@@ -12,7 +12,9 @@ enum OfflineOption: String, ExpressibleByArgument, CaseIterable {
 
 /// The scope of `bridge`, which waits for the device, however long that takes.
 enum BridgeScope: OptionScope {
-    static let groups: OptionGroups = [.name, .address, .choosing, .timeout, .security, .opening, .bonds, .trace]
+    static let groups: OptionGroups = [
+        .name, .address, .identity, .choosing, .timeout, .security, .keySize, .opening, .bonds, .trace,
+    ]
 }
 
 struct BridgeCommand: AsyncParsableCommand {
@@ -105,7 +107,7 @@ struct BridgeCommand: AsyncParsableCommand {
         let (common, uartOptions, pty, tcp, log) = (scoped.common, uart, pty, tcp.flatMap { NetworkAddress($0) }, log)
         let (access, buffer, offline, limit) = (access, buffer, offline.behavior, runTime.duration)
         try await common.run("linble bridge", isServer: true) { console in
-            let device = try common.uartDevice()
+            let device = try await common.uartDevice()
             let manager = ServiceManager()
             defer { manager.isStopping() }
             let report = BridgeReport(device, console, manager)

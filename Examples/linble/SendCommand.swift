@@ -32,7 +32,7 @@ struct SendCommand: AsyncParsableCommand {
         try await common.run("linble send") { console in
             let contents = try readFile(file)
             let output = try echo.map { try OutputFile($0) }
-            let device = try common.uartDevice(
+            let device = try await common.uartDevice(
                 orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
             // A file of the user's may block: with --echo the loop is left to the link.
             try await common.withUART(device, uartOptions, console, isOnLoop: output == nil) { uart in

@@ -20,7 +20,7 @@ enum Wiring: String, EnumerableFlag {
 
 /// The scope of `serve`, whose name is the one to advertise.
 enum ServeScope: OptionScope {
-    static let groups: OptionGroups = [.name, .security, .opening, .bonds, .trace]
+    static let groups: OptionGroups = [.name, .security, .keySize, .opening, .bonds, .trace]
 }
 
 struct ServeCommand: AsyncParsableCommand {
@@ -82,6 +82,7 @@ struct ServeCommand: AsyncParsableCommand {
         let limit = runTime.duration
         var options = uart.serverOptions
         options.security = protection
+        options.minimumKeySize = common.minimumKeySize
         options.isExclusive = wiring == .pty
         if let name = common.name { options.name = name }
         let served = options

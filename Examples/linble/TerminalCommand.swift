@@ -54,7 +54,7 @@ struct TerminalCommand: AsyncParsableCommand {
             lineEnding: eol, showsHex: hex, echoes: echo, linger: .seconds(linger))
         let (common, uartOptions) = (common, uart)
         try await common.run("linble terminal") { console in
-            try await common.withUART(try common.uartDevice(), uartOptions, console) { uart in
+            try await common.withUART(try await common.uartDevice(), uartOptions, console) { uart in
                 try await session.run(uart, console)
             }
         }

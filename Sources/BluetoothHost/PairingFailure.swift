@@ -32,6 +32,8 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     /// The link is encrypted, but below the requested level: the input and output capabilities of the two sides do not
     /// suffice.
     public static let insufficientLevel = PairingFailure(rawValue: "insufficientLevel")
+    /// The link is encrypted with a shorter key than ``SecurityOptions/minimumKeySize``.
+    public static let keyTooShort = PairingFailure(rawValue: "keyTooShort")
     /// The link ended during pairing; ``BluetoothError/disconnectReason`` has the reason.
     public static let linkLost = PairingFailure(rawValue: "linkLost")
     /// The adapter's ``BondLimit`` is reached, and no bond can be replaced.
@@ -51,6 +53,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .timedOut: "The pairing timed out: the peer sent nothing for 30 s."
         case .keyMissing: "The peer no longer has the key of the earlier pairing."
         case .insufficientLevel: "The link could not be raised to the requested security level."
+        case .keyTooShort: "The encryption key of the link is shorter than the minimum."
         case .linkLost: "The link ended during the pairing."
         case .outOfBandDataRejected:
             "The pairing with out-of-band data failed: the peer does not use them, or has new ones."
@@ -69,6 +72,9 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
             "Remove the device's bond on this machine, and pair again: ble bonds remove ADDRESS; sudo ble pair"
         case .insufficientLevel:
             "Use an agent that can show or enter a number, if the device can do the counterpart."
+        case .keyTooShort:
+            "A key of an earlier pairing is replaced by pairing again: ble bonds remove ADDRESS. A device that supports no "
+                + "longer key needs a smaller minimum."
         case .outOfBandDataRejected: "Transfer new data: devices make them for one pairing."
         case .bondStoreFull:
             "Remove a bond that is no longer used, or open the adapter with a higher BondLimit."

@@ -44,6 +44,12 @@ extension SimulatedKernel {
         withAdapter(index) { $0.setBlocked(soft: isSoftBlocked, hard: isHardBlocked) }
     }
 
+    /// Limits the size of the encryption keys that the kernel offers on an adapter to 7 to 16 bytes, as its file
+    /// `max_key_size` in debugfs does.
+    public func setMaximumKeySize(_ size: UInt8, adapter index: UInt16) {
+        withAdapter(index) { $0.pairing.maximumKeySize = min(max(size, 7), 16) }
+    }
+
     /// Takes an adapter out of range of all devices, or back.
     public func setHidden(_ isHidden: Bool, adapter index: UInt16) {
         withAdapter(index) { adapter in

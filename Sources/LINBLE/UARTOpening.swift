@@ -88,10 +88,10 @@ extension UARTConnection {
     ) async throws(BluetoothError) -> BluetoothAddress {
         if case .address(let address) = device { return address }
         progress?(.scanning(device))
-        let profiles = options.profiles
+        let (profiles, resolver) = (options.profiles, IdentityResolver(device.identities))
         do throws(BluetoothError) {
             let advertisement = try await radio.firstReport(timeout: options.scanTimeout) {
-                $0.hasConnectableAddress && device.matches($0, profiles: profiles)
+                $0.hasConnectableAddress && device.matches($0, profiles: profiles, resolver)
             }
             progress?(.found(advertisement))
             guard let address = advertisement.address else { throw .deviceNotFound(device) }

@@ -8,20 +8,32 @@ public indirect enum UARTDevice: Hashable, Sendable {
     case address(BluetoothAddress)
     /// The device with the same 48 bits, of either address type.
     case addressOfAnyKind(BluetoothAddress)
+    /// The device with this identity resolving key, whatever its private address is.
+    case identity(DeviceIdentity)
     /// The first device that advertises the service of one of the profiles.
     case advertisedService
     /// The first of these that is found. Addresses among them are scanned for.
     case any([UARTDevice])
 
-    /// Whether an advertisement is from this device.
-    func matches(_ advertisement: Advertisement, profiles: [UARTProfile]) -> Bool {
+    /// The devices that are known by their keys.
+    var identities: [DeviceIdentity] {
+        switch self {
+        case .identity(let identity): [identity]
+        case .any(let devices): devices.flatMap(\.identities)
+        default: []
+        }
+    }
+
+    /// Whether an advertisement is from this device; `resolver` has ``identities``.
+    func matches(_ advertisement: Advertisement, profiles: [UARTProfile], _ resolver: IdentityResolver) -> Bool {
         switch self {
         case .name(let name): advertisement.localName == name
         case .address(let address): advertisement.address == address
         case .addressOfAnyKind(let address): advertisement.address?.value == address.value
+        case .identity(let identity): resolver.identity(of: advertisement) == identity
         case .advertisedService:
             profiles.contains { advertisement.data.containsService($0.service) }
-        case .any(let devices): devices.contains { $0.matches(advertisement, profiles: profiles) }
+        case .any(let devices): devices.contains { $0.matches(advertisement, profiles: profiles, resolver) }
         }
     }
 }
@@ -32,6 +44,7 @@ extension UARTDevice: CustomStringConvertible {
         switch self {
         case .name(let name): "a device named '\(name)'"
         case .address(let address), .addressOfAnyKind(let address): "the device \(address)"
+        case .identity(let identity): "the device \(identity)"
         case .advertisedService: "a device that advertises a UART service"
         case .any(let devices): devices.map(\.description).joined(separator: " or ")
         }

@@ -38,7 +38,9 @@ public enum UARTServer {
         let published = try await adapter.publish([service], handlers: online.handlers)
         do throws(BluetoothError) {
             let incoming = try await adapter.incomingConnections(
-                IncomingConnectionOptions(maximumTransmissionUnit: options.maximumTransmissionUnit))
+                IncomingConnectionOptions(
+                    maximumTransmissionUnit: options.maximumTransmissionUnit,
+                    security: SecurityOptions(minimumKeySize: options.minimumKeySize)))
             let reason = await run(on: adapter, options, incoming, online, events, serve)
             // Ends the remaining links, which are no longer served.
             for connection in incoming.connections { await connection.disconnect(timeout: .zero) }

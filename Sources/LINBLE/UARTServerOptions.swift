@@ -10,6 +10,8 @@ public struct UARTServerOptions: Sendable {
     /// `.high` and above is authenticated, by comparing or entering numbers. The adapter needs an agent that allows
     /// such a pairing: for `.medium` such as `JustWorksPairingAgent`.
     public var security: SecurityLevel
+    /// The minimum size of the encryption key in bytes, 7 to 16, where ``security`` requires one.
+    public var minimumKeySize: Int
     /// Whether the UART requires an encrypted link: whether ``security`` is `.medium` or more.
     public var requiresEncryption: Bool {
         get { security >= .medium }
@@ -35,11 +37,12 @@ public struct UARTServerOptions: Sendable {
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .unlimited,
         receiveCapacity: Int = 262_144, isExclusive: Bool = false,
         advertising: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume),
-        security: SecurityLevel = .low
+        security: SecurityLevel = .low, minimumKeySize: Int = 7
     ) {
         self.name = name
         self.profile = profile
         self.security = requiresEncryption ? max(security, .medium) : security
+        self.minimumKeySize = minimumKeySize
         self.maximumTransmissionUnit = maximumTransmissionUnit
         self.maximumChunkLength = maximumChunkLength
         self.pacing = pacing

@@ -49,6 +49,13 @@ final class Fixture: Sendable {
     /// Whether the radio switches can be set.
     static let canBlock = !isLinux || Hotplug.canBlockLinux
 
+    /// Whether the size of encryption keys can be limited.
+    static let canLimitKeySize: Bool = {
+        guard isLinux else { return true }
+        guard let first = try? LinuxKernel.shared.adapters().first else { return false }
+        return Hotplug.canLimitLinuxKeySize(of: first)
+    }()
+
     /// Runs a test on adapters that are powered, do not advertise and have no links, and closes the sockets it opened.
     ///
     /// Without privileges the adapters are left as they are.
@@ -127,6 +134,13 @@ final class Fixture: Sendable {
     func setBlocked(_ isBlocked: Bool) throws {
         guard !Self.isLinux else { return try Hotplug.setLinuxBlocked(isBlocked) }
         try hotplug?.setBlocked(isBlocked)
+    }
+
+    /// Limits the encryption keys that the kernel offers on an adapter, to 16 bytes again at the end.
+    func setMaximumKeySize(_ size: UInt8, _ adapter: KernelAdapter) throws {
+        let set = Self.isLinux ? Hotplug.setLinuxMaximumKeySize : hotplug?.setMaximumKeySize
+        try set?(size, adapter)
+        atEnd { try? set?(16, adapter) }
     }
 
     // MARK: Opening

@@ -12,6 +12,8 @@ struct Hotplug: Sendable {
     let plug: @Sendable () throws -> Void
     /// Blocks all radio switches, or unblocks them.
     let setBlocked: @Sendable (Bool) throws -> Void
+    /// Limits the encryption keys that the kernel offers on an adapter.
+    let setMaximumKeySize: @Sendable (UInt8, KernelAdapter) throws -> Void
 
     /// Uses the shell commands in `BLUETOOTH_CONFORMANCE_UNPLUG`, which is given the adapter's index in `$INDEX`, and
     /// `BLUETOOTH_CONFORMANCE_PLUG`; nil without them.
@@ -20,7 +22,8 @@ struct Hotplug: Sendable {
             let plug = environmentVariable("BLUETOOTH_CONFORMANCE_PLUG")
         else { return nil }
         return Hotplug(
-            unplug: { try run("INDEX=\($0.index); " + unplug) }, plug: { try run(plug) }, setBlocked: setLinuxBlocked)
+            unplug: { try run("INDEX=\($0.index); " + unplug) }, plug: { try run(plug) }, setBlocked: setLinuxBlocked,
+            setMaximumKeySize: setLinuxMaximumKeySize)
     }()
 
     /// Whether the radio switches of the machine can be set.
@@ -30,6 +33,21 @@ struct Hotplug: Sendable {
     static func setLinuxBlocked(_ isBlocked: Bool) throws {
         // An event of linux/rfkill.h: no switch in particular, Bluetooth, change all.
         try run("printf '\\0\\0\\0\\0\\2\\3\\\(isBlocked ? 1 : 0)\\0' > /dev/rfkill")
+    }
+
+    /// Whether debugfs is mounted, and open to this program.
+    static func canLimitLinuxKeySize(of adapter: KernelAdapter) -> Bool {
+        access(maximumKeySizeFile(adapter), W_OK) == 0
+    }
+
+    /// The kernel's file with the longest encryption key that it offers on an adapter.
+    private static func maximumKeySizeFile(_ adapter: KernelAdapter) -> String {
+        "/sys/kernel/debug/bluetooth/hci\(adapter.index)/max_key_size"
+    }
+
+    /// Limits the encryption keys that this machine's kernel offers on an adapter.
+    static func setLinuxMaximumKeySize(_ size: UInt8, _ adapter: KernelAdapter) throws {
+        try run("echo \(size) > \(maximumKeySizeFile(adapter))")
     }
 
     private struct CommandFailed: Error {

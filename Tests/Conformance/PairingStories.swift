@@ -38,6 +38,46 @@ extension Conformance {
             }
         }
 
+        @Test(.enabled(if: Fixture.canLimitKeySize), arguments: [true, false])
+        func theKeyIsAsLongAsBothSidesSupport(_ isLimitedAtTheCentral: Bool) async throws {
+            try await PairingFixture.run { fixture in
+                let limited = isLimitedAtTheCentral ? fixture.adapters.central : fixture.adapters.peripheral
+                try fixture.base.setMaximumKeySize(9, limited)
+                try await fixture.pair()
+                for end in [fixture.central, fixture.peripheral] {
+                    #expect(try await fixture.security(end) == LinkSecurity(level: .medium, keySize: 9))
+                }
+                for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
+                    let key = try #require(await fixture.question(ManagementEvent.newLongTermKey, of: adapter))
+                    // After the hint, the address, the kind and the role.
+                    #expect(key[10] == 9)
+                }
+            }
+        }
+
+        @Test(.enabled(if: Fixture.canLimitKeySize))
+        func theHighestLevelNeedsTheLongestKey() async throws {
+            try await PairingFixture.run(central: .displayYesNo, peripheral: .displayYesNo) { fixture in
+                try fixture.base.setMaximumKeySize(15, fixture.adapters.peripheral)
+                try await fixture.raise(fixture.central, to: .fips)
+                #expect(await fixture.central.end() != nil)
+                #expect(await fixture.base.management.event(0x0011, of: fixture.adapters.central) != nil)
+            }
+        }
+
+        /// An adapter without Secure Simple Pairing, such as one without BR/EDR, makes none, although LE does not use it.
+        @Test func ownOutOfBandDataDependOnTheController() async throws {
+            try await Fixture.run { fixture in
+                let information = try await fixture.management.succeed(
+                    .readInformation, on: fixture.central)
+                let hasSimplePairing = information[9] & 0x40 != 0
+                let answer = try await fixture.management.command(0x003B, fixture.central.index, [6])
+                #expect(answer.status == (hasSimplePairing ? 0 : 0x0C))
+                let invalid = try await fixture.management.command(0x003B, fixture.central.index, [7])
+                #expect(invalid.status == 0x0D)
+            }
+        }
+
         @Test func bothShowTheSameNumberToCompare() async throws {
             try await PairingFixture.run(central: .displayYesNo, peripheral: .displayYesNo) { fixture in
                 try await fixture.raise(fixture.central, to: .high)

@@ -1,4 +1,5 @@
 import BluetoothSimulation
+import TestSupport
 import Testing
 
 import BluetoothLE
@@ -41,6 +42,19 @@ import BluetoothLE
         try await Fixture.withConnection { fixture, _, connection in
             try await SecurityPage.outOfBandData(connection)
             #expect(fixture.lines.isEmpty)
+        }
+    }
+
+    @Test(arguments: [(16, nil), (15, .keyTooShort)] as [(UInt8, PairingFailure?)])
+    func aMinimumKeySize(_ size: UInt8, _ expected: PairingFailure?) async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            var security = SimulatedSecurity()
+            security.maximumKeySize = size
+            fixture.sensor.peripheral.setSecurity(security)
+            let address = fixture.sensor.address
+            let error = await failure { try await SecurityPage.aMinimumKeySize(adapter, address) }
+            #expect(error?.pairingFailure == expected)
+            #expect(fixture.lines == (expected == nil ? ["16"] : []))
         }
     }
 

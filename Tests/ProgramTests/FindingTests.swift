@@ -26,6 +26,19 @@ import Testing
                 ["scan", "--irk", "8B3F6D"], 64,
                 "The key has 6 hexadecimal digits instead of 32."
             ),
+            (["read", "--irk", "8B3F6D", "2A00"], 64, "The key has 6 hexadecimal digits instead of 32."),
+            (
+                ["read", "--irk", "8B3F6D01C2E94A7788D0B1A35C4E9F20", "-a", "C0:98:E5:12:34:56", "2A00"], 64,
+                "Give either a key (--irk) or an address (-a), not both."
+            ),
+            (
+                ["read", "--irk", "8B3F6D01C2E94A7788D0B1A35C4E9F20", "--find-time", "0.5", "2A00"], 68,
+                "No device with the key of 'device' advertised within 0.5 s."
+            ),
+            (["serve", "battery", "--irk", "x"], 64, "--irk has no meaning for this command."),
+            (["pair", "--min-key-size", "17"], 64, "--min-key-size takes 7 to 16 bytes, not 17."),
+            (["pair", "pulse", "--min-key-size", "16"], 0, "16-byte key"),
+            (["advertise", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),
             (["scan", "--irk", "/dev/null"], 65, "/dev/null is not a regular file."),
             (["scna"], 64, "ble: 'scna' is not a command. Did you mean scan?\nList the commands with: ble --help\n"),
             (["-n", "scan", "raed"], 64, "Did you mean read?"),
@@ -41,7 +54,9 @@ import Testing
     @Test(
         arguments: [
             (["exchange", "-n", "echo", "AB"], 0, "Rx | AB"), (["exhange", "0100"], 64, "Did you mean exchange?"),
-            (["exchange", "-n", "linble", "0100"], 64, "2 devices match"), (["serve", "-t", "5"], 64, "Use --for 5."),
+            (["exchange", "-n", "linble", "0100"], 64, "2 devices match"),
+            (["exchange", "--irk", "8B3F6D", "0100"], 64, "The key has 6 hexadecimal digits instead of 32."),
+            (["serve", "-t", "5"], 64, "Use --for 5."),
             (["exchange", "-n", "nobody", "--find-time", "0.5", "0100"], 68, "advertised within 0.5 s.\nSeen: "),
         ] as [([String], Int32, String)])
     func theUARTProgramFindsDevicesInTheSameWay(arguments: [String], status: Int32, words: String) async throws {
@@ -94,5 +109,21 @@ import Testing
         #expect(ended.output.contains("phone"))
         #expect(ended.lines.last?.contains(#""identity":"device""#) == true, "\(ended.output)")
         #expect(!ended.output.contains("8B3F") && !ended.messages.contains("8B3F"))
+    }
+
+    @Test func aDeviceIsConnectedToByItsKey() async throws {
+        let lines = """
+            echo '{"devices":[{"name":"x","address":"4A:1B:2C:42:AB:84","services":[{"uuid":"180F","characteristics":[{"uuid":"2A19","properties":["read"],"hex":"63"}]}]}]}' >$FOLDER/world
+            echo 'phone 8B3F6D01C2E94A7788D0B1A35C4E9F20' >$FOLDER/keys
+            echo 'watch 000102030405060708090A0B0C0D0E0F' >>$FOLDER/keys
+            chmod 600 $FOLDER/keys
+            ble read --world $FOLDER/world --irk $FOLDER/keys -n phone --format hex 2A19
+            ble read --world $FOLDER/world --irk $FOLDER/keys 2A19
+            ble read --world $FOLDER/world --irk $FOLDER/keys -n nobody 2A19
+            """
+        let ended = try await inShell(lines)
+        #expect(ended.output == "63\n", "\(ended.messages)")
+        #expect(ended.messages.contains("--irk has the keys of 2 devices.\nChoose one with -n: phone, watch"))
+        #expect(ended.messages.contains("--irk has no key of a device named 'nobody'.\nIt has: phone, watch"))
     }
 }

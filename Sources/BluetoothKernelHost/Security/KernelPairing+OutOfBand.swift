@@ -17,6 +17,16 @@ extension KernelPairing {
         do throws(BluetoothError) {
             reply = try await send(.readLocalOutOfBandExtendedData(.lowEnergy))
         } catch {
+            if error.cause == .management(.notSupported) {
+                // Although LE does not use it, and the values of other devices are accepted.
+                throw BluetoothError(
+                    .unsupported, operation,
+                    "The kernel makes out-of-band data only for a controller with Secure Simple Pairing, which one without "
+                        + "BR/EDR lacks.",
+                    remedy: "Use a dual-mode adapter (ble adapters), or transfer data in the opposite direction, which "
+                        + "suffices: ble pair --oob",
+                    cause: error.cause)
+            }
             guard error.cause == .management(.rejected) else { throw error.about(operation) }
             // The peer would have to know the private address in advance.
             throw BluetoothError(

@@ -149,7 +149,7 @@ extension Adapter {
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         policy: ReconnectionPolicy = ReconnectionPolicy()
     ) -> KeptConnection {
-        KeptConnection(to: peer, by: session, options, policy)
+        KeptConnection(to: .address(peer), by: session, options, policy)
     }
 
     /// Keeps the device of an advertisement connected, as
@@ -160,8 +160,20 @@ extension Adapter {
         policy: ReconnectionPolicy = ReconnectionPolicy()
     ) throws(BluetoothError) -> KeptConnection {
         KeptConnection(
-            to: try advertisement.connectableAddress(for: session.operation("connect")), by: session,
+            to: .address(try advertisement.connectableAddress(for: session.operation("connect"))), by: session,
             options.hearing(advertisement), policy)
+    }
+
+    /// Keeps a device connected that is known by its identity resolving key, whatever its private address is.
+    ///
+    /// A change of the address does not concern a link that is up; afterwards the device is found by scanning, as
+    /// ``connect(to:options:)-(DeviceIdentity,_)`` does, however long that takes. Needs CAP_NET_RAW for the scan, unless the
+    /// device is bonded.
+    public func keepConnected(
+        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions(),
+        policy: ReconnectionPolicy = ReconnectionPolicy()
+    ) -> KeptConnection {
+        KeptConnection(to: .identity(identity), by: session, options, policy)
     }
 
     /// Opens a connection-oriented channel to a service of a device, without an attribute channel.

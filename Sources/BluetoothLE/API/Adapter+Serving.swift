@@ -40,6 +40,7 @@ extension Adapter {
     /// - Parameters:
     ///   - content: the advertised content.
     ///   - options: the advertising options.
+    ///   - accepted: the options of incoming connections.
     ///   - authorizing: the handler for attributes that require authorisation; see ``publish(_:authorizing:)``.
     ///   - services: the services, written as a list in which `if` and `for` may be used.
     ///   - body: the work to do while services are published.
@@ -47,12 +48,13 @@ extension Adapter {
     ///   ``incomingConnections(_:)`` throw.
     public nonisolated(nonsending) func serve<Result: Sendable>(
         _ content: AdvertisementContent, options: AdvertisingOptions = AdvertisingOptions(),
-        authorizing: Authorizer? = nil, @GATTBuilder<LocalService> services: () -> [LocalService],
+        accepting accepted: IncomingConnectionOptions = IncomingConnectionOptions(), authorizing: Authorizer? = nil,
+        @GATTBuilder<LocalService> services: () -> [LocalService],
         while body: @escaping @Sendable (PublishedServices, IncomingConnections) async throws -> Result
     ) async throws -> Result {
         let published = try await publish(services(), authorizing: authorizing)
         do {
-            let incoming = try await incomingConnections()
+            let incoming = try await incomingConnections(accepted)
             defer { incoming.close() }
             let result = try await withAdvertising(content, options: options) { set in
                 try await run(until: set) { try await body(published, incoming) }

@@ -46,12 +46,13 @@ final class ATTBearer {
     ///   - main: for an enhanced bearer, the fixed channel's bearer and this one's number.
     init(
         _ channel: any HostChannel, peer: BluetoothAddress, server localServer: LocalServer, receiveMTU: UInt16,
-        loop: EventLoop, log: Logger, of owner: any BearerOwner,
+        minimumKeySize: Int, loop: EventLoop, log: Logger, of owner: any BearerOwner,
         enhancing main: (bearer: ATTBearer, id: UInt64)? = nil
     ) {
         mark = loop.components.mark("ATTBearer")
         self.channel = channel
-        var server = GATTServer(limits: GATTServer.Limits(receiveMTU: receiveMTU))
+        var server = GATTServer(
+            limits: GATTServer.Limits(receiveMTU: receiveMTU, minimumEncryptionKeySize: minimumKeySize))
         server.asksForAuthorization = true
         core = ATTBearerCore(server: server, isEnhanced: main != nil)
         timers = BearerLoopTimers(on: loop)

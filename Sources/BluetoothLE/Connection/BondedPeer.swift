@@ -127,7 +127,8 @@ final class BondedPeer {
         // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
         link.pairings?.endDialogs(link.addresses)
         guard let bearer = try? link.bearer(for: .init("report encryption", peer: link.peer)) else { return }
-        bearer.peerClient.isReportedEncrypted = true
+        // Without a bond, the smallest key of an encrypted link.
+        bearer.peerClient.reportedKeySize = link.bond?.encryptionKeySize ?? 7
         restore(link)
     }
 

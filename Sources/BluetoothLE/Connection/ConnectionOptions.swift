@@ -121,12 +121,32 @@ public struct SecurityOptions: Hashable, Sendable {
     /// The time limit for raising the security, after ``ConnectionOptions/timeout``; long enough for a user to find and
     /// enter a number. Nil for the 30 s of each step of pairing.
     public var timeout: Duration?
+    /// The minimum size of the link's encryption key in bytes, 7 to 16 (Core Vol 3 Part H §2.3.4).
+    ///
+    /// The devices agree on the longest key that both support. If that is shorter, raising the security, for a level, a
+    /// pairing or a refused request, fails with ``PairingFailure/keyTooShort``: the link is closed, and the bond that the
+    /// pairing has made is removed. In either role, requests to local attributes that require encryption are refused
+    /// with Insufficient Encryption Key Size (0x0C), whichever side has begun the pairing.
+    public var minimumKeySize: Int
 
-    /// Creates options with the defaults: no level, 60 s, and automatic pairing when the peer requires it.
-    public init(_ level: SecurityLevel? = nil, policy: SecurityPolicy = .automatic, timeout: Duration? = .seconds(60)) {
+    /// Creates options with the defaults: no level, 60 s, automatic pairing when the peer requires it, and a key of any
+    /// size.
+    public init(
+        _ level: SecurityLevel? = nil, policy: SecurityPolicy = .automatic, timeout: Duration? = .seconds(60),
+        minimumKeySize: Int = 7
+    ) {
         self.level = level
         self.policy = policy
         self.timeout = timeout
+        self.minimumKeySize = minimumKeySize
+    }
+
+    /// Throws `.invalidArgument` for a value outside its range.
+    func check(_ operation: BluetoothError.Operation) throws(BluetoothError) {
+        guard (7...16).contains(minimumKeySize) else {
+            throw .invalidArgument(
+                operation, "The minimum size of an encryption key is 7 to 16 bytes, not \(minimumKeySize).")
+        }
     }
 }
 

@@ -15,17 +15,20 @@ struct LinkConfiguration {
     /// The largest ATT_MTU to agree to, 23 to 517 bytes.
     var receiveMTU: UInt16
     /// The policy for requests that the peer refuses for lack of security.
-    var securityPolicy = SecurityPolicy.automatic
+    var securityPolicy: SecurityPolicy
+    /// The minimum size of the encryption key in bytes.
+    var minimumKeySize: Int
     var log: Logger
 
     init(
         server: LocalServer, cache: ConnectionCache? = nil, receiveMTU: UInt16,
-        securityPolicy: SecurityPolicy = .automatic, log: Logger
+        security: SecurityOptions = SecurityOptions(), log: Logger
     ) {
         self.server = server
         self.cache = cache
         self.receiveMTU = min(max(receiveMTU, 23), 517)
-        self.securityPolicy = securityPolicy
+        securityPolicy = security.policy
+        minimumKeySize = security.minimumKeySize
         self.log = log
     }
 }
@@ -215,8 +218,8 @@ final class Link: ConnectAttempt, BearerOwner {
         _ channel: any HostChannel, enhancing main: (bearer: ATTBearer, id: UInt64)? = nil
     ) -> ATTBearer {
         ATTBearer(
-            channel, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU, loop: loop, log: log,
-            of: self, enhancing: main)
+            channel, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU,
+            minimumKeySize: configuration.minimumKeySize, loop: loop, log: log, of: self, enhancing: main)
     }
 
     /// Handles an event of the attribute channel.

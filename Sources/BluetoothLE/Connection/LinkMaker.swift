@@ -43,13 +43,13 @@ final class LinkMaker {
 
     /// Creates the handle of a link that is not established yet.
     func makeConnection(
-        to peer: BluetoothAddress, as role: ConnectionRole, receiveMTU: UInt16, _ securityPolicy: SecurityPolicy
+        to peer: BluetoothAddress, as role: ConnectionRole, receiveMTU: UInt16, _ security: SecurityOptions
     ) -> Connection {
         let cache = attributeCache.map {
             ConnectionCache(store: $0, key: AttributeCacheKey(adapter: address, peer: peer))
         }
         let configuration = LinkConfiguration(
-            server: server, cache: cache, receiveMTU: receiveMTU, securityPolicy: securityPolicy, log: log)
+            server: server, cache: cache, receiveMTU: receiveMTU, security: security, log: log)
         let link = Link(
             to: peer, as: role, in: session.map { ($0, environment) }, configuration, on: domain.loop)
         return Connection(link, in: domain)

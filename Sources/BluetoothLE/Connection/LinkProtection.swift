@@ -44,7 +44,11 @@ final class LinkProtection {
         let loop = link.loop
         while true {
             let now = try link.security()
-            if raise == nil, now.level >= level { return SecurityRaiseResult(security: now, isPaired: false) }
+            if raise == nil, now.level >= level {
+                let result = SecurityRaiseResult(security: now, isPaired: false)
+                try await checkKeySize(of: result, link, operation)
+                return result
+            }
             if Task.isCancelled { throw .cancelled(operation) }
             let isOwn = raise == nil
             if isOwn {
@@ -54,17 +58,38 @@ final class LinkProtection {
             // Before the raise begins, so that an immediate outcome reaches this caller as well.
             let (number, call) = (number, waiters.makePromise())
             if isOwn { try await begin(link, level, operation, asks: asks, until: deadline) }
+            let result: SecurityRaiseResult
             do throws(BluetoothError) {
-                let result = try await call.value(
+                result = try await call.value(
                     operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
-                if result.security.level >= level { return result }
-                if isOwn { throw BluetoothError.pairing(operation, .insufficientLevel) }
             } catch {
                 if error.code == .preempted { continue }
                 if endsWithCaller { abandonIfUnused(link, number, error) }
                 throw error.about(operation)
             }
+            try await checkKeySize(of: result, link, operation)
+            if result.security.level >= level { return result }
+            if isOwn { throw BluetoothError.pairing(operation, .insufficientLevel) }
         }
+    }
+
+    /// Closes the link if its key is shorter than the minimum, and removes the bond that its pairing has made.
+    private nonisolated(nonsending) func checkKeySize(
+        of result: SecurityRaiseResult, _ link: Link, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {
+        let (size, minimum) = (Int(result.security.keySize), link.configuration.minimumKeySize)
+        guard result.security.isEncrypted, size < minimum else { return }
+        // The host reports the key after the encryption, and this side handles that only while the link is up.
+        let isBonded = result.isPaired ? (try? await keyIsStored(link, operation)) == true : false
+        let (bonds, identity) = (link.bonds, link.identity)
+        var error = BluetoothError.pairing(operation, .keyTooShort)
+        error.message = "The encryption key of the link has \(size) bytes, fewer than the minimum of \(minimum)."
+        error.disconnectReason = .authentication
+        var reason = error
+        (reason.code, reason.message) = (.disconnected, error.message + " The link is closed.")
+        link.finish(reason)
+        if isBonded { try? await bonds?.remove(identity) }
+        throw error
     }
 
     private nonisolated(nonsending) func begin(

@@ -13,8 +13,9 @@ struct PeerClient {
     var onRequest: (() -> Void)?
     /// Called when the client's state has changed without a request.
     var onChange: (() -> Void)?
-    /// Whether the controller has reported the link as encrypted, which may precede the host's own report.
-    var isReportedEncrypted = false
+    /// The size of the key with which the link is encrypted by the controller's report, which may precede the host's own;
+    /// nil before.
+    var reportedKeySize: Int?
 
     init(of localServer: LocalServer) {
         self.localServer = localServer
@@ -53,9 +54,9 @@ struct PeerClient {
     func updateSecurity(_ core: inout ATTBearerCore, of channel: any HostChannel) {
         guard localServer.isProtected, let security = try? channel.security() else { return }
         core.server.security = BearerSecurity(security)
-        guard isReportedEncrypted, !core.server.security.isEncrypted else { return }
-        // The minimum key size of an encrypted link.
-        core.server.security = BearerSecurity(isEncrypted: true, encryptionKeySize: 7, hasLongTermKey: true)
+        guard let reportedKeySize, !core.server.security.isEncrypted else { return }
+        core.server.security = BearerSecurity(
+            isEncrypted: true, encryptionKeySize: reportedKeySize, hasLongTermKey: true)
     }
 
     // MARK: Changes

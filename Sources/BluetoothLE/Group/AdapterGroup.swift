@@ -179,7 +179,7 @@ extension AdapterGroup {
         policy: ReconnectionPolicy = ReconnectionPolicy()
     ) -> KeptConnection {
         let core = core
-        return KeptConnection(to: peer, options, policy, on: loop) { reconnector in
+        return KeptConnection(to: .address(peer), options, policy, on: loop) { reconnector in
             await core { await $0.run(reconnector.value) }
         }
     }
@@ -218,8 +218,13 @@ final class GroupCore: ReconnectionRadio {
     }
 
     nonisolated(nonsending) func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions
-    ) async throws(BluetoothError) -> Connection { try await connector.connect(to: peer, options) }
+        to target: ReconnectionTarget, options: ConnectionOptions
+    ) async throws(BluetoothError) -> Connection {
+        guard case .address(let peer) = target else {
+            throw .invalidArgument(.init("connect"), "A group keeps devices connected by their addresses.")
+        }
+        return try await connector.connect(to: peer, options)
+    }
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
         try await members.ready(timeout: timeout)

@@ -188,7 +188,7 @@ final class IncomingLinks {
         _ channel: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
     ) -> (connection: Connection, handler: ChannelHandler) {
         let connection = maker.makeConnection(
-            to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security.policy)
+            to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security)
         return (connection, connection.core.value.accept(channel, onEnd: onEnd))
     }
 

@@ -35,25 +35,26 @@ public final class KeptConnection: Sendable {
         case resumed
     }
 
-    /// The device.
-    public let peer: BluetoothAddress
+    /// The device's address; of a device known by its key, the identity address, nil if that is unknown:
+    /// ``Connection/peer`` is the address connected to.
+    public let peer: BluetoothAddress?
     private let core: SessionReference<Reconnector>
     private let task: Task<Void, Never>
 
     convenience init(
-        to peer: BluetoothAddress, by session: AdapterSession, _ options: ConnectionOptions,
+        to target: ReconnectionTarget, by session: AdapterSession, _ options: ConnectionOptions,
         _ policy: ReconnectionPolicy
     ) {
-        self.init(to: peer, options, policy, on: session.loop) { await session.run($0) }
+        self.init(to: target, options, policy, on: session.loop) { await session.run($0) }
     }
 
     /// - Parameter run: runs the reconnector until its task is cancelled or the connection ends.
     init(
-        to peer: BluetoothAddress, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop,
+        to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop,
         _ run: @escaping @Sendable (LoopBound<Reconnector>) async -> Void
     ) {
-        self.peer = peer
-        let reconnector = LoopBound(sending: Reconnector(to: peer, options, policy, on: loop), to: loop)
+        peer = target.address
+        let reconnector = LoopBound(sending: Reconnector(to: target, options, policy, on: loop), to: loop)
         // A separate isolation domain, so that an ended connection does not retain the adapter.
         core = SessionReference(reconnector, in: DetachedSession(on: loop))
         // One task for the lifetime of the connection.

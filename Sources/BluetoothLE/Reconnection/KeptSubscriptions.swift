@@ -29,14 +29,14 @@ final class KeptSubscriptions {
 
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
-    private let peer: BluetoothAddress
+    private let peer: BluetoothAddress?
     /// The time limit of each step of restoring a subscription.
     private let timeout: Duration?
     private var subscriptions: [UInt64: Subscription] = [:]
     private var lastID: UInt64 = 0
     private var end: BluetoothError?
 
-    init(to peer: BluetoothAddress, timeout: Duration?, on loop: EventLoop) {
+    init(to peer: BluetoothAddress?, timeout: Duration?, on loop: EventLoop) {
         mark = loop.components.mark("KeptSubscriptions")
         (self.peer, self.timeout, self.loop) = (peer, timeout, loop)
     }

@@ -3,10 +3,25 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
+/// The device that is kept connected.
+enum ReconnectionTarget {
+    case address(BluetoothAddress)
+    /// By its key, at the address it has then.
+    case identity(DeviceIdentity)
+
+    /// The address that does not change; nil if it is unknown.
+    var address: BluetoothAddress? {
+        switch self {
+        case .address(let address): address
+        case .identity(let identity): identity.address
+        }
+    }
+}
+
 /// The radio of a kept connection: an adapter, or several.
 protocol ReconnectionRadio {
     nonisolated(nonsending) func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions
+        to target: ReconnectionTarget, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError)
@@ -17,8 +32,13 @@ private struct SessionRadio: ReconnectionRadio {
     let session: AdapterSession
 
     nonisolated(nonsending) func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions
-    ) async throws(BluetoothError) -> Connection { try await session.connect(to: peer, options: options) }
+        to target: ReconnectionTarget, options: ConnectionOptions
+    ) async throws(BluetoothError) -> Connection {
+        switch target {
+        case .address(let address): try await session.connect(to: address, options: options)
+        case .identity(let identity): try await session.connect(to: identity, options: options)
+        }
+    }
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
         try await session.ready(timeout: timeout)
@@ -38,7 +58,7 @@ final class Reconnector {
     }
 
     let loop: EventLoop
-    let peer: BluetoothAddress
+    private let target: ReconnectionTarget
     private let options: ConnectionOptions
     private let policy: ReconnectionPolicy
 
@@ -53,18 +73,20 @@ final class Reconnector {
     var onLongWait: (BluetoothAddress) -> Void = { _ in }
 
     init(
-        to peer: BluetoothAddress, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
+        to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
     ) {
         mark = loop.components.mark("Reconnector")
-        self.peer = peer
+        self.target = target
         self.options = options
         self.policy = policy
         self.loop = loop
-        subscriptions = KeptSubscriptions(to: peer, timeout: options.timeout, on: loop)
+        subscriptions = KeptSubscriptions(to: target.address, timeout: options.timeout, on: loop)
     }
 
     private var end: BluetoothError? { if case .ended(let reason) = activity { reason } else { nil } }
 
+    /// The address of the device; nil if it is unknown.
+    private var peer: BluetoothAddress? { target.address }
     private var operation: BluetoothError.Operation { .init("keep the device connected", peer: peer) }
 
     // MARK: Running
@@ -111,9 +133,9 @@ final class Reconnector {
         let timeout = options.timeout
         options.timeout = nil
         options.attributeTimeout = timeout
-        let doubt = Doubt(on: loop) { [weak self] in if let self { onLongWait(peer) } }
+        let doubt = Doubt(on: loop) { [weak self] in if let self, let peer { onLongWait(peer) } }
         defer { doubt.end() }
-        let connection = try await radio.connect(to: peer, options: options)
+        let connection = try await radio.connect(to: target, options: options)
         guard end == nil else {
             await connection.disconnect(timeout: .zero)
             throw .cancelled(operation)
@@ -155,7 +177,7 @@ final class Reconnector {
             report(.waitingForAdapter(reason))
             try await radio.ready(timeout: nil)
         }
-        let delay = progress.delay(at: loop.now, for: peer.value)
+        let delay = progress.delay(at: loop.now, for: peer?.value ?? 0)
         guard delay > .zero else { return }
         if !reason.concernsAdapter { report(.failed(reason, retryAfter: delay)) }
         let call = Promise<Void, BluetoothError>()

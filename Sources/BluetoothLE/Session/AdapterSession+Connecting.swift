@@ -26,6 +26,7 @@ extension AdapterSession {
         to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?, isAgain: Bool = false
     ) async throws(BluetoothError) -> Connection {
         let settings = try LinkSettings(options, BluetoothError.Operation("connect", peer: peer))
+        try options.security.check(.init("connect", peer: peer))
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         try checkUsable()
         // A host connects to a device whose key it has by its identity address only.
@@ -240,7 +241,7 @@ extension AdapterSession {
         let turn = try await waitForTurn(for: peer, until: deadline)
         let remaining = deadline.map { loop.now.duration(to: $0) }
         let connection = linkMaker.makeConnection(
-            to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.security.policy)
+            to: peer, as: .central, receiveMTU: options.maximumTransmissionUnit, options.security)
         let link = connection.core.value
         scheduler.begin(turn, link)
         defer { scheduler.endTurn(turn) }

@@ -80,6 +80,7 @@ extension AdapterSession {
         _ options: IncomingConnectionOptions = IncomingConnectionOptions()
     ) throws(BluetoothError) -> AcceptedLinks {
         try checkUsable()
+        try options.security.check(operation("accept connections"))
         return try incoming.accept(options, operation("accept connections"))
     }
 

@@ -9,6 +9,8 @@ final class AdapterPairing: PairingParty {
     private(set) var localOutOfBandValues: OutOfBandValues?
     /// By the address of a device: the values that a program has set.
     private var remoteOutOfBandValues: [BluetoothAddress: OutOfBandValues] = [:]
+    /// The longest encryption key that the kernel offers, in bytes.
+    var maximumKeySize: UInt8 = 16
 
     init(adapter: Adapter) {
         self.adapter = adapter
@@ -24,7 +26,7 @@ final class AdapterPairing: PairingParty {
             requiresProtection: level >= .high || settings.ioCapability != .noInputNoOutput,
             hasSecureConnections: settings.secureConnections != .off,
             needsSecureConnections: settings.secureConnections == .only,
-            bonds: settings.isBondable)
+            bonds: settings.isBondable, maximumKeySize: maximumKeySize)
     }
 
     func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? {
@@ -100,9 +102,10 @@ final class AdapterPairing: PairingParty {
     /// Read Local Out Of Band Extended Data: new values, as AD structures in the kernel's order.
     private func readOutOfBandData(_ types: ManagementAddressTypes, for request: ManagementRequest) {
         guard adapter.isRunning else { return request.fail(.notPowered) }
-        guard types == .lowEnergy, adapter.controller.configuration.hasLE else {
-            return request.fail(.invalidParameters)
-        }
+        guard types == .lowEnergy else { return request.fail(.invalidParameters) }
+        guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
+        // The kernel demands Secure Simple Pairing of the controller, although LE does not use it.
+        guard adapter.controller.configuration.isDualMode else { return request.fail(.notSupported) }
         // The private address is not known in advance.
         guard adapter.privacy.mode == .off else { return request.fail(.rejected) }
         let address = adapter.identityAddress

@@ -152,7 +152,7 @@ final class ConnectionSecurity {
         let roles = made.kind.isSecureConnections ? [connection.isCentral] : made.isBonded ? [false, true] : []
         let keys = roles.map { isCentral in
             LongTermKey(
-                address: connection.peer, kind: made.kind, isCentral: isCentral,
+                address: connection.peer, kind: made.kind, isCentral: isCentral, encryptionSize: made.size,
                 encryptedDiversifier: made.encryptedDiversifier, randomNumber: made.randomNumber, value: made.value)
         }
         adapter.keys.replaceLongTermKeys(of: connection.peer, with: keys)

@@ -44,7 +44,8 @@ final class PeripheralSecurity: PairingParty {
     private var features: PairingFeatures {
         PairingFeatures(
             ioCapability: settings.ioCapability, requiresProtection: settings.requiresProtection,
-            hasSecureConnections: settings.hasSecureConnections, bonds: settings.storesKeys)
+            hasSecureConnections: settings.hasSecureConnections, bonds: settings.storesKeys,
+            maximumKeySize: min(max(settings.maximumKeySize, 7), 16))
     }
 
     func pairingFeatures(for level: SecurityLevel) -> PairingFeatures { features }
@@ -76,7 +77,7 @@ final class PeripheralSecurity: PairingParty {
     func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
         guard case .paired(let keys) = outcome, keys.isBonded else { return }
         bonds[end.peerIdentity] = LongTermKey(
-            address: end.peerIdentity, kind: keys.kind, isCentral: false,
+            address: end.peerIdentity, kind: keys.kind, isCentral: false, encryptionSize: keys.size,
             encryptedDiversifier: keys.encryptedDiversifier, randomNumber: keys.randomNumber, value: keys.value)
     }
 

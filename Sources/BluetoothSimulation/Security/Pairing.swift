@@ -12,6 +12,8 @@ struct PairingFeatures {
     /// Whether it refuses to pair without Secure Connections.
     var needsSecureConnections = false
     var bonds = true
+    /// The longest encryption key that it supports, in bytes.
+    var maximumKeySize: UInt8 = 16
 }
 
 /// The out-of-band values of a side for Secure Connections (Core Vol 3 Part H §2.3.5.6.4).
@@ -63,6 +65,7 @@ enum PairingOutcome {
 struct PairingKeys {
     var isBonded: Bool
     var kind: LongTermKey.Kind
+    var size: UInt8
     var value: SecurityKey
     var encryptedDiversifier: UInt16
     var randomNumber: UInt64
@@ -204,6 +207,8 @@ final class Pairing {
         let reached: SecurityLevel =
             !isProtected ? .medium : usesSecureConnections(features) ? .fips : .high
         guard reached >= level else { return fail(by: initiator) }
+        // The highest level includes the size of the key (Core Vol 3 Part C §10.2.1, mode 1 level 4).
+        guard level < .fips || keySize == 16 else { return fail(by: initiator) }
         state = .asking
         let number = UInt32.random(in: 0..<1_000_000, using: &world.generator)
         switch method {
@@ -222,6 +227,11 @@ final class Pairing {
             answers = (.yes, .yes)
             finish()
         }
+    }
+
+    /// The size of the key: the longest that both sides support (Core Vol 3 Part H §2.3.4).
+    private var keySize: UInt8 {
+        features.map { min($0.initiator.maximumKeySize, $0.responder.maximumKeySize) } ?? 16
     }
 
     private func put(_ first: PairingQuestion, _ second: PairingQuestion) {
@@ -266,7 +276,7 @@ final class Pairing {
             kind: isSecure
                 ? (wasProtected ? .authenticated : .unauthenticated)
                 : (wasProtected ? .authenticatedLegacy : .unauthenticatedLegacy),
-            value: .random(using: &world.generator),
+            size: keySize, value: .random(using: &world.generator),
             encryptedDiversifier: isSecure ? 0 : UInt16.random(in: .min ... .max, using: &world.generator),
             randomNumber: isSecure ? 0 : world.generator.next())
         // The last confirmation, the start of encryption and the keys take a few more exchanges.
@@ -274,7 +284,7 @@ final class Pairing {
             guard state == .finishing else { return }
             state = .over
             timer?.cancel()
-            initiator.link.security = LinkSecurity(level: keys.kind.level, keySize: 16)
+            initiator.link.security = LinkSecurity(level: keys.kind.level, keySize: keys.size)
             initiator.party?.ended(self, .paired(keys), on: initiator)
             responder.party?.ended(self, .paired(keys), on: responder)
             for end in initiator.link.ends { end.side.node.linkChanged(end, .security) }

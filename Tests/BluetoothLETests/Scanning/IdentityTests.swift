@@ -298,6 +298,49 @@ import Testing
         }
     }
 
+    /// Its address changes while the link is up, while the device is away, and while it is looked for.
+    @Test func aDeviceIsKeptConnectedByItsKey() async throws {
+        try await Self.run { fixture, adapter, phone in
+            let kept = adapter.keepConnected(to: phone.identity)
+            #expect(kept.peer == nil)
+            try await fixture.radio.sleep(for: .seconds(100))
+            for round in 0..<4 {
+                let address = phone.rotate()
+                let connection = try await kept.connected()
+                #expect(connection.peer == address)
+                // While the link is up.
+                phone.rotate()
+                try await fixture.radio.sleep(for: .seconds(20))
+                #expect(await connection.isConnected)
+                if round % 2 == 0 {
+                    phone.device.breakLinks(reason: .connectionTimeout)
+                } else {
+                    phone.device.disconnect()
+                }
+                phone.device.setAdvertisements([])
+                _ = await connection.disconnected()
+                // While it is away, for longer than an attempt takes.
+                try await fixture.radio.sleep(for: .seconds(40))
+            }
+            // The adapter is off for a while.
+            fixture.kernel.setPowered(false, adapter: 0)
+            let last = phone.rotate()
+            try await fixture.radio.sleep(for: .seconds(30))
+            fixture.kernel.setPowered(true, adapter: 0)
+            #expect(try await kept.connected().peer == last)
+            await kept.disconnect()
+            try await fixture.settle { phone.device.links.isEmpty }
+        }
+    }
+
+    @Test func aKeptConnectionHasTheIdentityAddressIfItIsKnown() async throws {
+        try await Self.run { fixture, adapter, phone in
+            let address = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
+            let identity = DeviceIdentity(name: "phone", key: phone.identity.key, address: address)
+            #expect(adapter.keepConnected(to: identity).peer == address)
+        }
+    }
+
     @Test func aDeviceOutOfRangeIsNotFoundInTime() async throws {
         try await Self.run { fixture, adapter, phone in
             let time = await fixture.duration {

@@ -167,6 +167,20 @@ import Testing
         }
     }
 
+    /// The kernel refuses that; the opposite direction works.
+    @Test func anAdapterWithoutBREDRMakesNone() async throws {
+        try await SecurityFixture.run(on: SimulatedController(isDualMode: false)) { fixture in
+            let error = await failure { _ = try await fixture.adapter.makeOutOfBandData() }
+            #expect(error?.code == .unsupported)
+            #expect(error?.message.contains("Secure Simple Pairing") == true)
+            #expect(error?.remedy?.contains("ble pair --oob") == true)
+            let connection = try await fixture.connect(.never)
+            let outcome = try await connection.pair(with: try Self.made(by: fixture.peripheral))
+            #expect(outcome.security.level == .fips)
+            try await fixture.end(connection)
+        }
+    }
+
     @Test func withoutSecureConnectionsThereAreNone() async throws {
         try await SecurityFixture.run { fixture in
             try await fixture.adapter.setPairingAgent(nil, secureConnections: .off)

@@ -61,4 +61,11 @@ enum SecurityPage {
         let own = try await adapter.makeOutOfBandData()
         print(own.text.prefix(8), own.nfcMessage.count, own.structures.count)
     }
+
+    /// A minimum key size
+    static func aMinimumKeySize(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let secured = ConnectionOptions(security: SecurityOptions(.medium, minimumKeySize: 16))
+        let connection = try await adapter.connect(to: address, options: secured)
+        print(try await connection.security().keySize)
+    }
 }

@@ -94,8 +94,30 @@ def with_wrong_data_of_the_device(radio):
     radio.ask('pairing shown no-oob')
 
 
+def with_data_of_this_machine(radio):
+    made = json.loads(run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--json').out)
+    check(made['address'] == '00:AA:01:00:00:01' and made['addressType'] == 'public', f'the address: {made}')
+    data = made['text'].removeprefix('BLE-OOB:')
+    radio.ask(f'pairing shown oob {data}')
+    program = pair(radio)
+    program.check(paired(program) == 'secure-connections', f'the level: {program.out}')
+    # In both directions.
+    program = pair(radio, '--oob', radio.ask('pairing shown oob'))
+    program.check(paired(program) == 'secure-connections', f'the level in both directions: {program.out}')
+    # The device compares: another confirmation value is refused.
+    confirmation = made['confirmation']
+    radio.ask('pairing shown oob ' + data.replace(confirmation, f'{int(confirmation[:2], 16) ^ 1:02X}{confirmation[2:]}'))
+    pair(radio, exits=76)
+    radio.ask('pairing shown no-oob')
+
+
+def without_data_of_this_machine(radio):
+    """The kernel makes none for a controller without BR/EDR."""
+    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, exits=76).says('Secure Simple Pairing').says('ble pair --oob')
+
+
 def what_the_kernel_refuses(radio):
-    """The values of legacy pairing."""
+    """The values of legacy pairing, and its own while it uses private addresses."""
     def add(*values):
         payload = bytes.fromhex(radio.address['shown'].replace(':', ''))[::-1] + b'\x02' + b''.join(values)
         return kernel.mgmt(0x0021, 0, payload)[0]
@@ -103,13 +125,18 @@ def what_the_kernel_refuses(radio):
     statuses = {'legacy': add(value, value), 'both': add(value, value, value, value), 'zero': add(zero, zero),
                 'secure': add(zero, zero, value, value)}
     check(statuses == {'legacy': 0x0D, 'both': 0x0D, 'zero': 0x0D, 'secure': 0}, f'mgmt Add Remote OOB Data: {statuses}')
+    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'on', exits=76).says('private addresses from now on').says(
+        'makes no out-of-band data while')
+    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'off').says('identity address from now on')
 
 
 with Radio('secure:name=shown,pair=passkey,passkey=042042') as radio:
     run_story('the next process uses the bond', the_next_process_uses_the_bond, radio)
     run_story('a bond is removed', a_bond_is_removed, radio)
-with Radio('secure:name=shown') as radio:
+    run_story('out-of-band data that an LE-only adapter lacks', without_data_of_this_machine, radio)
+with Radio('secure:name=shown', dual_mode=True) as radio:
     run_story('out-of-band data of the device', with_data_of_the_device, radio)
     run_story('wrong out-of-band data', with_wrong_data_of_the_device, radio)
+    run_story('out-of-band data of this machine', with_data_of_this_machine, radio)
     run_story('out-of-band data that the kernel refuses', what_the_kernel_refuses, radio)
 the_end()
