@@ -9,26 +9,27 @@ extension CommonOptions {
     /// With --security or --passkey the link is protected first. Otherwise, if the device refuses an unprotected request,
     /// a user at a terminal is asked whether to pair; without a terminal the error names the command that pairs.
     public func withConnection<Value: Sendable>(
-        _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
-        _ body: @Sendable (Connection) async throws -> Value
+        _ console: Console, link settings: RequestedSettings = RequestedSettings(), isPairing: Bool = false,
+        isOnLoop: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         // Pairing stays with an adapter.
         guard !isPairing else {
             return try await withAdapter(console) { adapter in
-                try await withConnection(on: .adapter(adapter), console, isPairing: true, isOnLoop: isOnLoop, body)
+                try await withConnection(
+                    on: .adapter(adapter), console, link: settings, isPairing: true, isOnLoop: isOnLoop, body)
             }
         }
         return try await withRadio(console) { radio in
-            try await withConnection(on: radio, console, isOnLoop: isOnLoop, body)
+            try await withConnection(on: radio, console, link: settings, isOnLoop: isOnLoop, body)
         }
     }
 
-    /// As ``withConnection(_:isPairing:isOnLoop:_:)``, on open adapters.
+    /// As ``withConnection(_:link:isPairing:isOnLoop:_:)``, on open adapters.
     public func withConnection<Value: Sendable>(
-        on radio: ChosenRadio, _ console: Console, isPairing: Bool = false, isOnLoop: Bool = false,
-        _ body: @Sendable (Connection) async throws -> Value
+        on radio: ChosenRadio, _ console: Console, link settings: RequestedSettings = RequestedSettings(),
+        isPairing: Bool = false, isOnLoop: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
-        let connection = try await openConnection(on: radio, console, isPairing: isPairing).connection
+        let connection = try await openConnection(on: radio, console, link: settings, isPairing: isPairing).connection
         let result: Result<Value, any Error>
         do {
             result = .success(
@@ -41,19 +42,22 @@ extension CommonOptions {
         return try result.get()
     }
 
-    /// Finds the device that -n or -a selects, and connects to it. The caller disconnects.
+    /// Finds the device that -n or -a selects, and connects to it with these settings. The caller disconnects.
     /// - Returns: the link, and the device's name if it was found by it.
     public func openConnection(
-        on radio: ChosenRadio, _ console: Console, isPairing: Bool = false
+        on radio: ChosenRadio, _ console: Console, link settings: RequestedSettings = RequestedSettings(),
+        isPairing: Bool = false
     ) async throws -> (connection: Connection, name: String?) {
-        let (connection, name) = try await findAndConnect(on: radio, console, isPairing: isPairing)
+        var options = connectionOptions(isPairing: isPairing)
+        settings.apply(to: &options)
+        let (connection, name) = try await findAndConnect(on: radio, console, options, isPairing: isPairing)
         let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
         console.detail("connected by \(adapter), ATT_MTU \(mtu)")
         return (connection, name)
     }
 
     private func findAndConnect(
-        on radio: ChosenRadio, _ console: Console, isPairing: Bool
+        on radio: ChosenRadio, _ console: Console, _ options: ConnectionOptions, isPairing: Bool
     ) async throws -> (connection: Connection, name: String?) {
         if let identity = try await identity() {
             let query = DeviceQuery.identity(identity)
@@ -61,7 +65,6 @@ extension CommonOptions {
             let found = try await find(query, on: radio, console)
             console.detail("found \(found.summary)")
             try await preparePairing(on: radio, console, always: isPairing)
-            let options = connectionOptions(isPairing: isPairing)
             switch radio {
             // By its key again, since the address may have changed.
             case .adapter(let adapter): return (try await adapter.connect(to: identity, options: options), identity.name)
@@ -71,7 +74,7 @@ extension CommonOptions {
         let (address, name) = try await findDevice(on: radio, console)
         console.detail("connecting to \(address) (\(address.kind))")
         try await preparePairing(on: radio, console, always: isPairing)
-        return (try await connect(to: address, on: radio, isPairing: isPairing), name)
+        return (try await connect(to: address, on: radio, options), name)
     }
 
     private func connectionOptions(isPairing: Bool) -> ConnectionOptions {
@@ -83,10 +86,10 @@ extension CommonOptions {
     }
 
     private func connect(
-        to address: BluetoothAddress, on radio: ChosenRadio, isPairing: Bool
+        to address: BluetoothAddress, on radio: ChosenRadio, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
         do {
-            return try await radio.connect(to: address, options: connectionOptions(isPairing: isPairing))
+            return try await radio.connect(to: address, options: options)
         } catch {
             guard error.code == .timedOut, addressType != .auto else { throw error }
             var error = error

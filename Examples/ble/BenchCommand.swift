@@ -24,6 +24,7 @@ struct BenchCommand: DeviceCommand {
     private static let usualTime = Duration.seconds(2)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(
         help: ArgumentHelp("latency, up or down.", valueName: "measurement"),
@@ -72,7 +73,9 @@ struct BenchCommand: DeviceCommand {
                 console,
                 visitedBy: { try await BenchServer(on: $0, nil).run(once: false) },
                 { adapter in
-                    try await ready.common.withConnection(on: .adapter(adapter), console, isOnLoop: true) {
+                    try await ready.common.withConnection(
+                        on: .adapter(adapter), console, link: ready.link.settings, isOnLoop: true
+                    ) {
                         try await ready.perform(on: $0, console)
                     }
                 })

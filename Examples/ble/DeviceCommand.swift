@@ -6,6 +6,8 @@ import ExampleSupport
 /// it runs on the link that the steps share.
 protocol DeviceCommand: StepCommand {
     var common: CommonOptions { get set }
+    /// The settings with which the command connects.
+    var link: LinkOptions { get }
 
     /// Whether the operation pairs itself, so that the link is not protected before.
     static var isPairing: Bool { get }
@@ -38,7 +40,9 @@ extension DeviceCommand {
             // Before the adapter is powered on.
             _ = try await common.identity()
             let ready = command
-            try await common.withConnection(console, isPairing: Self.isPairing, isOnLoop: Self.isOnLoop) {
+            try await common.withConnection(
+                console, link: ready.link.settings, isPairing: Self.isPairing, isOnLoop: Self.isOnLoop
+            ) {
                 try await ready.perform(on: $0, console)
             }
         }

@@ -20,6 +20,7 @@ struct ExecCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "Steps, or - to read them from standard input.")
     var steps: [String] = []
@@ -37,7 +38,8 @@ struct ExecCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (common, steps, file, keepGoing) = (common, steps, file, keepGoing)
+        let (common, settings) = (common, link.settings)
+        let (steps, file, keepGoing) = (steps, file, keepGoing)
         try await common.run("ble exec") { console in
             var texts: [String] = []
             if let file { texts.append(try await Self.text(of: file)) }
@@ -49,7 +51,7 @@ struct ExecCommand: AsyncParsableCommand {
                 return console.message(help.message)
             }
             try await common.withAdapter(console) { adapter in
-                let session = Session(on: adapter, common, console, program: "ble exec")
+                let session = Session(on: adapter, common, settings, console, program: "ble exec")
                 try await session.run(parsed, keepGoing: keepGoing)
             }
         }

@@ -18,6 +18,7 @@ struct ExploreCommand: DeviceCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Flag(inversion: .prefixedNo, help: "Read the values.")
     var values = true

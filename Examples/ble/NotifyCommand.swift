@@ -19,6 +19,7 @@ struct NotifyCommand: DeviceCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "The characteristics to subscribe to.", transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]

@@ -22,6 +22,7 @@ struct PairCommand: DeviceCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "The device's name or address, as with -n or -a.")
     var device: String?
@@ -37,7 +38,7 @@ struct PairCommand: DeviceCommand {
     /// The device's data, once read.
     private var data: OutOfBandData?
 
-    private enum CodingKeys: CodingKey { case common, device, oob }
+    private enum CodingKeys: CodingKey { case common, link, device, oob }
 
     mutating func prepare() async throws {
         common = try common.naming(device)

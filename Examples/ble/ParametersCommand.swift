@@ -6,134 +6,120 @@ struct ParametersCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "params", abstract: "Show or change a link's connection interval, latency, PHYs and packet sizes.",
         discussion: """
-            Applies the changes, then prints the link's parameters. Needs CAP_NET_RAW; without it only the ATT_MTU is \
-            known. The data length is known once it has changed.
+            Connects with the settings, then prints the link's parameters and those that the device prefers. A connection \
+            interval holds from the first packet on with CAP_NET_ADMIN, and is requested of the link otherwise. Needs \
+            CAP_NET_RAW; without it only the ATT_MTU is known. The data length is known once it has changed.
+
+            With --defaults it shows, or changes with CAP_NET_ADMIN, what the adapter does where no program says. That \
+            concerns all programs until the adapter is removed.
 
             EXAMPLES:
               ble params -n Pulse-Z1
               ble params -n Pulse-Z1 --use throughput
               ble params -n Pulse-Z1 --interval 15-30 --latency 2 --phy 2m
+              ble params --defaults --interval 15-30 --connect-timeout 5000
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
+    @OptionGroup var own: DefaultsOptions
 
-    @Option(
-        help: ArgumentHelp(
-            "Choose interval, latency, PHY and data length for a use: throughput, balanced or low-power.",
-            valueName: "use"))
-    var use: UseOption?
+    func validate() throws {
+        try own.validate(with: link)
+        guard own.defaults, common.name != nil || common.address != nil else { return }
+        throw ValidationError("--defaults concerns the adapter: it goes with -i, not with -n or -a.")
+    }
 
-    @Option(
-        help: ArgumentHelp(
-            "The connection interval, 7.5 to 4000: a number, or a range such as 15-30.", valueName: "ms"),
-        transform: IntervalRange.parse)
-    var interval: IntervalRange?
-
-    @Option(
-        help: ArgumentHelp(
-            "The peripheral latency: how many connection events the device may skip, 0 to 499.", valueName: "events"))
-    var latency: Int?
-
-    @Option(help: ArgumentHelp("The supervision timeout, 100 to 32000.", valueName: "ms"))
-    var supervisionTimeout: Int?
-
-    @Option(help: "The PHY, in both directions: 1m, 2m or coded.")
-    var phy: PHYOption?
-
-    @Option(help: ArgumentHelp("The data length: the maximum Link Layer payload, 27 to 251.", valueName: "bytes"))
-    var dataLength: Int?
+    func run() async throws {
+        guard own.defaults else { return try await runOnDevice() }
+        let (common, link, own) = (common, link, own)
+        try await common.run("ble params") { console in
+            try await common.withAdapter(console) { adapter in
+                if let changes = own.changes(link, of: try await adapter.defaults()) {
+                    try await adapter.setDefaults(changes)
+                }
+                console.show(try await adapter.defaults())
+            }
+        }
+    }
 
     func perform(on connection: Connection, _ console: Console) async throws {
-        if let use { try await connection.adapt(to: use.value) }
-        let wishes = Wishes(
-            interval: interval?.range, latency: latency,
-            supervisionTimeout: supervisionTimeout.map { .milliseconds($0) }, phy: phy?.set, dataLength: dataLength)
-        try await wishes.fulfil(on: connection)
+        guard !own.defaults else {
+            throw ProgramError(
+                .usage, "--defaults concerns the adapter, not the link of the steps.",
+                remedy: "Change the defaults with: ble params --defaults")
+        }
+        if let use = link.use { try await connection.adapt(to: use.value) }
+        try await connection.request(link)
         console.show(try await LinkState(of: connection))
+        console.show(preferred: try await connection.statedPreference())
     }
 }
 
-/// The use of a link on the command line.
-enum UseOption: String, ExpressibleByArgument, CaseIterable, Sendable {
-    case throughput, balanced
-    case lowPower = "low-power"
-
-    var value: ConnectionUse {
-        switch self {
-        case .throughput: .throughput
-        case .balanced: .balanced
-        case .lowPower: .lowPower
-        }
-    }
-}
-
-/// A connection interval in milliseconds: `15`, `7.5` or `15-30`.
-struct IntervalRange: Sendable {
-    var range: ClosedRange<Duration>
-
-    static func parse(_ text: String) throws -> IntervalRange {
-        let numbers = text.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
-        guard (1...2).contains(numbers.count), let first = numbers[0], let last = numbers[numbers.count - 1],
-            first > 0, first <= last, last <= 1_000_000
-        else { throw ValidationError("give milliseconds, such as 15 or 15-30.") }
-        return IntervalRange(range: .milliseconds(first)...Duration.milliseconds(last))
-    }
-}
-
-/// A PHY on the command line.
-enum PHYOption: String, ExpressibleByArgument, CaseIterable, Sendable {
-    case le1M = "1m"
-    case le2M = "2m"
-    case leCoded = "coded"
-
-    var set: LEPHYSet {
-        switch self {
-        case .le1M: .le1M
-        case .le2M: .le2M
-        case .leCoded: .leCoded
-        }
-    }
-}
-
-/// The requested changes.
-private struct Wishes: Sendable {
-    var interval: ClosedRange<Duration>?
-    var latency: Int?
-    var supervisionTimeout: Duration?
-    var phy: LEPHYSet?
-    var dataLength: Int?
-
-    func fulfil(on connection: Connection) async throws {
-        if interval != nil || latency != nil || supervisionTimeout != nil {
+extension Connection {
+    /// Requests the settings that the command line names, as far as the link does not have them. A refusal is an error,
+    /// unlike one of what a use chooses.
+    fileprivate func request(_ link: LinkOptions) async throws {
+        if link.hasParameters {
             // Unspecified parameters keep their current values, if these are known.
-            let now = await connection.parameters
-            var request = ConnectionParameterRequest.balanced
-            if let now {
-                request = ConnectionParameterRequest(
-                    interval: now.interval...now.interval, latency: now.latency,
-                    supervisionTimeout: now.supervisionTimeout)
+            let now = await parameters
+            let present = now.map {
+                ConnectionParameterRequest(
+                    interval: $0.interval...$0.interval, latency: $0.latency, supervisionTimeout: $0.supervisionTimeout)
             }
-            request.interval = interval ?? request.interval
-            request.latency = latency ?? request.latency
-            request.supervisionTimeout = supervisionTimeout ?? request.supervisionTimeout
-            _ = try await connection.requestParameters(request)
+            let request = link.parameters(or: present ?? .balanced)
+            let isMet =
+                now.map {
+                    request.interval.contains($0.interval) && request.latency == $0.latency
+                        && request.supervisionTimeout == $0.supervisionTimeout
+                } ?? false
+            if !isMet { _ = try await requestParameters(request) }
         }
-        if let phy {
-            let now = try await connection.setPHYs(transmit: phy, receive: phy)
+        if let phy = link.phy?.set {
+            let now = try await setPHYs(transmit: phy, receive: phy)
             guard LEPHYSet([now.transmit, now.receive]).isSubset(of: phy) else {
                 throw ProgramError(
                     .protocolError, "The device does not support this PHY; the PHYs are unchanged: \(now).")
             }
         }
-        if let dataLength {
-            let changes = try await connection.linkChanges()
-            try await connection.requestDataLength(dataLength)
+        if let octets = link.dataLength, await dataLength?.transmitOctets != octets {
+            let changes = try await linkChanges()
+            try await requestDataLength(octets)
             // Reported only if the negotiation changes the length, and then soon.
             _ = try await upTo(.seconds(1)) {
                 for try await change in changes { if case .dataLength = change { return } }
             }
         }
     }
+
+    /// The parameters that the device prefers; nil if it states none, or refuses to tell.
+    fileprivate func statedPreference() async throws(BluetoothError) -> ConnectionParameterRequest? {
+        do throws(BluetoothError) {
+            return try await preferredParameters()
+        } catch {
+            guard [.attributeProtocol, .protocolViolation].contains(error.code) else { throw error }
+            return nil
+        }
+    }
+}
+
+extension Console {
+    /// Prints the connection parameters that a device prefers, if it states any.
+    fileprivate func show(preferred: ConnectionParameterRequest?) {
+        guard let preferred else { return }
+        guard isJSON else { return result("preferred    \(preferred)") }
+        result([("event", .string("preferred"))] + fields(of: preferred))
+    }
+}
+
+/// The fields of connection parameters in a line of JSON.
+func fields(of request: ConnectionParameterRequest?) -> [(String, JSONValue)] {
+    func milliseconds(_ duration: Duration?) -> JSONValue { duration.map { .number($0 / .milliseconds(1)) } ?? .null }
+    return [
+        ("shortestInterval", milliseconds(request?.interval.lowerBound)),
+        ("longestInterval", milliseconds(request?.interval.upperBound)), ("latency", JSONValue(request?.latency)),
+        ("supervisionTimeout", milliseconds(request?.supervisionTimeout)),
+    ]
 }
 
 extension LEPHYSet {

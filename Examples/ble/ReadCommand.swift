@@ -19,6 +19,7 @@ struct ReadCommand: DeviceCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "The attributes to read.", transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]

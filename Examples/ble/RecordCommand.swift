@@ -20,6 +20,7 @@ struct RecordCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "The file to write.", completion: .file())
     var file: String
@@ -36,14 +37,15 @@ struct RecordCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (common, path, duration) = (common, file, Duration.seconds(duration))
+        let (common, settings, path, duration) = (common, link.settings, file, Duration.seconds(duration))
         try await common.run("ble record") { console in
             try common.validateDevice()
             let file = try NewFile(path, replacesExisting: common.force)
             try await common.withAdapter(console) { adapter in
                 var heard = try await listen(on: adapter, for: .seconds(2))
-                var recorded = try await common.withConnection(on: .adapter(adapter), console, isOnLoop: true) {
-                    connection in
+                var recorded = try await common.withConnection(
+                    on: .adapter(adapter), console, link: settings, isOnLoop: true
+                ) { connection in
                     let recorder = DeviceRecorder(
                         connection: connection, timeout: common.timeout(or: .seconds(30)), duration: duration,
                         console: console)

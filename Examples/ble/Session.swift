@@ -29,13 +29,19 @@ final class Session: Sendable {
 
     private let adapter: Adapter
     private let common: CommonOptions
+    private let settings: RequestedSettings
     private let console: Console
     /// The program, for messages.
     private let program: String
     private let state: Mutex<State>
 
-    init(on adapter: Adapter, _ common: CommonOptions, _ console: Console, program: String) {
+    /// - Parameter settings: the settings of links, if the step that connects has none.
+    init(
+        on adapter: Adapter, _ common: CommonOptions, _ settings: RequestedSettings, _ console: Console,
+        program: String
+    ) {
         (self.adapter, self.common, self.console, self.program) = (adapter, common, console, program)
+        self.settings = settings
         state = Mutex(State(device: common))
     }
 
@@ -54,6 +60,7 @@ final class Session: Sendable {
             var command = try SessionCommand.parseAsRoot(step.words)
             if let command = command as? any StepCommand {
                 try command.options?.validateStep()
+                try checkSettings(of: command)
                 return Step(text: step.text, command: command)
             }
             // The built-in help.
@@ -65,6 +72,14 @@ final class Session: Sendable {
             let (text, status) = SessionCommand.explanation(of: error, for: step.words)
             throw ProgramError(status == 0 ? .success : .usage, text)
         }
+    }
+
+    /// Rejects the settings of a link for a step that works on the link there is.
+    private static func checkSettings(of command: any StepCommand) throws {
+        guard let command = command as? any DeviceCommand, !(command is ParametersCommand),
+            !command.link.settings.isEmpty
+        else { return }
+        throw ValidationError("The settings of the link belong to the steps connect and params.")
     }
 
     /// Lists the steps if that is requested, and rejects what is no step.
@@ -124,16 +139,17 @@ final class Session: Sendable {
     private func connect(_ step: ConnectStep) async throws -> Background {
         var device = try step.common.naming(step.device).inheriting(common)
         if device.name == nil, device.address == nil { device = state.withLock { $0.device } }
-        return try await connect(to: device)
+        let own = step.link.settings
+        return try await connect(to: device, own.isEmpty ? settings : own)
     }
 
-    private func connect(to device: CommonOptions) async throws -> Background {
+    private func connect(to device: CommonOptions, _ settings: RequestedSettings) async throws -> Background {
         guard title == nil else {
             throw ProgramError(
                 .usage, "\(title ?? "A device") is connected already.", remedy: "End the link with: disconnect")
         }
         try device.validateDevice()
-        let (connection, name) = try await device.openConnection(on: .adapter(adapter), console)
+        let (connection, name) = try await device.openConnection(on: .adapter(adapter), console, link: settings)
         let title = name.map { printable($0) } ?? "\(connection.peer)"
         state.withLock { state in
             (state.link, state.loss, state.device) = (Link(connection: connection, title: title), nil, device)
@@ -179,7 +195,7 @@ final class Session: Sendable {
         guard device.name != nil || device.address != nil || device.simulate else {
             throw ProgramError(.usage, "No device is connected.", remedy: "Connect with: connect NAME")
         }
-        let background = try await connect(to: device)
+        let background = try await connect(to: device, settings)
         guard let connection = state.withLock({ $0.link?.connection }) else {
             throw ProgramError(.linkLost, "The link has ended.")
         }

@@ -54,6 +54,7 @@ struct ConnectStep: SessionStep {
             "Without a name or an address, the device is that of the command line, or the one connected to before.")
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "The device's name or address, as with -n or -a.")
     var device: String?

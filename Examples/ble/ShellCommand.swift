@@ -23,6 +23,7 @@ struct ShellCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "The name or address of the device to connect to, as with -n or -a.")
     var device: String?
@@ -37,12 +38,12 @@ struct ShellCommand: AsyncParsableCommand {
     var keepsNoHistory = false
 
     func run() async throws {
-        let (options, device) = (common, device)
+        let (options, settings, device) = (common, link.settings, device)
         let historyFile = keepsNoHistory ? nil : HistoryFile(history)
         try await options.run("ble shell") { console in
             let common = try options.naming(device)
             try await common.withAdapter(console) { adapter in
-                let session = Session(on: adapter, common, console, program: "ble shell")
+                let session = Session(on: adapter, common, settings, console, program: "ble shell")
                 let completion = StepCompletion(of: session, on: adapter)
                 let terminal = InteractiveTerminal(
                     history: historyFile, warn: { _ = console.report($0, of: "ble shell") },

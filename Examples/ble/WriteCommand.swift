@@ -24,6 +24,7 @@ struct WriteCommand: DeviceCommand {
             """)
 
     @OptionGroup var common: CommonOptions
+    @OptionGroup(title: "Link") var link: LinkOptions
 
     @Argument(help: "The attribute to write.", transform: AttributeSelector.parse)
     var attribute: AttributeSelector

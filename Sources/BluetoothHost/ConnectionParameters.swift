@@ -25,7 +25,7 @@ public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible 
 
 /// A request for connection parameters; the controllers choose the interval within its range (Core Vol 4 Part E
 /// §7.8.18).
-public struct ConnectionParameterRequest: Hashable, Sendable {
+public struct ConnectionParameterRequest: Hashable, Sendable, CustomStringConvertible {
     /// The shortest and the longest connection interval: 7.5 ms to 4 s, in steps of 1.25 ms.
     public var interval: ClosedRange<Duration>
     /// The peripheral latency: the number of consecutive connection events that the peripheral may skip, 0 to 499.
@@ -48,6 +48,13 @@ public struct ConnectionParameterRequest: Hashable, Sendable {
     /// Parameters for links with little traffic: 100 to 125 ms, with a peripheral latency of 2.
     public static let lowPower = ConnectionParameterRequest(
         interval: .milliseconds(100)...(.milliseconds(125)), latency: 2)
+
+    /// The values with their units.
+    public var description: String {
+        let (shortest, longest) = (interval.lowerBound.inMilliseconds, interval.upperBound.inMilliseconds)
+        return "interval \(shortest == longest ? shortest : "\(shortest) to \(longest)"), latency \(latency), "
+            + "supervision time-out \(supervisionTimeout.inMilliseconds)"
+    }
 }
 
 /// The policy for connection parameters that this side did not request.

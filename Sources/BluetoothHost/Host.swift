@@ -31,6 +31,12 @@ package protocol Host: AnyObject {
     /// The privileges that this program lacks to scan and connect, and to advertise and accept connections.
     var obstacles: HostObstacles { get }
 
+    /// The adapter's defaults; nil for those that the host does not report.
+    /// - Throws: `.unsupported`, `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func defaults(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdapterDefaults
+
     /// Changes the adapter's defaults, which apply until they are replaced.
     /// - Throws: `.invalidArgument` with nothing changed, `.notPermitted`, `.unsupported`, `.timedOut`, `.cancelled`.
     nonisolated(nonsending) func setDefaults(

@@ -10,6 +10,11 @@ extension Host {
     package var obstacles: HostObstacles { HostObstacles() }
     package var health: any HostHealth { UnwatchedHealth() }
     package var capacity: any HostCapacity { UncountedCapacity() }
+    package nonisolated(nonsending) func defaults(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdapterDefaults {
+        throw BluetoothError(.unsupported, operation, "This host does not report its defaults.")
+    }
     package nonisolated(nonsending) func setDefaults(
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {

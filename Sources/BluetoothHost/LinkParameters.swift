@@ -12,6 +12,12 @@ extension ConnectionParameters {
 }
 
 extension ConnectionParameterRequest {
+    /// Checks the values, as every call that requests them does first.
+    /// - Throws: `.invalidArgument` for values outside the specification's ranges or that contradict each other.
+    public func validate() throws(BluetoothError) {
+        _ = try parameters(BluetoothError.Operation("check connection parameters"))
+    }
+
     /// The request in the packets' units; throws `.invalidArgument` for values outside the specification's ranges.
     package func parameters(_ operation: BluetoothError.Operation) throws(BluetoothError) -> LEConnectionParameters {
         let shortest = (interval.lowerBound.clampedNanoseconds &+ 1_249_999) / 1_250_000

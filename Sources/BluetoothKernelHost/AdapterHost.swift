@@ -78,6 +78,12 @@ package final class AdapterHost: Host {
         return true
     }
 
+    package nonisolated(nonsending) func defaults(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdapterDefaults {
+        try await defaults.read(on: adapterRecord.information.index, operation)
+    }
+
     package nonisolated(nonsending) func setDefaults(
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {

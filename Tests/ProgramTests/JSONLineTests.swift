@@ -13,6 +13,7 @@ import Testing
             ("ble", ["bonds", "list"]), ("ble", ["bonds", "show", "C0:98:E5:12:34:60"]),
             ("ble", ["bonds", "remove", "C0:98:E5:12:34:60"]), ("ble", ["rssi"]),
             ("ble", ["exec", "connect; read 2A19; disconnect"]), ("ble", ["params"]),
+            ("ble", ["params", "--defaults"]),
             ("ble", ["bench", "--count", "1"]), ("ble", ["bench", "-n", "Pulse-Z1", "--count", "1"]),
             ("ble", ["serve", "bench", "--once"]),
             ("ble", ["advertise", "-n", "hello", "--for", "1"]), ("ble", ["serve", "battery", "--once"]),

@@ -31,6 +31,7 @@ import Testing
                 parameters   interval 30 ms, latency 0, supervision time-out 420 ms
                 PHYs         transmit LE 1M, receive LE 1M
                 data length  unknown
+                preferred    interval 7.5 ms to 50 ms, latency 0, supervision time-out 5000 ms
 
                 """)
     }
@@ -46,7 +47,63 @@ import Testing
         #expect(
             ended.output.timeless
                 == #"{"t":"TIME","event":"link","mtu":517,"interval":15.0,"latency":2,"supervisionTimeout":4000.0,"txPHY":"LE 2M","rxPHY":"LE 2M","txOctets":100,"rxOctets":100}"#
+                + "\n"
+                + #"{"t":"TIME","event":"preferred","shortestInterval":7.5,"longestInterval":50.0,"latency":0,"supervisionTimeout":5000.0}"#
                 + "\n")
+    }
+
+    @Test(arguments: [
+        (["--use", "throughput"], "interval 15 ms, latency 0, supervision time-out 5000 ms", "LE 2M"),
+        (["--use", "low-power"], "interval 100 ms, latency 2, supervision time-out 5000 ms", "LE 1M"),
+        (["--use", "throughput", "--interval", "60", "--phy", "1m"], "interval 60 ms, latency 0,", "LE 1M"),
+    ])
+    func aUseChoosesTheSettingsThatAreNotGiven(_ arguments: [String], _ parameters: String, _ phy: String) async throws
+    {
+        let ended = try await run("ble", ["params", "--simulate"] + arguments)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.output.contains("parameters   \(parameters)"), "\(ended.output)")
+        #expect(ended.output.contains("PHYs         transmit \(phy), receive \(phy)"), "\(ended.output)")
+    }
+
+    @Test func commandsConnectWithTheSettings() async throws {
+        // The link's parameters are those of the command line, not of the steps.
+        let ended = try await run(
+            "ble", ["exec", "--simulate", "--interval", "75", "params; disconnect; connect --use low-power; params"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        let lines = ended.lines.filter { $0.hasPrefix("parameters") }
+        #expect(
+            lines == [
+                "parameters   interval 75 ms, latency 0, supervision time-out 5000 ms",
+                "parameters   interval 100 ms, latency 2, supervision time-out 5000 ms",
+            ])
+        let read = try await run("ble", ["read", "--simulate", "--use", "throughput", "2A19"])
+        #expect(read.status == 0, "\(read.messages)")
+    }
+
+    @Test func theDefaultsOfTheAdapterAreShownAndChanged() async throws {
+        let shown = try await run("ble", ["params", "--simulate", "--defaults"])
+        #expect(
+            shown.output == """
+                links        interval 30 ms to 50 ms, latency 0, supervision time-out 420 ms
+                connecting   scan interval 60 ms, window 60 ms, time limit 4000 ms
+                advertising  interval 1280 ms
+
+                """)
+        let changed = try await run(
+            "ble",
+            [
+                "params", "--simulate", "--defaults", "--latency", "2", "--scan-interval", "100", "--scan-window",
+                "12.5",
+                "--connect-timeout", "2000", "--advertising-interval", "100-200",
+            ])
+        #expect(changed.status == 0, "\(changed.messages)")
+        #expect(
+            changed.output == """
+                links        interval 30 ms to 50 ms, latency 2, supervision time-out 420 ms
+                connecting   scan interval 100 ms, window 12.5 ms, time limit 2000 ms
+                advertising  interval 100 ms to 200 ms
+
+                """)
     }
 
     @Test(
@@ -55,11 +112,28 @@ import Testing
             (["--interval", "x"], 64, "such as 15 or 15-30"), (["--phy", "4m"], 64, "4m"),
             (["--phy", "coded"], 76, "unchanged"), (["--coded"], 76, "does not support LE Coded"),
             (["--data-length", "1000"], 64, "27 to 251"), (["--latency", "500"], 64, "499"),
+            (["--supervision-timeout", "99"], 64, "100 to 32000"), (["--use", "speed"], 64, "speed"),
+            // They contradict each other.
+            (["--interval", "4000"], 64, "more than twice the longest interval"),
+            (["--latency", "9", "--supervision-timeout", "500"], 64, "more than twice the longest interval"),
+            (["--defaults", "--latency", "499"], 64, "more than twice the longest interval"),
+            (["--scan-window", "10"], 64, "needs --defaults"), (["--defaults", "--phy", "2m"], 64, "--phy"),
+            (["--defaults", "--scan-window", "10"], 64, "need each other"),
+            (["--defaults", "--scan-window", "20", "--scan-interval", "10"], 64, "at most the interval"),
+            (["--defaults", "--connect-timeout", "0"], 64, "1 to 65535"),
+            (["--defaults", "--advertising-interval", "10-20"], 64, "20 to 10240"),
+            (["--defaults", "-n", "Pulse-Z1"], 64, "not with -n or -a"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", ["params", "--simulate"] + arguments)
         #expect(ended.status == status)
         #expect(ended.messages.contains(words), "\(ended.messages)")
         #expect(ended.output == "")
+    }
+
+    @Test(arguments: ["read 2A19 --use throughput", "params --defaults"])
+    func aStepCannotHaveSettingsOfAnother(_ step: String) async throws {
+        let ended = try await run("ble", ["exec", "--simulate", step])
+        #expect(ended.status == 64, "\(ended.messages)")
     }
 }

@@ -21,6 +21,22 @@ final class KernelDefaults {
         (self.management, self.phyPolicy, self.log) = (management, phyPolicy, log)
     }
 
+    /// The present defaults.
+    nonisolated(nonsending) func read(
+        on index: UInt16, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> AdapterDefaults {
+        let reply: ManagementReply
+        do {
+            reply = try await management.send(.readDefaultSystemConfiguration, to: index)
+        } catch {
+            throw error.about(operation)
+        }
+        guard case .systemConfiguration(let parameters) = reply else {
+            throw BluetoothError(.failed, operation, "The kernel reports no defaults.")
+        }
+        return AdapterDefaults(parameters)
+    }
+
     /// Changes the defaults, which are declared once the kernel has accepted them.
     nonisolated(nonsending) func set(
         _ defaults: AdapterDefaults, on index: UInt16, _ operation: BluetoothError.Operation
@@ -53,6 +69,32 @@ final class KernelDefaults {
 }
 
 extension AdapterDefaults {
+    /// The defaults that the kernel's parameters state. Of the two scans, that of the kernel counts: it comes first.
+    fileprivate init(_ parameters: [SystemParameter]) {
+        func duration(_ kind: SystemParameter.Kind, _ unit: Duration) -> Duration? {
+            parameters.last { $0.kind == kind }?.number.map { unit * Int($0) }
+        }
+        func range(_ shortest: Duration?, _ longest: Duration?) -> ClosedRange<Duration>? {
+            guard let shortest, let longest, shortest <= longest else { return nil }
+            return shortest...longest
+        }
+        let (slot, unit) = (Duration.microseconds(625), Duration.microseconds(1250))
+        self.init(
+            connectScanInterval: duration(.autoConnectScanInterval, slot),
+            connectScanWindow: duration(.autoConnectScanWindow, slot),
+            connectTimeout: duration(.connectTimeout, .milliseconds(1)),
+            advertisingInterval: range(
+                duration(.advertisingIntervalMinimum, slot), duration(.advertisingIntervalMaximum, slot)))
+        let latency = parameters.last { $0.kind == .latency }?.number
+        if let latency, let timeout = duration(.supervisionTimeout, .milliseconds(10)),
+            let interval = range(
+                duration(.connectionIntervalMinimum, unit), duration(.connectionIntervalMaximum, unit))
+        {
+            connectionParameters = ConnectionParameterRequest(
+                interval: interval, latency: Int(latency), supervisionTimeout: timeout)
+        }
+    }
+
     /// The kernel's parameters; throws `.invalidArgument` for values outside the specification's ranges, which the
     /// kernel does not check.
     fileprivate func systemParameters(

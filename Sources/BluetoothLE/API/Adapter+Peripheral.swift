@@ -55,6 +55,21 @@ extension Adapter {
         try await publish(services(), handlers: handlers)
     }
 
+    /// Sets the connection parameters that this program prefers as a peripheral: the characteristic Peripheral Preferred
+    /// Connection Parameters of the Generic Access service (0x2A04; Core Vol 3 Part C §12.3).
+    ///
+    /// Centrals may read it and follow it, and many do not: on a link ``Connection/requestParameters(_:timeout:)`` asks
+    /// for parameters, and so does the kernel for its own where the interval is outside their range, see
+    /// ``setDefaults(_:)``. The first call adds the characteristic, and must precede ``publish(_:authorizing:)`` and
+    /// every link, as handles change; later calls change its value. Needs no privilege.
+    /// - Throws: `.invalidArgument` for values outside the specification's ranges or that contradict each other;
+    ///   `.busy` if the first call comes too late; `.adapterOff`, `.adapterBlocked`, `.noAdapter`.
+    public nonisolated(nonsending) func setPreferredParameters(
+        _ parameters: ConnectionParameterRequest
+    ) async throws(BluetoothError) {
+        try await session.setPreferredParameters(parameters)
+    }
+
     /// Starts advertising; the advertising set is on the air when the call returns.
     ///
     /// The number of concurrent sets is limited by the adapter's advertising instances (management `Read Advertising

@@ -93,6 +93,13 @@ extension Adapter {
 // MARK: - Defaults
 
 extension Adapter {
+    /// What the adapter does where a program does not say (management `Read Default System Configuration`); nil for what
+    /// the kernel does not report. Needs no privilege.
+    /// - Throws: `.unsupported` by a kernel before 5.9, `.noAdapter`, `.timedOut`, `.cancelled`.
+    public nonisolated(nonsending) func defaults() async throws(BluetoothError) -> AdapterDefaults {
+        try await session.defaults()
+    }
+
     /// Changes what the adapter does where a program does not say, for all programs (management `Set Default System
     /// Configuration`). Needs CAP_NET_ADMIN.
     ///

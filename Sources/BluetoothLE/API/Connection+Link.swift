@@ -44,6 +44,18 @@ extension Connection {
         }
     }
 
+    /// Reads the connection parameters that the peer prefers as a peripheral, for ``requestParameters(_:timeout:)``: the
+    /// characteristic Peripheral Preferred Connection Parameters (0x2A04; Core Vol 3 Part C §12.3). Nil if it has none,
+    /// or states no interval.
+    /// - Parameter timeout: the maximum time to wait; nil leaves the 30 s of an ATT transaction.
+    /// - Throws: `.protocolViolation` for a value outside the specification's ranges, `.attributeProtocol`,
+    ///   `.disconnected`, `.timedOut`, `.cancelled`.
+    public nonisolated(nonsending) func preferredParameters(
+        timeout: Duration? = nil
+    ) async throws(BluetoothError) -> ConnectionParameterRequest? {
+        try await core { (link) async throws(BluetoothError) in try await link.preferredParameters(timeout: timeout) }
+    }
+
     /// Requests the connection parameters, PHYs and data length of a use, as far as the link does not have them.
     ///
     /// A controller or a peer that refuses some is no error; ``parameters``, ``phys(timeout:)`` and ``dataLength`` have

@@ -1,4 +1,5 @@
 import BluetoothHost
+import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothHCI
 
@@ -30,6 +31,15 @@ extension Link {
         let operation = BluetoothError.Operation("change connection parameters", peer: peer)
         let parameters = try request.parameters(operation)
         return try await attachment(operation).host.setParameters(parameters, operation, timeout: timeout)
+    }
+
+    nonisolated(nonsending) func preferredParameters(
+        timeout: Duration?
+    ) async throws(BluetoothError) -> ConnectionParameterRequest? {
+        let values = try await readValues(of: .peripheralPreferredConnectionParameters, timeout: timeout)
+        guard let value = values.first?.value else { return nil }
+        return try ConnectionParameterRequest(
+            preferred: value, BluetoothError.Operation("read the preferred connection parameters", peer: peer))
     }
 
     func setParameterPolicy(_ policy: ConnectionParameterPolicy) throws(BluetoothError) {

@@ -164,6 +164,31 @@ final class LocalServer: Sendable {
         }
     }
 
+    /// Sets the value of Peripheral Preferred Connection Parameters; false when the database does not have it.
+    func setPreferredParameters(_ value: [UInt8]) -> Bool {
+        state.withLock { state in
+            let uuid = BluetoothUUID.peripheralPreferredConnectionParameters
+            guard let handle = state.database.valueHandle(of: uuid, in: .genericAccess) else { return false }
+            return (try? state.database.setValue(value, of: handle)) != nil
+        }
+    }
+
+    /// Replaces the generic services, which changes handles; false with nothing changed while services are published.
+    func replaceGenericServices(by database: AttributeDatabase) -> Bool {
+        state.withLock { state in
+            guard state.handlers.isEmpty else { return false }
+            var database = database
+            if let old = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute),
+                let features = state.database.attribute(at: old)?.storedValue,
+                let new = database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute)
+            {
+                try? database.setValue(features, of: new)
+            }
+            state.database = database
+            return true
+        }
+    }
+
     /// Whether any services are published.
     var isPublishing: Bool { state.withLock { !$0.handlers.isEmpty } }
 
@@ -236,17 +261,21 @@ extension BluetoothError {
 extension AttributeDatabase {
     /// The services that a device must offer even if it is only a client: Generic Access and Generic Attribute (Core
     /// Vol 3 Part C §12, Part G §7).
-    static func generic(deviceName: String) -> AttributeDatabase {
+    /// - Parameter preferredParameters: the value of Peripheral Preferred Connection Parameters; nil for none.
+    static func generic(deviceName: String, preferredParameters: [UInt8]? = nil) -> AttributeDatabase {
         var deviceName = deviceName
         while deviceName.utf8.count > 248 { deviceName.removeLast() }
+        var access = [
+            GATTCharacteristic(.deviceName, properties: .read, value: .stored([UInt8](deviceName.utf8))),
+            GATTCharacteristic(.appearance, properties: .read, value: .stored([0x80, 0x00])),
+        ]
+        if let preferredParameters {
+            access.append(
+                GATTCharacteristic(
+                    .peripheralPreferredConnectionParameters, properties: .read, value: .stored(preferredParameters)))
+        }
         let services = [
-            GATTService(
-                .genericAccess,
-                characteristics: [
-                    GATTCharacteristic(
-                        .deviceName, properties: .read, value: .stored([UInt8](deviceName.utf8))),
-                    GATTCharacteristic(.appearance, properties: .read, value: .stored([0x80, 0x00])),
-                ]),
+            GATTService(.genericAccess, characteristics: access),
             GATTService(
                 .genericAttribute,
                 characteristics: [

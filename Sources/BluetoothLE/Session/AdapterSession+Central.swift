@@ -33,6 +33,10 @@ extension AdapterSession {
             remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
     }
 
+    func defaults() async throws(BluetoothError) -> AdapterDefaults {
+        try await host.defaults(operation("read the adapter's defaults"))
+    }
+
     func setDefaults(_ defaults: AdapterDefaults) async throws(BluetoothError) {
         try await host.setDefaults(defaults, operation("set the adapter's defaults"))
     }

@@ -1,5 +1,6 @@
 import BluetoothAdvertising
 import BluetoothATT
+import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
@@ -41,6 +42,20 @@ extension AdapterSession {
         }
         let message = services.isEmpty ? "There are no services to publish." : "\(failure)"
         throw .invalidArgument(operation("publish services"), message)
+    }
+
+    func setPreferredParameters(_ parameters: ConnectionParameterRequest) throws(BluetoothError) {
+        let operation = operation("set the preferred connection parameters")
+        let value = try parameters.parameters(operation).preferredValue
+        try checkUsable()
+        guard !localServer.setPreferredParameters(value) else { return }
+        let database = AttributeDatabase.generic(deviceName: information.localName, preferredParameters: value)
+        // A device that is connected may have read the handles.
+        guard links.count == 0, localServer.replaceGenericServices(by: database) else {
+            throw BluetoothError(
+                .busy, operation, "Services are published or a device is connected, so that the handles cannot change.",
+                remedy: "Set the preferred parameters first: before services are published and devices are connected.")
+        }
     }
 
     func setAttributeCache(_ cache: (any DatabaseCache)?) {
