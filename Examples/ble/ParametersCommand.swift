@@ -43,12 +43,13 @@ struct ParametersCommand: DeviceCommand {
         }
     }
 
+    /// Rejects the command as a step, if it does not work on the link.
+    func checkStep() throws {
+        guard own.defaults else { return }
+        throw ValidationError("--defaults concerns the adapter, not the link of the steps: ble params --defaults")
+    }
+
     func perform(on connection: Connection, _ console: Console) async throws {
-        guard !own.defaults else {
-            throw ProgramError(
-                .usage, "--defaults concerns the adapter, not the link of the steps.",
-                remedy: "Change the defaults with: ble params --defaults")
-        }
         if let use = link.use { try await connection.adapt(to: use.value) }
         try await connection.request(link)
         console.show(try await LinkState(of: connection))

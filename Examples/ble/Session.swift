@@ -76,9 +76,8 @@ final class Session: Sendable {
 
     /// Rejects the settings of a link for a step that works on the link there is.
     private static func checkSettings(of command: any StepCommand) throws {
-        guard let command = command as? any DeviceCommand, !(command is ParametersCommand),
-            !command.link.settings.isEmpty
-        else { return }
+        if let command = command as? ParametersCommand { return try command.checkStep() }
+        guard let command = command as? any DeviceCommand, !command.link.settings.isEmpty else { return }
         throw ValidationError("The settings of the link belong to the steps connect and params.")
     }
 
