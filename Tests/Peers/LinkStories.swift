@@ -35,6 +35,24 @@ extension Peers {
             }
         }
 
+        @Test func theParametersHoldFromTheFirstConnectionEvent() async throws {
+            try await Fixture.run { fixture in
+                let options = ConnectionOptions(
+                    timeout: .seconds(60),
+                    parameters: ConnectionParameterRequest(
+                        interval: .milliseconds(75)...(.milliseconds(75)), latency: 3, supervisionTimeout: .seconds(4)))
+                let connection = try await fixture.connect(to: "LINBLE-ECHO", options: options)
+                // In units of 1.25 ms, connection events, and units of 10 ms.
+                #expect(try await fixture.ask("begun LINBLE-ECHO") == "60 3 400")
+                #expect(await connection.parameters?.interval == .milliseconds(75))
+                await connection.disconnect()
+                // The next link begins with the kernel's own.
+                let next = try await fixture.connect(to: "LINBLE-ECHO")
+                #expect(try await fixture.ask("begun LINBLE-ECHO") == "24 0 42")
+                await next.disconnect()
+            }
+        }
+
         @Test func physAndDataLengthAreSet() async throws {
             try await Fixture.run { fixture in
                 let connection = try await fixture.connect(to: "LINBLE-ECHO")

@@ -96,6 +96,7 @@ class Chip(Controller):
         self.mute, self.hanging = None, False  # reports no advertisement until a command; answers nothing
         self.room = None  # the number of links beyond which it refuses to connect, and the status with which it does
         self.racing = False  # connects only once the attempt is being cancelled
+        self.begun = ()  # the parameters with which the last link to it began; Bumble reports fixed ones to its host
         self.le_features = CHIP_4_2
         self.supported_commands = set(Controller.supported_commands) - NEVER
         if profile == 'extended' or not strict:
@@ -287,6 +288,12 @@ class Chip(Controller):
         # An advertiser that has stopped since does not answer; the initiator waits for the next advertisement.
         if not self.racing and self.link.takes_connections(peer_address):
             super().create_le_connection(peer_address)
+
+    def on_le_connect_ind(self, packet):
+        links = len(self.le_connections)
+        super().on_le_connect_ind(packet)
+        if len(self.le_connections) > links:
+            self.begun = packet.interval, packet.latency, packet.timeout
 
     def report(self, air, is_response):
         address, kind_of_address = air.key

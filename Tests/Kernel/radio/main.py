@@ -44,6 +44,8 @@ Addresses are generated from --seed by default, and thus the same in every run.
   database NAME              every attribute: HANDLE TYPE VALUE;...  in hexadecimal, - for a dynamic value
   links NAME                 the number of its links
   taken NAME                 the number of links that it has had
+  begun NAME                 the interval, latency and supervision time-out of the CONNECT_IND of its last link, in the
+                             packet's units
   late NAME [OPCODE SECONDS] delays its responses and confirmations with this opcode (hexadecimal); none without one
   held NAME                  the number of those delayed since
   ask NAME read|confirm UUID it starts to read the characteristic of its central, or requests its indications
@@ -165,6 +167,7 @@ class VirtualRadio:
             case ['database', name]: return ';'.join(self.find(name).attributes())
             case ['links', name]: return len(self.find(name).chip.le_connections)
             case ['taken', name]: return self.find(name).taken
+            case ['begun', name]: return ' '.join(str(number) for number in self.find(name).chip.begun)
             case ['late', name, *late]: self.find(name).hold(*late)
             case ['held', name]: return self.find(name).held
             case ['ask', name, what, uuid]: return await self.find(name).ask(what, uuid)
