@@ -74,7 +74,7 @@ import Testing
 
     // MARK: On a link
 
-    private static func withPair(_ body: @Sendable (Adapter, Adapter) async throws -> Void) async throws {
+    private static func withPair(_ body: @escaping @Sendable (Adapter, Adapter) async throws -> Void) async throws {
         try await Fixture.run { fixture in
             let central = try await Adapter.open(on: fixture.kernel)
             let peripheral = try await Adapter.open(on: fixture.radio.makeKernel())
