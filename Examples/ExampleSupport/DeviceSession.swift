@@ -67,7 +67,8 @@ extension CommonOptions {
             try await preparePairing(on: radio, console, always: isPairing)
             switch radio {
             // By its key again, since the address may have changed.
-            case .adapter(let adapter): return (try await adapter.connect(to: identity, options: options), identity.name)
+            case .adapter(let adapter):
+                return (try await adapter.connect(to: identity, options: options), identity.name)
             case .group: return (try await radio.connect(to: found.address, options: options), identity.name)
             }
         }

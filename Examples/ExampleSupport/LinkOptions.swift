@@ -98,7 +98,9 @@ public struct RequestedSettings: Hashable, Sendable {
     public var isEmpty: Bool { self == RequestedSettings() }
 
     func apply(to options: inout ConnectionOptions) {
-        (options.use, options.parameters, options.phys, options.dataLength) = (use, parameters, phys, dataLength)
+        (options.use, options.parameters, options.dataLength) = (use, parameters, dataLength)
+        // LE Coded may have been asked for otherwise, to connect on it.
+        options.phys = phys ?? options.phys
     }
 }
 
