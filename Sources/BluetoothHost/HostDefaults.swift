@@ -40,6 +40,7 @@ private final class UnwatchedHealth: HostHealth {
         throw BluetoothError(.unsupported, operation, "This host does not know the controller's properties.")
     }
 
+    func showsHang(_ failure: BluetoothError) -> Bool { false }
     func countLinks(then completion: @escaping (Int?) -> Void) { completion(nil) }
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {

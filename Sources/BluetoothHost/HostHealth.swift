@@ -73,6 +73,9 @@ package protocol HostHealth: AnyObject {
     /// Asks whether the controller answers a harmless command.
     func probe(then completion: @escaping (Bool) -> Void)
 
+    /// Whether an adapter could not be powered on because its controller did not answer.
+    func showsHang(_ failure: BluetoothError) -> Bool
+
     /// Counts the adapter's links; nil if they cannot be counted.
     func countLinks(then completion: @escaping (Int?) -> Void)
 

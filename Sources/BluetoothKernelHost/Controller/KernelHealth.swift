@@ -49,6 +49,12 @@ final class KernelHealth: HostHealth {
         }
     }
 
+    func showsHang(_ failure: BluetoothError) -> Bool {
+        guard failure.operation.name == "\(ManagementOpcode.setPowered)" else { return false }
+        // The kernel may have waited for the controller no longer than this program for the kernel.
+        return failure.code == .timedOut || failure.cause == .management(.timeout)
+    }
+
     func countLinks(then completion: @escaping (Int?) -> Void) {
         management.post(.getConnections, to: commands.index) { answer in
             guard case .success(.connections(let all)) = answer else { return completion(nil) }

@@ -116,9 +116,8 @@ final class RadioHealth {
 
     /// The adapter is off and could not be powered on, although it should be on.
     func restorationFailed(_ reason: BluetoothError) {
-        // Other reasons, such as a radio switch, are none of the controller's.
-        guard [.timedOut, .failed].contains(reason.code) else { return }
-        run(machine.restorationFailed(at: loop.now))
+        // What the kernel refuses, no step brings about.
+        if host.showsHang(reason) { run(machine.restorationFailed(at: loop.now)) }
     }
 
     /// Ends the watch: the adapter is closed.
