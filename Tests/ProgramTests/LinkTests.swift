@@ -110,7 +110,7 @@ import Testing
         arguments: [
             (["--interval", "5000"], 64, "7.5 ms to 4 s"), (["--interval", "30-15"], 64, "30-15"),
             (["--interval", "x"], 64, "such as 15 or 15-30"), (["--phy", "4m"], 64, "4m"),
-            (["--phy", "coded"], 76, "unchanged"), (["--coded"], 76, "does not support LE Coded"),
+            (["--phy", "coded"], 76, "does not support LE Coded"), (["--coded"], 76, "does not support LE Coded"),
             (["--data-length", "1000"], 64, "27 to 251"), (["--latency", "500"], 64, "499"),
             (["--supervision-timeout", "99"], 64, "100 to 32000"), (["--use", "speed"], 64, "speed"),
             // They contradict each other.

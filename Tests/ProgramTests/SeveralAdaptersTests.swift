@@ -36,7 +36,10 @@ import Testing
         arguments: [
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,hci0"], 64, "--adapter names hci0 twice."),
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,0"], 64, "--adapter names 0 twice."),
-            (["read", "-n", "Pulse", "2A19", "-i", "hci0,00:AA:01:00:00:01"], 64, "hci0 is named twice."),
+            (
+                ["read", "-n", "Pulse", "2A19", "-i", "hci0,00:AA:01:00:00:01"], 64,
+                "hci0 twice: hci0 and 00:AA:01:00:00:01"
+            ),
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,hci7"], 69, "hci7"),
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,"], 64, "--adapter takes hci0"),
             (["scan", "-i", "hci0,hci7"], 69, "hci7"),

@@ -82,13 +82,20 @@ final class InitialParameters {
         switch loading {
         case .idle:
             loading = .running(waiters)
-            let list = ParameterLists.merged(of: adapter)
+            let list = Self.whole(ParameterLists.merged(of: adapter))
             management.post(.loadConnectionParameters(list), to: commands.index) { [weak self] answer in
                 self?.loaded(answer.map { _ in })
             }
         case .running(let current): loading = .outdated(current, next: waiters)
         case .outdated(let current, let next): loading = .outdated(current, next: next + waiters)
         }
+    }
+
+    /// A list that replaces the kernel's: one with fewer than two entries does not, so entries for no device are added.
+    private static func whole(_ list: [DeviceConnectionParameters]) -> [DeviceConnectionParameters] {
+        let nobody = DeviceConnectionParameters(
+            address: .zero, intervalMinimum: 24, intervalMaximum: 40, latency: 0, supervisionTimeout: 42)
+        return list + Array(repeating: nobody, count: max(0, 2 - list.count))
     }
 
     private func loaded(_ result: Result<Void, BluetoothError>) {

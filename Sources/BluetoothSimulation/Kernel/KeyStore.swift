@@ -27,7 +27,10 @@ final class KeyStore {
             identityResolvingKeys = keys
             exchangeIdentities()
         case .loadConnectionParameters(let all):
-            connectionParameters = [:]
+            // Fewer than two entries change a list that has them, and leave the others.
+            if all.count > 1 || all.first.map({ connectionParameters[$0.address] == nil }) == true {
+                connectionParameters = [:]
+            }
             // The kernel ignores invalid entries.
             for entry in all where entry.values.isValid { connectionParameters[entry.address] = entry }
         case .readDefaultSystemConfiguration: return request.complete(.systemConfiguration(defaults.all))
