@@ -122,7 +122,10 @@ class Hosted(Simple):
                 return self.context.share().to_ad().__bytes__().hex()
             case ['oob', data]:
                 self.context = self.context or OobContext()
-                self.received = OobData.from_ad(AD.from_bytes(bytes.fromhex(data))).shared_data
+                # Bumble takes the address without its type (CSS Part A 1.16 has both), and no other.
+                values = [each for each in AD.from_bytes(bytes.fromhex(data)).ad_structures
+                          if each[0] != AD.LE_BLUETOOTH_DEVICE_ADDRESS]
+                self.received = OobData.from_ad(AD(values)).shared_data
             case ['no-oob']: self.context, self.received = None, None
             case ['yes' | 'no' | 'never']: self.user.answer = what
             case _: raise ValueError(what)
