@@ -45,6 +45,12 @@ struct HealthStateMachine: Hashable {
         case setTimer
     }
 
+    /// A hardware error, and until when the kernel may close and open the controller for it.
+    private struct DueReset: Hashable {
+        var problem: RadioProblem
+        var until: KernelInstant
+    }
+
     private(set) var state = State.well
     private let options: RecoveryOptions
     /// The scan that is being watched; nil while there is none.
@@ -53,12 +59,15 @@ struct HealthStateMachine: Hashable {
     private var isReady = true
     /// The number of ladders in a row that have not helped.
     private var exhaustedCount = 0
+    /// The kernel's reset of the controller that is due; nil if none is.
+    private var reset: DueReset?
     /// Whether the step under way is the last, since the program acts itself.
     private var isWithdrawn = false
 
     private static let firstRest = Duration.seconds(3600)
     private static let longestRest = Duration.seconds(86_400)
     private static let linksRest = Duration.seconds(600)
+    private static let resetTime = Duration.seconds(5)
     private static let proofOfAnswer = Duration.seconds(10)
 
     init(_ options: RecoveryOptions) { self.options = options }
@@ -119,6 +128,9 @@ struct HealthStateMachine: Hashable {
     mutating func noticed(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
         guard options.mode != .off, isReady else { return [] }
         let report = Action.report(.problem(problem))
+        if case .hardwareError = problem, options.mode == .recover {
+            reset = DueReset(problem: problem, until: now.advanced(by: Self.resetTime))
+        }
         switch state {
         case .well:
             state = .probing(problem, until: now.advanced(by: Self.proofOfAnswer * 3))
@@ -210,6 +222,7 @@ struct HealthStateMachine: Hashable {
 
     /// The program powers the adapter on or off itself: the recovery ends, after the step that is under way.
     mutating func withdraw(at now: KernelInstant) {
+        reset = nil
         if isPerforming {
             isWithdrawn = true
         } else {
@@ -225,8 +238,13 @@ struct HealthStateMachine: Hashable {
         if isNew { watch?.beginAnew(at: now) }
         guard isReady else {
             // A step takes it away; otherwise somebody has, and that counts.
-            if !bringsAdapterBack { state = .well }
-            return []
+            guard !bringsAdapterBack else { return [] }
+            state = .well
+            // The scan may have worked again before the kernel closed the controller.
+            guard isNew, let reset, now < reset.until else { return [] }
+            self.reset = nil
+            state = .probing(reset.problem, until: now.advanced(by: Self.proofOfAnswer * 3))
+            return [.probe]
         }
         guard isNew else { return [] }
         switch state {

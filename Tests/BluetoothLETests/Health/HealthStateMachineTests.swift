@@ -314,6 +314,33 @@ private func instant(_ seconds: Double) -> KernelInstant {
         #expect(idle.said.last == "recovered by itself")
     }
 
+    /// The kernel closes and opens the controller after a hardware error, and the scan may work again before it does.
+    @Test(arguments: [(1.0, true), (10.0, false)])
+    func theKernelResetsTheControllerLate(_ seconds: Double, _ isReset: Bool) {
+        var script = Script()
+        script.hear(every: 1, 10)
+        script.run(script.machine.noticed(.hardwareError(code: 0x42), at: script.now), isAnswered: true)
+        script.hear(every: seconds, 1)
+        #expect(script.said.last == "recovered by restart the scan")
+        script.take(script.machine.adapterChanged(isReady: false, at: script.now))
+        #expect(script.machine.bringsAdapterBack == isReset)
+        script.take(script.machine.probed(isAnswered: false, at: script.now))
+        script.run(script.machine.adapterChanged(isReady: true, at: script.now), isAnswered: true)
+        #expect((script.said.last == "do restart the scan") == isReset)
+        // One that stays closed is recovered like one that does not answer.
+        var closed = Script(isScanning: false)
+        closed.run(closed.machine.noticed(.hardwareError(code: 0x42), at: closed.now), isAnswered: true)
+        closed.take(closed.machine.adapterChanged(isReady: false, at: closed.now))
+        closed.wait()
+        #expect(closed.said.contains("do power the adapter off and on"))
+        // The program has powered it off.
+        var withdrawn = Script()
+        withdrawn.run(withdrawn.machine.noticed(.hardwareError(code: 0x42), at: withdrawn.now), isAnswered: true)
+        withdrawn.machine.withdraw(at: withdrawn.now)
+        withdrawn.take(withdrawn.machine.adapterChanged(isReady: false, at: withdrawn.now))
+        #expect(!withdrawn.machine.bringsAdapterBack)
+    }
+
     @Test(arguments: [RecoveryOptions.Mode.off, .noticeOnly])
     func nothingIsDoneUnlessItIsWanted(_ mode: RecoveryOptions.Mode) {
         var script = Script(RecoveryOptions(mode: mode))

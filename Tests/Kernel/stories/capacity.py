@@ -66,7 +66,9 @@ def the_other_adapter_connects(radio, names):
     check(isinstance(first, socket.socket), f'the first link is up: {first}')
     program = run('ble', *arguments, within=60)
     program.check('connected by hci1' in program.err, 'the second adapter has made the link')
-    second = connect(radio.address[names[1]], adapter=kernel.address(1))
+    until(lambda: radio.stat('hci1')['links'] == 0, 20, 'its link has ended')
+    # To a third device: one that has a link does not advertise, and nobody is refused by it.
+    second = connect(radio.address[names[2]], adapter=kernel.address(1))
     check(isinstance(second, socket.socket), f'the second link is up: {second}')
     run('ble', *arguments, exits=74, within=60).says('no room for another link')
     for link in (first, second):
@@ -99,8 +101,9 @@ with Radio('echo:name=one', 'echo:name=two') as radio:
     for status, expected in ((0x09, errno.EMLINK), (0x0D, errno.ECONNREFUSED)):
         run_story(f'a controller without room answers {status:#x}', is_an_errno, radio, names, status, expected)
     run_story('a program says that the controller has no room', is_told, radio, names)
-with Radio('echo:name=one', 'echo:name=two', n=2) as radio:
-    run_story('the other adapter connects when one is full', the_other_adapter_connects, radio, names)
+with Radio('echo:name=one', 'echo:name=two', 'echo:name=three', n=2) as radio:
+    run_story('the other adapter connects when one is full', the_other_adapter_connects, radio,
+              [*names, 'three'])
 with Radio('beacons:count=3', n=2) as radio:
     run_story('two adapters scan as one', scans_as_one)
     run_story('a scan of two adapters outlives one', outlives_an_adapter, radio)
