@@ -70,8 +70,9 @@ extension Link {
         _ = try bearer(for: operation)
         protection.discardKey()
         let result = try await protection.raise(self, to: level, operation, until: deadline)
-        guard result.isPaired || asksNothing else {
-            return PairingOutcome(security: result.security, isBonded: pairings.hasKey(addresses))
+        // A device that has this machine's out-of-band data asks nothing either: then there is no earlier key.
+        guard result.isPaired || asksNothing || !pairings.hasKey(addresses) else {
+            return PairingOutcome(security: result.security, isBonded: true)
         }
         let isBonded = try await protection.keyIsStored(self, operation)
         return PairingOutcome(security: result.security, isBonded: isBonded)
