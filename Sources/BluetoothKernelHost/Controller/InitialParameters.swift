@@ -91,6 +91,7 @@ final class InitialParameters {
         }
     }
 
+    // The kernel keeps the entry of a device to which a link was created, whatever is loaded (Docs/LinuxKernel.md).
     /// A list that replaces the kernel's: one with fewer than two entries does not, so entries for no device are added.
     private static func whole(_ list: [DeviceConnectionParameters]) -> [DeviceConnectionParameters] {
         let nobody = DeviceConnectionParameters(

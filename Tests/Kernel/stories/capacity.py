@@ -8,7 +8,7 @@ import socket
 import struct
 
 import kernel
-from harness import Program, Radio, check, run, run_story, the_end
+from harness import Program, Radio, check, run, run_story, the_end, until
 
 AF_BLUETOOTH, BTPROTO_L2CAP, ATTRIBUTES, LE_PUBLIC, LE_RANDOM = 31, 0, 4, 1, 2
 libc = ctypes.CDLL(None, use_errno=True)
