@@ -291,9 +291,9 @@ struct HealthStateMachine: Hashable {
     }
 
     /// Whether scans outlive a command that fails: the recovery brings them back.
-    var keepsScans: Bool {
+    func keepsScans(at now: KernelInstant) -> Bool {
         switch state {
-        case .well, .checking, .resting: false
+        case .well, .checking, .resting: reset.map { now < $0.until } ?? false
         case .probing, .counting, .performing, .proving: options.mode == .recover
         }
     }

@@ -49,7 +49,7 @@ final class RadioHealth {
     private var name: String { adapterRecord.information.name }
 
     /// Whether scans outlive a command that is not answered.
-    var keepsScans: Bool { machine.keepsScans }
+    var keepsScans: Bool { machine.keepsScans(at: loop.now) }
 
     /// Whether the adapter may be away for a moment, and comes back.
     var isRecovering: Bool { machine.takesAdapterAway }

@@ -150,7 +150,9 @@ final class Scanner: HostScanReceiver {
 
     func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
         // The recovery takes the adapter away, or notices that it does not answer, and brings all scans back.
-        let isKept = isForGood ? reason.code == .timedOut && health.keepsScans : health.bringsAdapterBack
+        let isKept =
+            isForGood
+            ? [.timedOut, .adapterOff].contains(reason.code) && health.keepsScans : health.bringsAdapterBack
         if isKept { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
         let request = subscribers.request
         if request == nil { health.scanChanged(isOn: false) }

@@ -219,7 +219,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
         // The probe that is not answered is told by the host first.
         script = Script()
         script.take(script.machine.suspected(problem, at: script.now))
-        #expect(!script.machine.keepsScans)
+        #expect(!script.machine.keepsScans(at: script.now))
         script.take(script.machine.noticed(.unanswered(command: "Reset"), at: script.now))
         script.take(script.machine.probed(isAnswered: false, at: script.now))
         #expect(
@@ -237,7 +237,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
         var script = Script()
         script.hear(every: 1, 10)
         script.wait()
-        #expect(script.machine.keepsScans)
+        #expect(script.machine.keepsScans(at: script.now))
         script.said = []
         script.run(script.machine.noticed(.unanswered(command: "Enable"), at: script.now), isAnswered: true)
         #expect(
@@ -259,7 +259,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
         script.take(script.machine.adapterChanged(isReady: false, at: script.now))
         #expect(script.machine.state == .well)
         script.take(script.machine.noticed(.hardwareError(code: 1), at: script.now))
-        #expect(!script.machine.keepsScans)
+        #expect(!script.machine.keepsScans(at: script.now))
         // Also between the steps, and while none is carried out for a time.
         for count in 1...6 {
             var climbing = Script()
