@@ -126,10 +126,16 @@ extension Conformance {
                 let handle = try await fixture.kernel.onLoop { try central.socket.connectionHandle() }
                 let low = UInt8(truncatingIfNeeded: handle)
                 let high = UInt8(truncatingIfNeeded: handle >> 8)
-                let packets = try await monitor.packets(of: fixture.central) { $0.kind == .aclReceived }
-                let sent = try #require(packets.first { $0.kind == .aclSent })
+                // Without signaling: the peripheral's kernel requests other parameters of a link with a short interval.
+                let isAttribute = { @Sendable (packet: MonitorUser.Packet) in
+                    packet.payload.dropFirst(6).starts(with: hex("0400"))
+                }
+                let packets = try await monitor.packets(of: fixture.central) {
+                    $0.kind == .aclReceived && isAttribute($0)
+                }
+                let sent = try #require(packets.first { $0.kind == .aclSent && isAttribute($0) })
                 #expect(sent.payload == [low, high] + hex("0700 0300 0400 0A0300"))
-                let received = try #require(packets.first { $0.kind == .aclReceived })
+                let received = try #require(packets.first { $0.kind == .aclReceived && isAttribute($0) })
                 #expect(received.payload == [low, high | 0x20] + hex("0700 0300 0400 0B0102"))
             }
         }
