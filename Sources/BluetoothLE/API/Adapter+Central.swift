@@ -101,7 +101,7 @@ extension Adapter {
     public nonisolated(nonsending) func connect(
         to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
-        try await session.connect(to: identity, options: options)
+        try await SessionRadio(session).connect(to: identity, options: options)
     }
 
     /// Scans, and connects to the first connectable device that fulfils a condition.

@@ -13,7 +13,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// Whether to wait for an adapter that is off, blocked or absent, within ``timeout``, instead of failing at once.
     public var waitsForAdapter: Bool
     /// The maximum time to wait for the end of a link if the controller has no room for another; nil, the default, does
-    /// not wait and throws `.linkLimitReached`. This time is not part of ``timeout``.
+    /// not wait and throws `.linkLimitReached`. This time is not part of ``timeout``: after it, an attempt has what
+    /// remains of that, also one that is repeated because its link failed. All waits of a call together have this limit.
     ///
     /// Calls that wait get the room in their order, one that waits longer first, while its device answers within 8 s.
     public var slotTimeout: Duration?

@@ -57,6 +57,11 @@ public final class AdapterGroup: Sendable {
         try await core { core throws(BluetoothError) in try core.members.add(adapter, slots.value) }
     }
 
+    /// The numbers of stored signals of a device: the group's, then those of its scans.
+    func signalCounts(of address: BluetoothAddress) async -> [Int] {
+        await core { [$0.members.signalCount(of: address)] + $0.scans.signalCounts(of: address) }
+    }
+
     /// Removes an adapter: the group's scans end on it, and no further link is made by it; its links stay up. An
     /// adapter that is not in the group is no error.
     public nonisolated(nonsending) func remove(_ adapter: Adapter) async {
@@ -158,6 +163,21 @@ extension AdapterGroup {
             options: options.hearing(found.advertisement))
     }
 
+    /// Connects to a device by its identity resolving key, whatever its private address is, by the adapter that suits
+    /// best.
+    ///
+    /// All adapters scan for the device. It is connected to at the address that it advertises with, as
+    /// ``connect(to:options:)-(BluetoothAddress,_)`` does, and found again if it changes that before the link is up. Where
+    /// an adapter has a bond with the device, that one connects, without a scan.
+    /// - Throws: what ``Adapter/connect(to:options:)-(DeviceIdentity,_)`` throws, if no adapter can connect.
+    public nonisolated(nonsending) func connect(
+        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions()
+    ) async throws(BluetoothError) -> Connection {
+        try await core { core async throws(BluetoothError) in
+            try await core.connect(to: .identity(identity), options: options)
+        }
+    }
+
     /// Scans, and connects to the first connectable device that fulfils a condition. The time limit is for both
     /// together.
     /// - Throws: `.notFound` when the time is over without such a device, besides what scanning and connecting throw.
@@ -178,10 +198,25 @@ extension AdapterGroup {
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         policy: ReconnectionPolicy = ReconnectionPolicy()
     ) -> KeptConnection {
+        keep(.address(peer), options, policy)
+    }
+
+    private func keep(
+        _ target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy
+    ) -> KeptConnection {
         let core = core
-        return KeptConnection(to: .address(peer), options, policy, on: loop) { reconnector in
+        return KeptConnection(to: target, options, policy, on: loop) { reconnector in
             await core { await $0.run(reconnector.value) }
         }
+    }
+
+    /// Keeps a device connected that is known by its identity resolving key, whatever its private address is, by
+    /// whichever adapter suits; see ``Adapter/keepConnected(to:options:policy:)-(DeviceIdentity,_,_)``.
+    public func keepConnected(
+        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions(),
+        policy: ReconnectionPolicy = ReconnectionPolicy()
+    ) -> KeptConnection {
+        keep(.identity(identity), options, policy)
     }
 
     /// Keeps the device of an advertisement connected.
@@ -220,10 +255,11 @@ final class GroupCore: ReconnectionRadio {
     nonisolated(nonsending) func connect(
         to target: ReconnectionTarget, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
-        guard case .address(let peer) = target else {
-            throw .invalidArgument(.init("connect"), "A group keeps devices connected by their addresses.")
+        switch target {
+        case .address(let peer): try await connector.connect(to: peer, options)
+        case .identity(let identity):
+            try await GroupRadio(members, scans, connector).connect(to: identity, options: options)
         }
-        return try await connector.connect(to: peer, options)
     }
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {

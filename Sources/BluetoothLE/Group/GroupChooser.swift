@@ -64,8 +64,8 @@ struct GroupChooser {
     /// Records that adapters have come, gone or changed.
     mutating func adaptersChanged() { outcomes = outcomes.filter { $0.value != .left } }
 
-    /// Records that links have ended.
-    mutating func roomChanged() { outcomes = outcomes.filter { $0.value != .full } }
+    /// Records that an adapter may have room again.
+    mutating func roomChanged(at id: Int) { if outcomes[id] == .full { outcomes[id] = nil } }
 
     /// The adapters that may have the link.
     static func pool(_ candidates: [Candidate]) -> [Candidate] {

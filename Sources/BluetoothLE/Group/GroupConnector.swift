@@ -20,23 +20,31 @@ final class GroupConnector {
     nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
+        var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
+        return try await connect(to: peer, options, within: &time)
+    }
+
+    nonisolated(nonsending) func connect(
+        to peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
+    ) async throws(BluetoothError) -> Connection {
         let operation = BluetoothError.Operation("connect", peer: peer)
-        var chooser = GroupChooser(waitsForAdapter: options.waitsForAdapter, waitsForRoom: options.slotTimeout != nil)
-        var deadline = options.timeout.map { loop.now.advanced(by: $0) }
-        let patience = options.slotTimeout.map { loop.now.advanced(by: $0) }
+        var chooser = GroupChooser(waitsForAdapter: options.waitsForAdapter, waitsForRoom: time.room != nil)
+        var places = GroupPlaces()
+        defer { places.leaveAll() }
         var failure: BluetoothError?
         while true {
             if Task.isCancelled { throw .cancelled(operation) }
             if let end = members.end { throw end.about(operation) }
             let seen = members.version
+            places.leaveAll(except: members.all.map(\.id))
             let candidates = await members.candidates(for: peer)
             switch chooser.next(candidates) {
             case .connect(let id):
-                let outcome = await race([id], peer, options, until: deadline, isSliced: true, Watch(seen))
+                let outcome = await race([id], peer, options, until: time.end, isSliced: true, Watch(seen))
                 if let connection = try settle(outcome, &chooser, &failure) { return connection }
             case .race(let ids):
                 let outcome = await race(
-                    ids, peer, options, until: deadline, isSliced: false,
+                    ids, peer, options, until: time.end, isSliced: false,
                     Watch(seen, peer, except: ids + chooser.departed))
                 if let connection = try settle(outcome, &chooser, &failure) { return connection }
                 // All have had the remaining time, unless there is another adapter, or they have no room.
@@ -44,20 +52,30 @@ final class GroupConnector {
                 if isOver, !outcome.isInterrupted, let failure { throw failure }
             case .waitForRoom(let ids):
                 let start = loop.now
-                guard let patience else { throw failure ?? .linkLimitReached(operation, nil) }
-                let admitted = try await waitForRoom(
-                    ids, until: patience, operation, Watch(seen, peer, except: ids + chooser.departed))
-                deadline = deadline?.advanced(by: start.duration(to: loop.now))
-                chooser.roomChanged()
-                if let admitted {
-                    let outcome = await race([admitted.id], peer, options, until: deadline, isSliced: true, Watch(seen))
-                    // Room that others have taken is not passed on.
-                    admitted.slots.leave(admitted.place, hasLink: outcome.hasTakenRoom)
-                    if let connection = try settle(outcome, &chooser, &failure) { return connection }
+                guard let room = time.room else { throw failure ?? .linkLimitReached(operation, nil) }
+                if let free = ids.first(where: { !places.contains($0) && members[$0]?.slots.isFull == false }) {
+                    // A link has ended since the refusal.
+                    chooser.roomChanged(at: free)
+                    break
                 }
+                places.leaveAll(except: ids)
+                let admitted = try await waitForRoom(
+                    ids, &places, until: start.advanced(by: room), operation,
+                    Watch(seen, peer, except: ids + chooser.departed))
+                time.waitedForRoom(from: start, to: loop.now)
+                guard let admitted else { break }
+                chooser.roomChanged(at: admitted)
+                let outcome = await race([admitted], peer, options, until: time.end, isSliced: true, Watch(seen))
+                if outcome.wasRefusedForRoom {
+                    // Others have taken it.
+                    places.refused(at: admitted)
+                } else {
+                    places.leave(admitted, hasLink: outcome.hasLink)
+                }
+                if let connection = try settle(outcome, &chooser, &failure) { return connection }
             case .waitForAdapter:
                 do throws(BluetoothError) {
-                    try await members.changed(since: seen, operation, until: deadline)
+                    try await members.changed(since: seen, operation, until: time.end)
                 } catch {
                     throw error.code == .timedOut ? unavailable(candidates, operation) : error
                 }
@@ -65,7 +83,7 @@ final class GroupConnector {
                 throw failure ?? unavailable(candidates, operation)
             }
             if members.version != seen { chooser.adaptersChanged() }
-            if let deadline, loop.now >= deadline {
+            if time.isOver(at: loop.now) {
                 throw failure ?? .timedOut(operation, after: options.timeout ?? .zero)
             }
         }
@@ -125,13 +143,11 @@ final class GroupConnector {
         /// Whether another adapter may take part.
         var isInterrupted = false
 
-        /// Whether room was taken, by an attempt or by others.
-        var hasTakenRoom: Bool {
+        var hasLink: Bool { results.contains { (try? $0.result.get()) != nil } }
+
+        var wasRefusedForRoom: Bool {
             results.contains { result in
-                switch result.result {
-                case .success: true
-                case .failure(let error): error.code == .linkLimitReached
-                }
+                if case .failure(let error) = result.result { error.code == .linkLimitReached } else { false }
             }
         }
     }
@@ -219,26 +235,20 @@ final class GroupConnector {
 
     // MARK: Room
 
-    private struct Place {
-        var id: Int
-        var place: UInt64
-        var slots: LinkSlots
-    }
-
     private enum RoomEvent: Sendable {
-        /// The place with this index has room, or there is a reason why not.
+        /// This adapter has room, or there is a reason why not.
         case result(Int, BluetoothError?)
         case changed
     }
 
-    /// Waits until one of these adapters has room for another link; nil if one may have it already.
+    /// Waits until one of these adapters has room for another link, and returns it; nil when the decision is to be made
+    /// again. The places are kept in any case.
     private nonisolated(nonsending) func waitForRoom(
-        _ ids: [Int], until patience: KernelInstant, _ operation: BluetoothError.Operation, _ watch: Watch
-    ) async throws(BluetoothError) -> Place? {
+        _ ids: [Int], _ places: inout GroupPlaces, until patience: KernelInstant,
+        _ operation: BluetoothError.Operation, _ watch: Watch
+    ) async throws(BluetoothError) -> Int? {
         let entrants = ids.compactMap { members[$0] }
-        guard entrants.allSatisfy(\.slots.isFull) else { return nil }
-        let places = entrants.map { Place(id: $0.id, place: $0.slots.enterRefused(), slots: $0.slots) }
-        let calls = entrants.indices.map { (index: $0, session: entrants[$0].adapter.session, place: places[$0].place) }
+        let calls = entrants.map { (id: $0.id, session: $0.adapter.session, place: places.enter($0)) }
         let loop = loop
         let connector = SessionReference(self, in: DetachedSession(on: loop))
         let (admitted, failure) = await withTaskGroup(of: RoomEvent.self) { group in
@@ -246,9 +256,9 @@ final class GroupConnector {
                 group.addTask(executorPreference: loop) {
                     do throws(BluetoothError) {
                         try await call.session.waitForRoom(call.place, until: patience, operation)
-                        return .result(call.index, nil)
+                        return .result(call.id, nil)
                     } catch {
-                        return .result(call.index, error)
+                        return .result(call.id, error)
                     }
                 }
             }
@@ -261,7 +271,7 @@ final class GroupConnector {
             var isOver = false
             for await event in group {
                 switch event {
-                case .result(let index, nil): if admitted == nil { admitted = index }
+                case .result(let id, nil): if admitted == nil { admitted = id }
                 case .result(_, let error?): if !isOver { failure = error }
                 case .changed: break
                 }
@@ -270,10 +280,7 @@ final class GroupConnector {
             }
             return (admitted, failure)
         }
-        for index in places.indices where index != admitted {
-            places[index].slots.leave(places[index].place, hasLink: false)
-        }
-        if let admitted { return places[admitted] }
+        if let admitted { return admitted }
         // An adapter that leaves makes the decision a new one.
         if let failure, !failure.concernsAdapter, failure.code != .cancelled { throw failure }
         return nil

@@ -28,6 +28,8 @@ final class GroupMembers {
     private(set) var end: BluetoothError?
     /// Called after each change.
     var onChange: () -> Void = {}
+    /// Called when an adapter has left the group, before ``onChange``.
+    var onRemoval: (Int) -> Void = { _ in }
     /// The handlers of the end.
     private var endFollowers: [UInt64: (BluetoothError) -> Void] = [:]
 
@@ -79,6 +81,8 @@ final class GroupMembers {
 
     private func removed(_ id: Int) {
         all.removeAll { $0.id == id }
+        signals.remove(id)
+        onRemoval(id)
         changed()
     }
 
@@ -157,6 +161,16 @@ final class GroupMembers {
 
     /// Records a signal of a device.
     func record(_ signal: SignalTable.Signal, of address: BluetoothAddress) { signals.record(signal, of: address) }
+
+    /// Whether all adapters that can be used have received a device lately.
+    func areAllReceiving(_ address: BluetoothAddress) -> Bool {
+        all.allSatisfy { member in
+            !member.adapter.state.isReady || signals.rssi(of: address, at: member.id, now: loop.now) != nil
+        }
+    }
+
+    /// The number of signals of a device.
+    func signalCount(of address: BluetoothAddress) -> Int { signals.count(of: address) }
 
     /// The adapters as candidates for a link to a device.
     nonisolated(nonsending) func candidates(for peer: BluetoothAddress) async -> [GroupChooser.Candidate] {

@@ -15,6 +15,7 @@ final class GroupScans {
         mark = members.loop.components.mark("GroupScans")
         self.members = members
         members.onChange = { [weak self] in self?.adaptersChanged() }
+        members.onRemoval = { [weak self] in self?.adapterRemoved($0) }
     }
 
     /// The number of scans.
@@ -43,6 +44,15 @@ final class GroupScans {
             channel.abandon()
             loop.execute { withExtendedLifetime(owner) { bound.value.finish(nil) } }
         }
+    }
+
+    /// The numbers of stored signals of a device.
+    func signalCounts(of address: BluetoothAddress) -> [Int] {
+        scans.values.flatMap { $0.signalCounts(of: address) }
+    }
+
+    private func adapterRemoved(_ member: Int) {
+        for scan in scans.values { scan.removeSignals(at: member) }
     }
 
     private func adaptersChanged() {
@@ -177,6 +187,12 @@ final class GroupScan {
         adaptersChanged()
     }
 
+    /// The numbers of stored signals of a device.
+    func signalCounts(of address: BluetoothAddress) -> [Int] { merger.counts(of: address) }
+
+    /// Removes the signals at an adapter that has left the group.
+    func removeSignals(at id: Int) { merger.remove(id) }
+
     /// Begins to scan on adapters that have come, and ends the scans of those that have left the group.
     func adaptersChanged() {
         guard isOpen else { return }
@@ -185,6 +201,7 @@ final class GroupScan {
             task.cancel()
             tasks[id] = nil
         }
+        failures = failures.filter { members[$0.key] != nil }
         for member in members.all {
             guard member.adapter.state.isReady else {
                 failures[member.id] = nil

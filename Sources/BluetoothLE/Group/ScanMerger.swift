@@ -70,6 +70,20 @@ struct ScanMerger {
         return (report, devices[index].signals.sorted { ($0.rssi ?? Int.min) > ($1.rssi ?? Int.min) })
     }
 
+    /// Removes the signals at an adapter that has left the group.
+    mutating func remove(_ member: Int) {
+        for index in 0..<devices.count {
+            devices[index].signals.removeAll { $0.member == member }
+            devices[index].delivered[member] = nil
+        }
+    }
+
+    /// The numbers of signals and of RSSIs delivered of a device.
+    func counts(of address: BluetoothAddress) -> [Int] {
+        guard let index = devices.index(of: AdvertisementJoiner.key(address, nil)) else { return [] }
+        return [devices[index].signals.count, devices[index].delivered.count]
+    }
+
     /// The report under the identity of a bonded device, if another adapter has the bond.
     private mutating func resolved(_ report: Advertisement) -> Advertisement {
         guard let address = report.address else { return report }

@@ -25,6 +25,16 @@ struct SignalTable {
         devices[index].record(signal)
     }
 
+    /// Removes the signals at an adapter that has left the group.
+    mutating func remove(_ member: Int) {
+        for index in 0..<devices.count { devices[index].removeAll { $0.member == member } }
+    }
+
+    /// The number of signals of a device.
+    func count(of address: BluetoothAddress) -> Int {
+        devices.index(of: AdvertisementJoiner.key(address, nil)).map { devices[$0].count } ?? 0
+    }
+
     /// The latest RSSI of a device at an adapter; nil if it was not received lately.
     func rssi(of address: BluetoothAddress, at member: Int, now: KernelInstant) -> Int? {
         guard let index = devices.index(of: AdvertisementJoiner.key(address, nil)),

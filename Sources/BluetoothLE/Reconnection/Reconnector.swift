@@ -27,21 +27,16 @@ protocol ReconnectionRadio {
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError)
 }
 
-/// One adapter as the radio of a kept connection.
-private struct SessionRadio: ReconnectionRadio {
-    let session: AdapterSession
-
+extension SessionRadio: ReconnectionRadio {
     nonisolated(nonsending) func connect(
         to target: ReconnectionTarget, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
         switch target {
-        case .address(let address): try await session.connect(to: address, options: options)
-        case .identity(let identity): try await session.connect(to: identity, options: options)
+        case .address(let address):
+            var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
+            return try await connect(to: address, options, within: &time)
+        case .identity(let identity): return try await connect(to: identity, options: options)
         }
-    }
-
-    nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
-        try await session.ready(timeout: timeout)
     }
 }
 
@@ -275,6 +270,6 @@ extension AdapterSession {
             if case .ended(let reason) = turn { reconnector?.adapterClosed(reason) }
         }
         defer { powerState.value.unfollow(id) }
-        await reconnector.run(on: SessionRadio(session: self))
+        await reconnector.run(on: SessionRadio(self))
     }
 }

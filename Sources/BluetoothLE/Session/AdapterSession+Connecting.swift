@@ -9,39 +9,45 @@ extension AdapterSession {
     func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
-        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
+        var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
+        return try await connect(to: peer, options, within: &time)
+    }
+
+    func connect(
+        to peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
+    ) async throws(BluetoothError) -> Connection {
         do {
-            return try await connect(to: peer, options, until: deadline)
+            return try await connectOnce(to: peer, options, within: &time, isAgain: false)
         } catch  where error.code == .protocolViolation || error.code == .preempted {
             // The link was about to end, or another program, or an earlier run of this one, has just released it, and
             // it carried the response to the last request there. There is at most one such response; the next link is a
             // new one.
             log.debug("connecting again: \(error)")
-            return try await connect(to: peer, options, until: deadline, isAgain: true)
+            return try await connectOnce(to: peer, options, within: &time, isAgain: true)
         }
     }
 
     /// - Throws: `.preempted`, unless `isAgain`, when the link was about to end.
-    private func connect(
-        to peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?, isAgain: Bool = false
+    private func connectOnce(
+        to peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime, isAgain: Bool
     ) async throws(BluetoothError) -> Connection {
         let settings = try LinkSettings(options, BluetoothError.Operation("connect", peer: peer))
         try options.security.check(.init("connect", peer: peer))
-        if options.waitsForAdapter { try await ready(timeout: options.timeout) }
+        if options.waitsForAdapter { try await ready(timeout: time.remaining(at: loop.now)) }
         try checkUsable()
         // A host connects to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
-        let initial = try await beginInitialParameters(settings, for: peer, until: deadline)
+        let initial = try await beginInitialParameters(settings, for: peer, until: time.end)
         let onPHYs: UInt64?
         do {
-            onPHYs = try await beginConnecting(options, to: peer, until: deadline)
+            onPHYs = try await beginConnecting(options, to: peer, until: time.end)
         } catch {
             if let initial { host.links.endInitialParameters(initial) }
             throw error
         }
         host.links.beginFollowing()
-        await host.scanning.prepareToConnect(timeout: deadline.map { loop.now.duration(to: $0) })
-        let result = await establish(peer, options, until: deadline)
+        await host.scanning.prepareToConnect(timeout: time.remaining(at: loop.now))
+        let result = await establish(peer, options, within: &time)
         host.links.endFollowing()
         if let initial { host.links.endInitialParameters(initial) }
         if let onPHYs { host.links.endConnecting(onPHYs) }
@@ -85,51 +91,6 @@ extension AdapterSession {
         }
         return connection
     }
-
-    /// Connects to a device by its identity resolving key, at the address it has now.
-    func connect(to identity: DeviceIdentity, options: ConnectionOptions) async throws(BluetoothError) -> Connection {
-        let candidates = identity.candidates
-        if let bond = bondManager.bonds.first(where: { $0.identityResolvingKey.map(candidates.contains) ?? false }) {
-            // The host has the key, and resolves the address itself.
-            return try await connect(to: bond.identity, options: options)
-        }
-        let deadline = options.timeout.map { loop.now.advanced(by: $0) }
-        if options.waitsForAdapter { try await ready(timeout: options.timeout) }
-        let scan = ScanOptions(filter: .identity(identity) && .connectable, duplicates: .all)
-        var (options, hasBeenSeen) = (options, false)
-        options.attributeTimeout = options.attributeTimeout ?? options.timeout
-        while true {
-            let rest = deadline.map { max(.zero, loop.now.duration(to: $0)) }
-            let found: Advertisement
-            do throws(BluetoothError) {
-                found = try await firstAdvertisement(timeout: rest, options: scan) { _ in true }
-            } catch  where error.code == .notFound {
-                throw BluetoothError(
-                    hasBeenSeen ? .timedOut : .notFound, operation("connect"),
-                    hasBeenSeen
-                        ? "The device \(identity.name) advertised, but did not answer."
-                        : "The device \(identity.name) was not seen\(options.timeout.map { " within \($0.inSeconds)" } ?? "").",
-                    remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
-            }
-            hasBeenSeen = true
-            // The device may change its address before it answers; then it is found again.
-            let slice = loop.now.advanced(by: Self.identitySlice)
-            do throws(BluetoothError) {
-                return try await connect(
-                    to: found.connectableAddress(for: operation("connect")), options.hearing(found),
-                    until: deadline.map { min($0, slice) } ?? slice, isAgain: true)
-            } catch {
-                let isOver = deadline.map { loop.now >= $0 } ?? false
-                guard [.timedOut, .connectionFailed].contains(error.code), !isOver, !Task.isCancelled else {
-                    throw error
-                }
-                log.debug("looking for \(identity.name) again: \(error.message)")
-            }
-        }
-    }
-
-    /// The time for one address of a device: longer than its longest advertising interval, and than a turn of an attempt.
-    private static let identitySlice = Duration.seconds(11)
 
     /// Has links to a device begin with the connection parameters of the settings, if there are any.
     private func beginInitialParameters(
@@ -183,27 +144,25 @@ extension AdapterSession {
 
     /// Connects, and waits for room for another link as the options allow.
     private func establish(
-        _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
+        _ peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
     ) async -> Result<Connection, BluetoothError> {
-        guard let slotTimeout = options.slotTimeout else {
-            let result = await tryToEstablish(peer, options, until: deadline)
+        guard time.room != nil else {
+            let result = await tryToEstablish(peer, options, until: time.end)
             if result.wasRefusedForRoom { slots.refused(nil) }
             return result
         }
-        let patience = loop.now.advanced(by: slotTimeout)
-        var deadline = deadline
         let place = slots.enter()
         while true {
             let start = loop.now
             do throws(BluetoothError) {
-                try await slots.waitForTurn(place, until: patience, .init("connect", peer: peer))
+                try await slots.waitForTurn(
+                    place, until: start.advanced(by: time.room ?? .zero), .init("connect", peer: peer))
             } catch {
                 slots.leave(place, hasLink: false)
                 return .failure(error)
             }
-            // The time limit is that of connecting.
-            deadline = deadline?.advanced(by: start.duration(to: loop.now))
-            let result = await tryToEstablish(peer, options, until: deadline)
+            time.waitedForRoom(from: start, to: loop.now)
+            let result = await tryToEstablish(peer, options, until: time.end)
             guard result.wasRefusedForRoom, !Task.isCancelled else {
                 slots.leave(place, hasLink: (try? result.get()) != nil)
                 return result

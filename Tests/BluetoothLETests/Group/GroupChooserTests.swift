@@ -80,7 +80,7 @@ import Testing
         chooser.adaptersChanged()
         #expect(chooser.next(both) == .connect(1))
         chooser.record(.unreachable, of: 1)
-        chooser.roomChanged()
+        chooser.roomChanged(at: 2)
         #expect(chooser.next(both) == .connect(2))
     }
 

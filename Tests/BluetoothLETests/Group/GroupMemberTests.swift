@@ -106,6 +106,20 @@ import Testing
         }
     }
 
+    /// Signals at adapters that have left are forgotten.
+    @Test func storedSignalsDoNotGrowAsAdaptersComeAndGo() async throws {
+        try await GroupFixture.run { fixture in
+            let peripheral = try fixture.makePeripheral()
+            var reports = try await fixture.group.scan(ScanOptions(duplicates: .all)).makeAsyncIterator()
+            for _ in 0..<20 {
+                await fixture.group.remove(fixture.adapters[1])
+                try await fixture.group.add(fixture.adapters[1])
+                while let found = try await reports.next(), found.signals.count < 2 {}
+            }
+            #expect(await fixture.group.signalCounts(of: peripheral.address) == [2, 2, 2])
+        }
+    }
+
     /// The end of another program's link, on an adapter on which this program has none.
     @Test func theRoomOfAnotherProgramsLinkIsTaken() async throws {
         try await GroupFixture.run(links: [1, 1]) { fixture in

@@ -71,4 +71,63 @@ import Testing
             for connection in held { await connection.disconnect() }
         }
     }
+
+    /// An adapter joins that turns out to have no room, while another connect waits behind on the first.
+    @Test func anAdapterThatJoinsDoesNotCostTheTurn() async throws {
+        try await GroupFixture.run(links: [1, 1]) { fixture in
+            let held = try await Self.fill(fixture)
+            let group = try await AdapterGroup([fixture.adapters[0]])
+            let peripherals = try (0...1).map { _ in try fixture.makePeripheral() }
+            let options = ConnectionOptions(slotTimeout: .seconds(1000))
+            let first = fixture.base.begin { try await group.connect(to: peripherals[0].address, options: options) }
+            try await fixture.base.settle { await fixture.adapters[0].session.slotWaiterCount == 1 }
+            let second = fixture.base.begin {
+                try await fixture.adapters[0].connect(to: peripherals[1].address, options: options)
+            }
+            try await fixture.base.settle { await fixture.adapters[0].session.slotWaiterCount == 2 }
+            try await group.add(fixture.adapters[1])
+            try await fixture.base.settle { await fixture.adapters[1].session.slotWaiterCount == 1 }
+            #expect(await fixture.adapters[0].session.slotWaiterCount == 2)
+            await held[0].disconnect()
+            let connection = try await first.value
+            #expect(await connection.adapterName == "hci0")
+            #expect(peripherals[1].links.isEmpty)
+            for adapter in fixture.adapters {
+                #expect(await adapter.session.slotWaiterCount == (adapter.information.index == 0 ? 1 : 0))
+            }
+            await connection.disconnect()
+            _ = try await second.value
+            await held[1].disconnect()
+        }
+    }
+
+    /// Another program takes the room that a connect was admitted to.
+    @Test func roomThatOthersTakeDoesNotCostTheTurn() async throws {
+        try await GroupFixture.run(links: [1, 1]) { fixture in
+            let held = try await Self.fill(fixture)
+            let peripherals = try (0...2).map { _ in try fixture.makePeripheral() }
+            let options = ConnectionOptions(slotTimeout: .seconds(1000))
+            let other = try await Adapter.open(.index(0), on: fixture.kernel)
+            let group = try await AdapterGroup([fixture.adapters[0]])
+            let first = fixture.base.begin { try await group.connect(to: peripherals[0].address, options: options) }
+            try await fixture.base.settle { await fixture.adapters[0].session.slotWaiterCount == 1 }
+            let second = fixture.base.begin {
+                try await fixture.adapters[0].connect(to: peripherals[1].address, options: options)
+            }
+            try await fixture.base.settle { await fixture.adapters[0].session.slotWaiterCount == 2 }
+            peripherals[0].setHidden(true)
+            // The device of the other program answers first.
+            await held[0].disconnect()
+            let taken = try await other.connect(to: peripherals[2].address)
+            peripherals[0].setHidden(false)
+            try await fixture.base.settle { await fixture.adapters[0].session.slotWaiterCount == 2 }
+            await taken.disconnect()
+            let connection = try await first.value
+            #expect(peripherals[1].links.isEmpty)
+            await connection.disconnect()
+            _ = try await second.value
+            await held[1].disconnect()
+            await other.close()
+        }
+    }
 }

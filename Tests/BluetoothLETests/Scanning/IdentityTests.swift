@@ -212,33 +212,12 @@ import Testing
 
     // MARK: Scans and connections
 
-    private struct Phone: Sendable {
-        let device: SimulatedPeripheral
-        let identity: DeviceIdentity
-
-        init(_ fixture: Fixture, name: String = "phone") throws {
-            device = SimulatedPeripheral(
-                on: fixture.radio, address: BluetoothAddress(0x4000_0000_0011, kind: .random),
-                advertisements: [], gatt: try SimulatedGATTServer([CachingTests.battery]))
-            device.setSecurity(SimulatedSecurity(identity: BluetoothAddress(0xC0DE_0000_0001, kind: .random)))
-            identity = DeviceIdentity(name: name, key: try #require(device.identityResolvingKey))
-        }
-
-        /// Advertises under a new private address.
-        @discardableResult
-        func rotate() -> BluetoothAddress? {
-            guard let address = device.makePrivateAddress() else { return nil }
-            device.setAdvertisements([SimulatedAdvertisement(address: address)])
-            return address
-        }
-    }
-
     private static func run(
-        _ body: @escaping @Sendable (Fixture, BluetoothLE.Adapter, Phone) async throws -> Void
+        _ body: @escaping @Sendable (Fixture, BluetoothLE.Adapter, PrivateDevice) async throws -> Void
     ) async throws {
         try await Fixture.run { fixture in
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
-            try await body(fixture, adapter, try Phone(fixture))
+            try await body(fixture, adapter, try PrivateDevice(fixture))
             await adapter.close()
         }
     }

@@ -159,4 +159,47 @@ import Testing
             await kept.disconnect()
         }
     }
+
+    /// The device changes its address during the wait, so that the first attempt after it is in vain: the next one has
+    /// what remains of the time limit, without the wait.
+    @Test func anAttemptThatIsRepeatedAfterTheWaitHasTheRemainingTime() async throws {
+        try await Self.run(links: 1, peripherals: 1) { fixture, adapter, peripherals in
+            let held = try await adapter.connect(to: peripherals[0].address)
+            let phone = try PrivateDevice(fixture)
+            phone.rotate()
+            let options = ConnectionOptions(timeout: .seconds(20), slotTimeout: .seconds(300))
+            let connect = fixture.begin { try await adapter.connect(to: phone.identity, options: options) }
+            try await fixture.settle { await adapter.session.slotWaiterCount == 1 }
+            let second = phone.rotate()
+            try await fixture.radio.sleep(for: .seconds(100))
+            await held.disconnect()
+            let connection = try await connect.value
+            #expect(connection.peer == second)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func theRemainingTimeIsThatOfConnectingOnly() {
+        func at(_ seconds: Int64) -> KernelInstant { KernelInstant(nanoseconds: seconds * 1_000_000_000) }
+        var time = ConnectTime(.seconds(20), room: .seconds(60), from: at(0))
+        #expect(time.remaining(at: at(5)) == .seconds(15))
+        time.waitedForRoom(from: at(5), to: at(45))
+        #expect(time.remaining(at: at(45)) == .seconds(15))
+        #expect(time.room == .seconds(20))
+        time.beginSlice(.seconds(11), at: at(45))
+        #expect(time.end == at(56))
+        time.waitedForRoom(from: at(50), to: at(80))
+        #expect(time.end == at(86))
+        #expect(time.room == .zero)
+        time.endSlice()
+        #expect(time.end == at(90))
+        #expect(!time.isOver(at: at(89)) && time.isOver(at: at(90)))
+        #expect(time.remaining(at: at(100)) == .zero)
+        // Without limits.
+        time = ConnectTime(nil, room: nil, from: at(0))
+        time.waitedForRoom(from: at(0), to: at(9))
+        #expect(time.end == nil && time.room == nil && !time.isOver(at: at(1000)))
+        time.beginSlice(.seconds(11), at: at(9))
+        #expect(time.end == at(20))
+    }
 }
