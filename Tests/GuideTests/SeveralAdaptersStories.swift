@@ -43,9 +43,19 @@ import Testing
     @Test func severalAdaptersConnectAsOne() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             try await SeveralAdaptersPage.severalAsOne2(adapter, fixture.sensor.address)
-            try await SeveralAdaptersPage.severalAsOne3(adapter)
+            try await SeveralAdaptersPage.severalAsOne4(adapter)
             #expect(fixture.lines.first == "connected to \(fixture.sensor.address)")
             #expect(fixture.lines.count == 2)
+        }
+    }
+
+    @Test func aDeviceIsKnownByItsKey() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let address = BluetoothAddress(0x4A1B_2C42_AB84, kind: .random)
+            SimulatedPeripheral(
+                on: fixture.radio, address: address, signalStrength: -40, gatt: try SimulatedGATTServer([]))
+            try await SeveralAdaptersPage.severalAsOne3(adapter)
+            #expect(fixture.lines == ["connected to \(address) by hci0"])
         }
     }
 

@@ -52,6 +52,16 @@ enum SeveralAdaptersPage {
     /// Several as one
     static func severalAsOne3(_ adapter: Adapter) async throws {
         let group = try await AdapterGroup([adapter])
+        let phone = try DeviceIdentity(name: "phone", exportedKey: "8B3F6D01C2E94A7788D0B1A35C4E9F20")
+        let kept = group.keepConnected(to: phone)
+        let connection = try await kept.connected(timeout: .seconds(60))
+        print("connected to", connection.peer, "by", await connection.adapterName)
+        await kept.disconnect()
+    }
+
+    /// Several as one
+    static func severalAsOne4(_ adapter: Adapter) async throws {
+        let group = try await AdapterGroup([adapter])
         let uart = UARTConnection.keep(.name("LINBLE-Z1"), on: group)
         try await uart.send([0x01, 0x00])
         if let answer = try await uart.read(timeout: .seconds(10)) { print(answer) }
