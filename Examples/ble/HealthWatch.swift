@@ -168,7 +168,7 @@ extension RadioProblem {
     /// Whether it persists without a step.
     fileprivate var needsStep: Bool {
         switch self {
-        case .silent, .unanswered, .linkTakesNothing, .doesNotPowerOn: true
+        case .silent, .unanswered, .linkTakesNothing, .doesNotPowerOn, .addressChanged: true
         case .hardwareError, .poweredOff: false
         }
     }

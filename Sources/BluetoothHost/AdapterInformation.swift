@@ -19,6 +19,8 @@ public struct AdapterInformation: Hashable, Sendable {
     package var supportedSettings: ManagementSettings
     /// The settings that are on.
     package var currentSettings: ManagementSettings
+    /// The public address with which the controller answered before, if it has another one without having been unplugged.
+    package var formerAddress: BluetoothAddress?
     /// Whether the adapter is off because rfkill blocks it by software.
     public var isSoftBlocked: Bool
     /// Whether the adapter is off because a hardware switch or the firmware blocks it (rfkill).

@@ -14,6 +14,9 @@ public enum RadioProblem: Hashable, Sendable {
     case poweredOff
     /// The adapter is off, should be on, and could not be powered on.
     case doesNotPowerOn
+    /// The controller answers with another public address than before, as some do that have lost their own in a reset.
+    /// The program does not use it under that address, to which its bonds do not belong.
+    case addressChanged(from: BluetoothAddress, to: BluetoothAddress)
 }
 
 extension RadioProblem: CustomStringConvertible {
@@ -27,6 +30,7 @@ extension RadioProblem: CustomStringConvertible {
         case .linkTakesNothing(let peer): "the link to \(peer) takes nothing"
         case .poweredOff: "the adapter was powered off"
         case .doesNotPowerOn: "the adapter could not be powered on"
+        case .addressChanged(let own, let other): "the controller answers as \(other) instead of \(own)"
         }
     }
 }

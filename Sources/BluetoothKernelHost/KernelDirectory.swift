@@ -95,8 +95,14 @@ package final class KernelDirectory: HostDirectory {
     private func found(_ information: AdapterInformation) {
         var information = information
         if !information.isPowered { information.receive(kernel.radioSwitches()) }
-        if let before = known[information.index], before.publicAddress != information.publicAddress {
-            lost(information.index)
+        if let before = known[information.index] {
+            information.formerAddress = before.formerAddress
+            guard before.publicAddress == information.publicAddress else {
+                information.formerAddress = before.formerAddress ?? before.publicAddress
+                known[information.index] = information
+                report(.removed(before))
+                return report(.added(information))
+            }
         }
         let before = known.updateValue(information, forKey: information.index)
         if before == nil { report(.added(information)) } else if before != information { report(.changed(information)) }
@@ -107,6 +113,15 @@ package final class KernelDirectory: HostDirectory {
     }
 
     private func change(_ index: UInt16, to settings: ManagementSettings) {
+        guard let information = known[index] else { return }
+        guard settings.contains(.powered), !information.isPowered else { return apply(settings, to: index) }
+        // The kernel asks the controller for its address whenever it opens it, and does not report that it has changed.
+        read(index) { [weak self] error in
+            if error != nil { self?.apply(settings, to: index) }
+        }
+    }
+
+    private func apply(_ settings: ManagementSettings, to index: UInt16) {
         guard var information = known[index] else { return }
         information.currentSettings = settings
         if information.isPowered {

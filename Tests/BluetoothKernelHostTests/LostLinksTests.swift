@@ -41,6 +41,21 @@ import Testing
         #expect(lost.attemptEnded(.success, isFollowed: isFollowed) == nil)
     }
 
+    @Test func anAttemptIsAwaitedForALimitedTime() {
+        var lost = LostLinks()
+        #expect(!lost.awaitsAttempt)
+        _ = lost.answered(Self.create, .success)
+        #expect(lost.awaitsAttempt)
+        // The search has its own limit.
+        #expect(lost.answered(.leCreateConnectionCancel, .commandDisallowed) == .search)
+        #expect(!lost.awaitsAttempt)
+        lost.searched()
+        #expect(lost.awaitsAttempt)
+        lost.attemptExpired()
+        #expect(lost.isNone)
+        #expect(lost.attemptEnded(.success, isFollowed: false) == nil)
+    }
+
     @Test func anAttemptThatIsRefusedIsNone() {
         var lost = LostLinks()
         #expect(lost.answered(Self.create, .commandDisallowed) == nil)

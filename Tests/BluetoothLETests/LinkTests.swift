@@ -404,6 +404,27 @@ import Testing
         }
     }
 
+    /// Another program looks for a device for a long time, while this one has nothing to do any more.
+    @Test func theHCISocketIsClosedDuringTheAttemptOfAnotherProgram() async throws {
+        try await run { fixture, adapter, _, connection in
+            let other = try await Adapter.open(on: fixture.kernel)
+            let silent = SimulatedPeripheral(on: fixture.radio, advertisements: [])
+            let attempt = fixture.begin {
+                var options = ConnectionOptions()
+                options.timeout = .seconds(300)
+                return try await other.connect(to: silent.address, options: options)
+            }
+            try await fixture.radio.sleep(for: .seconds(5))
+            await connection.disconnect()
+            try await fixture.radio.sleep(for: .seconds(5))
+            #expect(await !adapter.session.hasControllerSocket)
+            #expect(await other.session.hasControllerSocket)
+            attempt.cancel()
+            _ = await failure { _ = try await attempt.value }
+            await other.close()
+        }
+    }
+
     // MARK: Encryption
 
     @Test func packetsWaitWhileTheLinkIsEncrypted() async throws {

@@ -58,6 +58,9 @@ struct AdapterPreparation {
             throw error
         }
         guard let now = try await self.information(information.index) else { throw .noAdapter(operation) }
+        guard now.publicAddress == information.publicAddress else {
+            throw .addressChanged(operation, from: information.publicAddress, to: now.publicAddress)
+        }
         information.currentSettings = now.currentSettings
         return information
     }
@@ -188,6 +191,17 @@ extension BluetoothError {
         }
     }
 
+    /// The error of a controller that answers with another public address than before.
+    package static func addressChanged(
+        _ operation: Operation, from own: BluetoothAddress, to other: BluetoothAddress
+    ) -> BluetoothError {
+        BluetoothError(
+            .noAdapter, operation, "\(operation.adapter ?? "The controller") answers as \(other) instead of \(own).",
+            remedy: addressRemedy)
+    }
+
+    package static let addressRemedy =
+        "Unplug it and plug it in again, or switch the machine off: a restart may leave it under power."
     package static let hardBlockRemedy = "Use the radio switch of the machine, or its firmware settings."
     package static let softBlockRemedy = "Fix: sudo rfkill unblock bluetooth"
 }

@@ -19,7 +19,7 @@ final class KernelLinks: HostLinks {
     private let log: Logger
     private var table = LinkTable()
     private var lost = LostLinks()
-    private lazy var lostTimer = kernel.loop.makeLocalTimer { [weak self] in self?.endLostLinks() }
+    private lazy var lostTimer = kernel.loop.makeLocalTimer { [weak self] in self?.lostTimerFired() }
     private var refusals = ConnectRefusals()
     /// Called when any link has ended, with its handle.
     var onLinkEnded: (UInt16) -> Void = { _ in }
@@ -113,6 +113,7 @@ final class KernelLinks: HostLinks {
     }
 
     private func linksChanged() {
+        if table.isIdle, lost.awaitsAttempt { return lostTimer.set(after: LostLinks.attemptPatience) }
         guard isIdle else { return }
         table.forgetOthers()
         refusals.forget()
@@ -159,6 +160,13 @@ final class KernelLinks: HostLinks {
         case .rest: linksChanged()
         case nil: break
         }
+    }
+
+    private func lostTimerFired() {
+        guard lost.awaitsAttempt else { return endLostLinks() }
+        guard table.isIdle else { return }
+        lost.attemptExpired()
+        linksChanged()
     }
 
     /// Ends the links that the kernel does not know.

@@ -16,12 +16,19 @@ struct LostLinks {
     /// The time in which the kernel forgets the attempt, or takes the link for its own.
     static let patience = Duration.milliseconds(500)
 
+    /// The time for which the end of an attempt is awaited when this program does not connect: the kernel cancels the attempts
+    /// of this program at once, and those of others may last.
+    static let attemptPatience = Duration.seconds(2)
+
     /// Whether the controller has an attempt, whose end is still to come.
     private var isAttempting = false
     private var isSearching = false
 
     /// Whether no event is expected.
     var isNone: Bool { !isAttempting && !isSearching }
+
+    /// Whether only the end of an attempt is expected.
+    var awaitsAttempt: Bool { isAttempting && !isSearching }
 
     /// Receives the answer to a command of the kernel or of another program.
     mutating func answered(_ command: HCICommand, _ status: HCIStatus) -> Action? {
@@ -51,4 +58,7 @@ struct LostLinks {
 
     /// The search has taken place.
     mutating func searched() { isSearching = false }
+
+    /// The end of the attempt is no longer awaited.
+    mutating func attemptExpired() { isAttempting = false }
 }

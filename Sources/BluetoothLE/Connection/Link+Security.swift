@@ -69,10 +69,13 @@ extension Link {
         }
         _ = try bearer(for: operation)
         protection.discardKey()
+        let before = try security().level
         let result = try await protection.raise(self, to: level, operation, until: deadline)
-        // A device that has this machine's out-of-band data asks nothing either: then there is no earlier key.
-        guard result.isPaired || asksNothing || !pairings.hasKey(addresses) else {
-            return PairingOutcome(security: result.security, isBonded: true)
+        // A device that has this machine's out-of-band data asks nothing either: then there is no earlier key, and the link
+        // was not encrypted before.
+        let hasKey = pairings.hasKey(addresses)
+        guard result.isPaired || asksNothing || (!hasKey && result.security.level > before) else {
+            return PairingOutcome(security: result.security, isBonded: hasKey)
         }
         let isBonded = try await protection.keyIsStored(self, operation)
         return PairingOutcome(security: result.security, isBonded: isBonded)

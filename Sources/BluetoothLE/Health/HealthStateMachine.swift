@@ -13,10 +13,12 @@ struct HealthStateMachine: Hashable {
         case silence(RadioProblem)
         /// Commands are not answered; an answer proves the contrary.
         case noAnswer(RadioProblem)
+        /// The controller has another address; the adapter's return proves the contrary.
+        case otherAddress(RadioProblem)
 
         var problem: RadioProblem {
             switch self {
-            case .silence(let problem), .noAnswer(let problem): problem
+            case .silence(let problem), .noAnswer(let problem), .otherAddress(let problem): problem
             }
         }
     }
@@ -156,6 +158,26 @@ struct HealthStateMachine: Hashable {
         return [.report(.problem(.doesNotPowerOn))] + begin(.noAnswer(.doesNotPowerOn), at: now)
     }
 
+    /// The controller answers with another address than the adapter's, which counts as absent.
+    mutating func addressChanged(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
+        guard options.mode != .off else { return [] }
+        let (trouble, report) = (Trouble.otherAddress(problem), Action.report(.problem(problem)))
+        switch state {
+        case .resting(.otherAddress, let until): state = .resting(trouble, until: until)
+        case .well, .checking, .probing, .resting: return [report] + begin(trouble, at: now)
+        case .counting(_, let step): state = .counting(trouble, step)
+        case .performing(_, let step): state = .performing(trouble, step)
+        case .proving(_, let step, _): return [report] + next(after: step, trouble, at: now)
+        }
+        return [report]
+    }
+
+    /// The controller that answered with another address was unplugged, and not by a step: no step brings it back.
+    mutating func otherLeft() -> [Action] {
+        if case .otherAddress? = trouble, !bringsAdapterBack { state = .well }
+        return []
+    }
+
     /// The controller has answered the probe, or has not.
     mutating func probed(isAnswered: Bool, at now: KernelInstant) -> [Action] {
         // Asked again when the adapter is back.
@@ -217,6 +239,10 @@ struct HealthStateMachine: Hashable {
         case .noAnswer:
             state = .proving(trouble, step, until: now.advanced(by: Self.proofOfAnswer))
             return [.probe]
+        case .otherAddress:
+            if isReady { return end(step) }
+            state = .proving(trouble, step, until: now.advanced(by: Self.proofOfAnswer))
+            return []
         }
     }
 
@@ -248,6 +274,8 @@ struct HealthStateMachine: Hashable {
         }
         guard isNew else { return [] }
         switch state {
+        case .proving(.otherAddress, let step, _): return end(step)
+        case .counting(.otherAddress, _), .resting(.otherAddress, _): return end(nil)
         case .checking, .probing, .proving(.noAnswer, _, _): return [.probe]
         case .proving(.silence(let problem), let step, _):
             state = .proving(.silence(problem), step, until: now.advanced(by: proofTime(of: step)))
@@ -324,7 +352,7 @@ struct HealthStateMachine: Hashable {
         }
         switch trouble {
         case .silence: return perform(.restartScan, for: trouble)
-        case .noAnswer: return next(after: .restartScan, trouble, at: now)
+        case .noAnswer, .otherAddress: return next(after: .restartScan, trouble, at: now)
         }
     }
 
@@ -357,10 +385,10 @@ struct HealthStateMachine: Hashable {
 extension BluetoothError {
     /// The error of a radio that no step has brought back.
     static func radioFailure(_ problem: RadioProblem) -> BluetoothError {
-        BluetoothError(
-            .failed, .init("recover the adapter"), "The adapter does not recover: \(problem).",
-            remedy:
-                "Unplug it and plug it in again, or restart the machine; look at: ble doctor; sudo dmesg | grep -i bluetooth"
-        )
+        var remedy =
+            "Unplug it and plug it in again, or restart the machine; look at: ble doctor; sudo dmesg | grep -i bluetooth"
+        if case .addressChanged = problem { remedy = addressRemedy }
+        return BluetoothError(
+            .failed, .init("recover the adapter"), "The adapter does not recover: \(problem).", remedy: remedy)
     }
 }

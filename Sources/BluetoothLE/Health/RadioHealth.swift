@@ -114,6 +114,14 @@ final class RadioHealth {
         if !bringsAdapterBack { run(machine.poweredOff()) }
     }
 
+    /// The controller answers with another address than the adapter's.
+    func addressChanged(from own: BluetoothAddress, to other: BluetoothAddress) {
+        run(machine.addressChanged(.addressChanged(from: own, to: other), at: loop.now))
+    }
+
+    /// The controller that answered with another address was unplugged.
+    func otherLeft() { run(machine.otherLeft()) }
+
     /// The adapter is off and could not be powered on, although it should be on.
     func restorationFailed(_ reason: BluetoothError) {
         // What the kernel refuses, no step brings about.

@@ -187,7 +187,10 @@ actor AdapterSession: LoopActor {
         followPowerState()
         powerState.value.recovery = PowerStateMachine.Recovery(
             isUnderWay: { [weak health] in health?.isRecovering ?? false },
-            restorationFailed: { [weak health] reason in health?.restorationFailed(reason) })
+            restorationFailed: { [weak health] reason in health?.restorationFailed(reason) },
+            bringsAdapterBack: { [weak health] in health?.bringsAdapterBack ?? false },
+            addressChanged: { [weak health] own, other in health?.addressChanged(from: own, to: other) },
+            otherLeft: { [weak health] in health?.otherLeft() })
         links.onNothingTaken = { [weak health] peer in health?.linkTakesNothing(peer) }
         health.ownLinkCount = { [links] in links.all.count }
         health.onEvent = { [weak scanner, stateSource, advertising = host.advertising] event in

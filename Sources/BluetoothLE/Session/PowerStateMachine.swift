@@ -26,6 +26,12 @@ final class PowerStateMachine {
         var isUnderWay: () -> Bool = { false }
         /// Receives the reason why the adapter could not be restored.
         var restorationFailed: (BluetoothError) -> Void = { _ in }
+        /// Returns whether the adapter is away because of a step.
+        var bringsAdapterBack: () -> Bool = { false }
+        /// Receives the addresses of the adapter and of its controller, which has another one now.
+        var addressChanged: (_ own: BluetoothAddress, _ other: BluetoothAddress) -> Void = { _, _ in }
+        /// The controller with the other address was unplugged.
+        var otherLeft: () -> Void = {}
     }
 
     /// The restoration under way, the error of the last one, and the next attempt.
@@ -113,7 +119,7 @@ final class PowerStateMachine {
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         if let end { throw end }
-        if let error = BluetoothError.unavailable(stateSource.value, operation("use the adapter")) { throw error }
+        if let error = reason(stateSource.value) { throw error }
     }
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
@@ -126,16 +132,14 @@ final class PowerStateMachine {
             try await call.value(operation, timeout: timeout, on: loop)
         } catch {
             guard error.code == .timedOut else { throw error }
-            throw restoration.failure ?? .unavailable(stateSource.value, operation) ?? error
+            throw restoration.failure ?? reason(stateSource.value, operation.name) ?? error
         }
     }
 
     nonisolated(nonsending) func setPowered(_ isOn: Bool) async throws(BluetoothError) {
         if let end { throw end }
         let state = stateSource.value
-        if state == .absent, let error = BluetoothError.unavailable(state, operation("power \(isOn ? "on" : "off")")) {
-            throw error
-        }
+        if state == .absent, let error = reason(state, "power \(isOn ? "on" : "off")") { throw error }
         if isOn { return try await prepare(power: .powerOn) }
         rules.switchOff(in: state)
         do throws(BluetoothError) {
@@ -161,14 +165,37 @@ final class PowerStateMachine {
 
     private func handle(_ change: AdapterChange) {
         let isHere = stateSource.value != .absent
+        let known = adapterRecord.information
         switch change {
         case .removed(let adapter):
-            if isHere, adapter.index == adapterRecord.information.index { update(nil) }
+            guard adapter.index == known.index else { return }
+            if isHere { update(nil) } else if directory.adapter(known.index) == nil { recovery.otherLeft() }
         case .changed(let adapter):
-            if isHere, adapter.index == adapterRecord.information.index { update(adapter) }
+            if isHere, adapter.index == known.index { update(adapter) }
         case .added(let adapter):
-            if !isHere, isThisOne(adapter) { update(adapter) }
+            guard !isHere else { return }
+            if isThisOne(adapter) {
+                update(adapter)
+            } else if isOtherAddress(adapter) {
+                recovery.addressChanged(known.publicAddress, adapter.publicAddress)
+            }
         }
+    }
+
+    /// Whether an added adapter is this one's controller with another address: it was not unplugged, or by a step.
+    private func isOtherAddress(_ other: AdapterInformation) -> Bool {
+        let known = adapterRecord.information
+        guard other.index == known.index, other.manufacturer == known.manufacturer else { return false }
+        return other.formerAddress == known.publicAddress || recovery.bringsAdapterBack()
+    }
+
+    /// The reason why the adapter cannot be used in a state; nil if it can.
+    private func reason(_ state: AdapterState, _ name: String = "use the adapter") -> BluetoothError? {
+        let known = adapterRecord.information
+        if state == .absent, let other = directory.adapter(known.index), other.formerAddress == known.publicAddress {
+            return .addressChanged(operation(name), from: known.publicAddress, to: other.publicAddress)
+        }
+        return .unavailable(state, operation(name))
     }
 
     /// Whether an added adapter is this one. Adapters without a public address cannot be told apart.
@@ -186,7 +213,7 @@ final class PowerStateMachine {
         rules.stateChanged(from: before, to: state, byRecovery: recovery.isUnderWay())
         if state != .poweredOff, state != .lowEnergyOff { (restoration.failure, restoration.failureCount) = (nil, 0) }
         log.debug("\(adapterRecord.information.name): \(state)")
-        let reason = BluetoothError.unavailable(state, operation("use the adapter"))
+        let reason = reason(state)
         followers(.changing(from: before, to: state, reason))
         stateSource.set(state)
         followers(.changed(state, reason))

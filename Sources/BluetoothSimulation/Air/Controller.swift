@@ -39,13 +39,13 @@ protocol ControllerHost: AnyObject {
 /// An adapter's controller, radio and link layer: commands in, events out, as a chip (Core Vol 4 Part E).
 final class Controller: RadioNode {
     let configuration: SimulatedController
-    let publicAddress: BluetoothAddress
+    private var publicAddresses: PublicAddresses
     weak var host: (any ControllerHost)?
     /// Whether the host has started it.
     var isRunning = false {
         didSet {
             guard isRunning != oldValue else { return }
-            if !isRunning { reset() }
+            if isRunning { publicAddresses.read = presentAddress } else { reset() }
             world.reachabilityChanged()
         }
     }
@@ -65,12 +65,29 @@ final class Controller: RadioNode {
     private var usedFamily: HCICommandFamily?
     private var lastHandle: UInt16 = 0
 
-    init(world: World, configuration: SimulatedController, address: BluetoothAddress) {
+    /// Its own public address, and the one that the kernel has read, which is another after some faults.
+    private struct PublicAddresses {
+        let own: BluetoothAddress
+        var read: BluetoothAddress
+    }
+
+    init(world: World, configuration: SimulatedController, address: BluetoothAddress, fault: ControllerFault?) {
         self.configuration = configuration
-        publicAddress = address
+        self.fault = fault
+        publicAddresses = PublicAddresses(own: address, read: address)
         super.init(world: world)
+        publicAddresses.read = presentAddress
         signalStrength = configuration.signalStrength
         if configuration.hasCoded { supportedPHYs.insert(.leCoded) }
+    }
+
+    /// Its own public address, without a fault.
+    var ownAddress: BluetoothAddress { publicAddresses.own }
+    /// The public address that the kernel has read.
+    var publicAddress: BluetoothAddress { publicAddresses.read }
+    /// The public address that it reports when it is asked.
+    private var presentAddress: BluetoothAddress {
+        if case .answersAs(let other) = fault?.symptom { other } else { ownAddress }
     }
 
     override var user: AnyObject? { host?.user }
@@ -134,7 +151,7 @@ final class Controller: RadioNode {
         case .readLocalVersionInformation: return answer(command, .versionInformation(configuration.version))
         case .readLocalSupportedCommands: return answer(command, .supportedCommands(configuration.commands))
         case .readLocalSupportedFeatures: return answer(command, .supportedFeatures(configuration.linkManagerFeatures))
-        case .readBDADDR: return answer(command, .address(publicAddress))
+        case .readBDADDR: return answer(command, .address(presentAddress))
         case .leReadLocalSupportedFeatures: return answer(command, .leFeatures(configuration.features))
         case .leSetRandomAddress(let address):
             guard !scanner.isEnabled, !advertising.isLegacyEnabled else { return answer(command, .commandDisallowed) }

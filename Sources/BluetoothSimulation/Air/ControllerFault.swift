@@ -1,3 +1,5 @@
+import BluetoothPrimitives
+
 /// A fault of a simulated controller: what it does no more, or too late, and what cures it.
 public struct ControllerFault: Hashable, Sendable {
     /// What the controller does no more, or too late.
@@ -9,6 +11,9 @@ public struct ControllerFault: Hashable, Sendable {
         /// Its next link comes up only when the attempt is cancelled, and it refuses the cancellation, as it is too late:
         /// the kernel forgets such a link but does not end it. The link ends the fault.
         case connectsTooLate
+        /// It has lost its public address and has this one instead, such as its manufacturer's default. The kernel reads it
+        /// at the next power-on.
+        case answersAs(BluetoothAddress)
     }
 
     /// The mildest intervention after which the controller works again; stronger ones cure it as well.
@@ -21,8 +26,10 @@ public struct ControllerFault: Hashable, Sendable {
         case reset
         /// Taking the adapter down (`HCIDEVDOWN`).
         case takingDown
-        /// Unbinding the driver, or unplugging.
+        /// Unbinding the driver.
         case unbinding
+        /// Unplugging, or switching the machine off: nothing that a program can do.
+        case losingPower
     }
 
     /// What the controller does no more, or too late.

@@ -44,11 +44,14 @@ final class Adapter {
     /// The time for which the kernel waits for a controller that does not answer.
     static let controllerPatience = Duration.seconds(10)
 
-    init(kernel: HostKernel, index: UInt16, controller: SimulatedController, address: BluetoothAddress, isSettled: Bool)
-    {
+    init(
+        kernel: HostKernel, index: UInt16, controller: SimulatedController, address: BluetoothAddress,
+        fault: ControllerFault?, isSettled: Bool
+    ) {
         self.kernel = kernel
         self.index = index
-        self.controller = Controller(world: kernel.world, configuration: controller, address: address)
+        self.controller = Controller(
+            world: kernel.world, configuration: controller, address: address, fault: fault)
         power = Power(
             settlesAt: isSettled ? kernel.world.now : kernel.world.now.advanced(by: Self.settlingTime))
         self.controller.host = connections

@@ -46,12 +46,14 @@ final class HostKernel {
     // MARK: Hotplug
 
     @discardableResult
-    func plug(_ controller: SimulatedController, address: BluetoothAddress, isSettled: Bool) -> Adapter {
+    func plug(
+        _ controller: SimulatedController, address: BluetoothAddress, fault: ControllerFault? = nil, isSettled: Bool
+    ) -> Adapter {
         // An index stays in use as long as a raw socket of its former adapter is open.
         var index: UInt16 = 0
         while adapter(index) != nil || rawSockets.hasOne(of: index) { index += 1 }
         let adapter = Adapter(
-            kernel: self, index: index, controller: controller, address: address, isSettled: isSettled)
+            kernel: self, index: index, controller: controller, address: address, fault: fault, isSettled: isSettled)
         adapters.append(adapter)
         pluggedCount += 1
         world.add(adapter.controller)
@@ -73,13 +75,13 @@ final class HostKernel {
     /// Unplugs an adapter and plugs it in again, as unbinding and binding its driver does.
     func rebind(_ adapter: Adapter) {
         adapter.controller.intervene(.unbinding)
-        let (configuration, address) = (adapter.controller.configuration, adapter.controller.publicAddress)
+        let (configuration, address) = (adapter.controller.configuration, adapter.controller.ownAddress)
         let fault = adapter.controller.fault
         unplug(adapter)
         var fresh = configuration
         (fresh.isPowered, fresh.isLEEnabled) = (false, !fresh.isDualMode)
         world.schedule(after: .milliseconds(100)) { [weak self] in
-            self?.plug(fresh, address: address, isSettled: false).controller.fault = fault
+            self?.plug(fresh, address: address, fault: fault, isSettled: false)
         }
     }
 

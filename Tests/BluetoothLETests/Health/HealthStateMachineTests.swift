@@ -374,7 +374,9 @@ private func instant(_ seconds: Double) -> KernelInstant {
             for _ in 0..<20_000 {
                 now = now.advanced(by: .milliseconds(Int(generator.next() % 40_000)))
                 let actions: [HealthStateMachine.Action]
-                switch generator.next() % 12 {
+                switch generator.next() % 14 {
+                case 13: actions = machine.addressChanged(.addressChanged(from: .zero, to: .zero), at: now)
+                case 12: actions = machine.otherLeft()
                 case 11: actions = machine.restorationFailed(at: now)
                 case 10: actions = machine.suspected(.linkTakesNothing(.zero), at: now)
                 case 0: actions = machine.scanChanged(isOn: generator.next() % 2 == 0, at: now)

@@ -6,26 +6,6 @@ import Testing
 
 /// Radios that fail, and come back by themselves, in virtual time.
 @Suite struct HealthTests {
-    /// The steps of a recovery, up to the event with which it ends.
-    private static func steps(_ events: BoundedStream<HealthEvent>) async throws -> (
-        tried: [RecoveryStep], helped: RecoveryStep?
-    ) {
-        var tried: [RecoveryStep] = []
-        for try await event in events {
-            switch event {
-            case .began(let step): tried.append(step)
-            case .recovered(let step): return (tried, step)
-            default: break
-            }
-        }
-        return (tried, nil)
-    }
-
-    /// A device that advertises ten times a second.
-    private static func addBeacon(to radio: SimulatedRadio) {
-        SimulatedPeripheral(on: radio, advertisements: [.beacon([2, 0x01, 0x06])])
-    }
-
     @Test(
         arguments: [
             (ControllerFault.Cure.scanRestart, [.restartScan]), (.powerOff, [.restartScan, .powerCycle]),
@@ -35,17 +15,13 @@ import Testing
         ] as [(ControllerFault.Cure, [RecoveryStep])])
     func aSilentScanComesBack(_ cure: ControllerFault.Cure, _ steps: [RecoveryStep]) async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
-            Self.addBeacon(to: fixture.radio)
-            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
-            let events = await adapter.healthEvents()
-            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
-            var reports = scan.makeAsyncIterator()
-            _ = try await reports.next()
+            var listening = try await ListeningAdapter(fixture)
+            let adapter = listening.adapter
             fixture.kernel.setFault(ControllerFault(.hearsNothing, until: cure), adapter: 0)
-            let outcome = try await Self.steps(events)
+            let outcome = try await listening.events.steps()
             #expect(outcome.tried == steps)
             #expect(outcome.helped == steps.last)
-            #expect(try await reports.next() != nil)
+            #expect(try await listening.reports.next() != nil)
             guard case .good = await adapter.health else {
                 Issue.record("\(await adapter.health)")
                 return
@@ -59,20 +35,16 @@ import Testing
     ])
     func aControllerThatHangsComesBack(_ cure: ControllerFault.Cure, _ step: RecoveryStep) async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
-            Self.addBeacon(to: fixture.radio)
             // The recovery powers on what was on.
-            let adapter = try await Adapter.open(power: .leave, on: fixture.kernel)
-            let events = await adapter.healthEvents()
-            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
-            var reports = scan.makeAsyncIterator()
-            _ = try await reports.next()
+            var listening = try await ListeningAdapter(fixture, power: .leave)
+            let adapter = listening.adapter
             fixture.kernel.setFault(ControllerFault(.hangs, until: cure), adapter: 0)
             // A command is not answered; the silence would be noticed later.
             _ = try? await adapter.hasExtendedAdvertising()
-            let outcome = try await Self.steps(events)
+            let outcome = try await listening.events.steps()
             #expect(outcome.helped == step)
             #expect(!outcome.tried.contains(.restartScan))
-            #expect(try await reports.next() != nil)
+            #expect(try await listening.reports.next() != nil)
             await adapter.close()
         }
     }
@@ -82,19 +54,15 @@ import Testing
         _ duplicates: DuplicatePolicy
     ) async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
-            Self.addBeacon(to: fixture.radio)
-            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
-            let events = await adapter.healthEvents()
-            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
+            var listening = try await ListeningAdapter(fixture)
+            let adapter = listening.adapter
             let other = try await adapter.scan(ScanOptions(duplicates: duplicates))
-            var reports = scan.makeAsyncIterator()
-            _ = try await reports.next()
             fixture.kernel.setFault(ControllerFault(.hangs, until: .takingDown), adapter: 0)
-            let outcome = try await Self.steps(events)
+            let outcome = try await listening.events.steps()
             #expect(outcome.helped == .restart)
             #expect(outcome.tried.first == .restartScan)
             let back = fixture.radio.now
-            while let report = try await reports.next(), report.time <= back {}
+            while let report = try await listening.reports.next(), report.time <= back {}
             var others = other.makeAsyncIterator()
             #expect(try await others.next() != nil)
             await adapter.close()
@@ -118,19 +86,15 @@ import Testing
 
     @Test func aHardwareErrorIsTold() async throws {
         try await Fixture.run { fixture in
-            Self.addBeacon(to: fixture.radio)
-            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
-            let events = await adapter.healthEvents()
-            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
-            var reports = scan.makeAsyncIterator()
-            _ = try await reports.next()
+            var listening = try await ListeningAdapter(fixture)
+            let adapter = listening.adapter
             fixture.kernel.reportHardwareError(0x42, adapter: 0)
-            var iterator = events.makeAsyncIterator()
+            var iterator = listening.events.makeAsyncIterator()
             guard case .problem(.hardwareError(code: 0x42))? = try await iterator.next() else {
                 Issue.record("no hardware error")
                 return
             }
-            #expect(try await reports.next() != nil)
+            #expect(try await listening.reports.next() != nil)
             await adapter.close()
         }
     }
@@ -166,7 +130,7 @@ import Testing
             fixture.kernel.setPowered(false, adapter: 0)
             // What has taken the adapter down has not cured it.
             fixture.kernel.setFault(ControllerFault(.hangs, until: cure), adapter: 0)
-            let outcome = try await Self.steps(events)
+            let outcome = try await events.steps()
             #expect(outcome.tried.first == .powerCycle)
             #expect(outcome.helped != nil)
             #expect(adapter.state == .poweredOn)
@@ -214,15 +178,11 @@ import Testing
     /// The limit follows from the first advertisement on, not from the next time the scan is looked at.
     @Test func aScanThatFallsSilentAtItsBeginningIsNoticedSoon() async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
-            Self.addBeacon(to: fixture.radio)
-            let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
-            let events = await adapter.healthEvents()
-            let scan = try await adapter.scan(ScanOptions(duplicates: .all))
-            var reports = scan.makeAsyncIterator()
-            _ = try await reports.next()
+            let listening = try await ListeningAdapter(fixture)
+            let adapter = listening.adapter
             fixture.kernel.setFault(ControllerFault(.hearsNothing, until: .scanRestart), adapter: 0)
             let start = fixture.radio.now
-            for try await event in events { if case .problem(.silent) = event { break } }
+            for try await event in listening.events { if case .problem(.silent) = event { break } }
             #expect(start.duration(to: fixture.radio.now) < .seconds(40))
             await adapter.close()
         }

@@ -94,6 +94,21 @@ import Testing
         }
     }
 
+    /// A link that was encrypted without a bond before is not waited for a key.
+    @Test func anEncryptedLinkWithoutABondIsAnsweredAtOnce() async throws {
+        try await SecurityFixture.run(SimulatedSecurity(storesKeys: false)) { fixture in
+            try await fixture.adapter.setPairingAgent(nil)
+            let connection = try await fixture.connect()
+            _ = try await connection.read(try fixture.handle(SecurityFixture.encrypted))
+            let start = fixture.base.radio.now
+            let outcome = try await connection.pair()
+            #expect(outcome.security.level == .medium)
+            #expect(!outcome.isBonded)
+            #expect(start.duration(to: fixture.base.radio.now) < .seconds(1))
+            try await fixture.end(connection)
+        }
+    }
+
     @Test func secureConnectionsCanBeRequired() async throws {
         try await SecurityFixture.run(SimulatedSecurity(hasSecureConnections: false)) { fixture in
             try await fixture.adapter.setPairingAgent(nil, secureConnections: .only)
