@@ -42,6 +42,7 @@ private final class UnwatchedHealth: HostHealth {
 
     func showsHang(_ failure: BluetoothError) -> Bool { false }
     func countLinks(then completion: @escaping (Int?) -> Void) { completion(nil) }
+    let isRecoveredElsewhere = false
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
         completion(
@@ -52,6 +53,7 @@ private final class UnwatchedHealth: HostHealth {
 extension HostDirectory {
     package func refreshState(of index: UInt16) {}
     package func refresh() {}
+    package func isSwitchedOff(_ index: UInt16) -> Bool { false }
     package nonisolated(nonsending) func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 }
 

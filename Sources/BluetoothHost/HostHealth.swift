@@ -83,6 +83,9 @@ package protocol HostHealth: AnyObject {
     /// Counts the adapter's links; nil if they cannot be counted.
     func countLinks(then completion: @escaping (Int?) -> Void)
 
+    /// Whether another session of this process carries out a step on the adapter, which takes it away for a moment.
+    var isRecoveredElsewhere: Bool { get }
+
     /// Carries out a step; the scan, advertising and everything else that is declared comes back by itself.
     /// - Parameter completion: receives why the step could not be carried out.
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void)

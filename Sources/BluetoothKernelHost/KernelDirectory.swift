@@ -105,6 +105,9 @@ package final class KernelDirectory: HostDirectory {
             }
         }
         let before = known.updateValue(information, forKey: information.index)
+        if information.isPowered, before?.isPowered != true {
+            PowerChanges.setSwitchedOff(false, .init(information.index, information.publicAddress, on: loop))
+        }
         if before == nil { report(.added(information)) } else if before != information { report(.changed(information)) }
     }
 
@@ -214,7 +217,21 @@ package final class KernelDirectory: HostDirectory {
     }
 
     package nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
-        try await preparation().setPowered(isOn, index)
+        let adapter = known[index].map { PowerChanges.Adapter(index, $0.publicAddress, on: loop) }
+        if let adapter { PowerChanges.setSwitchedOff(!isOn, adapter) }
+        do throws(BluetoothError) {
+            try await preparation().setPowered(isOn, index)
+        } catch {
+            // A command whose caller has stopped waiting may still take effect.
+            if let adapter, !isOn, ![.cancelled, .timedOut].contains(error.code) {
+                PowerChanges.setSwitchedOff(false, adapter)
+            }
+            throw error
+        }
+    }
+
+    package func isSwitchedOff(_ index: UInt16) -> Bool {
+        known[index].map { PowerChanges.isSwitchedOff(.init(index, $0.publicAddress, on: loop)) } ?? false
     }
 
     package nonisolated(nonsending) func restoreSettings(

@@ -49,6 +49,12 @@ struct AdapterPreparation {
             try await management.send(.setLowEnergy(true), to: information.index)
         }
         let wasPowered = information.isPowered
+        // Another session of this process must not take it for another program's power-off.
+        let cycled: PowerChanges.Adapter? =
+            needsOff(information) && power != .leave
+            ? .init(information.index, information.publicAddress, on: kernel.loop) : nil
+        if let cycled { PowerChanges.beginStep(on: cycled) }
+        defer { if let cycled { PowerChanges.endStep(on: cycled) } }
         do throws(BluetoothError) {
             try await prepareIdentity(&information, power, operation)
             await store?.prepare(information)
@@ -63,6 +69,12 @@ struct AdapterPreparation {
         }
         information.currentSettings = now.currentSettings
         return information
+    }
+
+    /// Whether an adapter that is on must be off for a moment, for its privacy mode.
+    private func needsOff(_ information: AdapterInformation) -> Bool {
+        guard let privacy, information.isPowered else { return false }
+        return (privacy != .off) != information.usesPrivateAddresses
     }
 
     private nonisolated(nonsending) func powerOn(
@@ -93,7 +105,7 @@ struct AdapterPreparation {
     ) async throws(BluetoothError) {
         let isBare = information.publicAddress.isZero
         guard isBare || privacy != nil else { return }
-        if let privacy, information.isPowered, (privacy != .off) != information.usesPrivateAddresses {
+        if needsOff(information) {
             guard power != .leave else {
                 throw BluetoothError(
                     .busy, operation,

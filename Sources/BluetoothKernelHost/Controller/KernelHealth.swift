@@ -2,6 +2,7 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothHCI
+import BluetoothPrimitives
 import BluetoothManagement
 
 /// The health of a controller that the kernel drives: its problems, and the steps that may help.
@@ -13,17 +14,27 @@ final class KernelHealth: HostHealth {
     private let management: ManagementClient
     private let kernel: any BluetoothKernel
     private let restartScan: () -> Void
+    private let address: BluetoothAddress
+    /// The steps of this object that are under way; a driver that is bound again brings the adapter back a moment later.
+    private var steps: [PowerChanges.Adapter] = []
+    private lazy var rebindTimer = kernel.loop.makeLocalTimer { [weak self] in self?.endSteps() }
     private var onProblem: (RadioProblem) -> Void = { _ in }
 
-    /// - Parameter restartScan: ends the scan, if one runs, and starts it again.
+    private static let rebindTime = Duration.seconds(10)
+
+    /// - Parameters:
+    ///   - address: the adapter's public address.
+    ///   - restartScan: ends the scan, if one runs, and starts it again.
     init(
-        _ commands: HCICommandQueue, _ management: ManagementClient, on kernel: any BluetoothKernel,
+        of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient, on kernel: any BluetoothKernel,
         restartScan: @escaping () -> Void
     ) {
         mark = kernel.loop.components.mark("KernelHealth")
         (self.commands, self.management, self.kernel) = (commands, management, kernel)
-        self.restartScan = restartScan
+        (self.address, self.restartScan) = (address, restartScan)
     }
+
+    deinit { for step in steps { PowerChanges.endStep(on: step) } }
 
     func follow(_ onProblem: @escaping (RadioProblem) -> Void) { self.onProblem = onProblem }
 
@@ -64,12 +75,35 @@ final class KernelHealth: HostHealth {
 
     // MARK: Steps
 
+    var isRecoveredElsewhere: Bool {
+        steps.isEmpty && PowerChanges.hasStep(on: .init(commands.index, address, on: kernel.loop))
+    }
+
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
+        guard step > .restartScan else {
+            restartScan()
+            return completion(nil)
+        }
+        let adapter = PowerChanges.Adapter(commands.index, address, on: kernel.loop)
+        endSteps()
+        steps.append(adapter)
+        PowerChanges.beginStep(on: adapter)
+        intervene(step) { [self] failure in
+            if step == .rebind, failure == nil { rebindTimer.set(after: Self.rebindTime) } else { endSteps() }
+            completion(failure)
+        }
+    }
+
+    private func endSteps() {
+        rebindTimer.cancel()
+        for step in steps { PowerChanges.endStep(on: step) }
+        steps = []
+    }
+
+    private func intervene(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
         let operation = BluetoothError.Operation("\(step)", adapter: commands.name)
         switch step {
-        case .restartScan:
-            restartScan()
-            completion(nil)
+        case .restartScan: completion(nil)
         case .powerCycle: setPowered(false) { [self] _ in setPowered(true, then: completion) }
         case .reset:
             control(.reset, operation) { [self] failure in

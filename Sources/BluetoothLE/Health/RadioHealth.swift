@@ -52,10 +52,13 @@ final class RadioHealth {
     var keepsScans: Bool { machine.keepsScans(at: loop.now) }
 
     /// Whether the adapter may be away for a moment, and comes back.
-    var isRecovering: Bool { machine.takesAdapterAway }
+    var isRecovering: Bool { machine.takesAdapterAway || isRecoveredElsewhere }
+
+    /// Whether another session of this process carries out a step on the adapter.
+    var isRecoveredElsewhere: Bool { host.isRecoveredElsewhere }
 
     /// Whether an adapter that is away now comes back, if the recovery succeeds.
-    var bringsAdapterBack: Bool { machine.bringsAdapterBack }
+    var bringsAdapterBack: Bool { machine.bringsAdapterBack || isRecoveredElsewhere }
 
     /// The present health.
     var health: AdapterHealth { machine.health }

@@ -187,6 +187,7 @@ actor AdapterSession: LoopActor {
         followPowerState()
         powerState.value.recovery = PowerStateMachine.Recovery(
             isUnderWay: { [weak health] in health?.isRecovering ?? false },
+            isElsewhere: { [weak health] in health?.isRecoveredElsewhere ?? false },
             restorationFailed: { [weak health] reason in health?.restorationFailed(reason) },
             bringsAdapterBack: { [weak health] in health?.bringsAdapterBack ?? false },
             addressChanged: { [weak health] own, other in health?.addressChanged(from: own, to: other) },

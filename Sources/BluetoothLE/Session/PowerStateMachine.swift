@@ -24,6 +24,8 @@ final class PowerStateMachine {
     struct Recovery {
         /// Returns whether a step is under way, which powers the adapter on itself.
         var isUnderWay: () -> Bool = { false }
+        /// Returns whether the step is another session's, which may end without this one's knowledge.
+        var isElsewhere: () -> Bool = { false }
         /// Receives the reason why the adapter could not be restored.
         var restorationFailed: (BluetoothError) -> Void = { _ in }
         /// Returns whether the adapter is away because of a step.
@@ -210,6 +212,9 @@ final class PowerStateMachine {
         if let now { adapterRecord.update(now) }
         let (before, state) = (stateSource.value, now?.state ?? .absent)
         guard state != before else { return }
+        if state == .poweredOff, directory.isSwitchedOff(adapterRecord.information.index) {
+            rules.isSwitchedOffHere = true
+        }
         rules.stateChanged(from: before, to: state, byRecovery: recovery.isUnderWay())
         if state != .poweredOff, state != .lowEnergyOff { (restoration.failure, restoration.failureCount) = (nil, 0) }
         log.debug("\(adapterRecord.information.name): \(state)")
@@ -229,8 +234,12 @@ final class PowerStateMachine {
 
     /// Restores the adapter if its policy requires that.
     private func restoreIfNeeded() {
+        guard end == nil, isRestorationNeeded else { return }
         // A step of the recovery powers the adapter on itself.
-        guard end == nil, !recovery.isUnderWay(), isRestorationNeeded else { return }
+        guard !recovery.isUnderWay() else {
+            if recovery.isElsewhere() { setRetryTimer() }
+            return
+        }
         if case .underWay(let task, _) = restoration.progress {
             restoration.progress = .underWay(task, isDueAgain: true)
             return
