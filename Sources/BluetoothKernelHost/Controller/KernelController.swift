@@ -37,7 +37,8 @@ package final class KernelController: HCIReceiver {
         let scanner = KernelScanner(adapter.ownAddress, commands, management, on: kernel, log: log)
         self.scanner = scanner
         health = KernelHealth(
-            of: adapter.publicAddress, commands, management, on: kernel, restartScan: { [weak scanner] in scanner?.restart() })
+            of: adapter.publicAddress, commands, management, on: kernel,
+            restartScan: { [weak scanner] in scanner?.restart() })
         commands.receiver = self
         links.isLeaving = { [weak scanner] in scanner?.isLeaving ?? false }
     }

@@ -26,7 +26,8 @@ final class KernelHealth: HostHealth {
     ///   - address: the adapter's public address.
     ///   - restartScan: ends the scan, if one runs, and starts it again.
     init(
-        of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient, on kernel: any BluetoothKernel,
+        of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient,
+        on kernel: any BluetoothKernel,
         restartScan: @escaping () -> Void
     ) {
         mark = kernel.loop.components.mark("KernelHealth")
