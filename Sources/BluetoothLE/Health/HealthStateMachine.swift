@@ -48,6 +48,9 @@ struct HealthStateMachine: Hashable {
     }
 
     /// A hardware error, and until when the kernel may close and open the controller for it.
+    ///
+    /// Another program's power-off in this time is taken for the kernel's, as both are reported alike. The kernel opens the
+    /// controller itself; if it has not after half a minute, that may have failed, and the ladder powers the adapter on.
     private struct DueReset: Hashable {
         var problem: RadioProblem
         var until: KernelInstant
