@@ -56,42 +56,28 @@ extension CommonOptions {
         _ console: Console, _ body: @Sendable (AdapterGroup) async throws -> Value
     ) async throws -> Value {
         let kernel = try makeKernel()
-        let trace = try await openTrace(console, on: kernel)
-        var adapters: [Adapter] = []
-        let result: Result<Value, any Error>
-        do {
-            let group = try await openAdapters(console, on: kernel, trace, &adapters)
-            result = .success(try await body(group))
-        } catch {
-            result = .failure(error)
+        return try await withTrace(console, on: kernel) { trace in
+            var adapters: [Adapter] = []
+            let result: Result<Value, any Error>
+            do {
+                let group = try await openAdapters(console, on: kernel, trace, &adapters)
+                result = .success(try await body(group))
+            } catch {
+                result = .failure(error)
+            }
+            for adapter in adapters { await adapter.close() }
+            return try result.get()
         }
-        for adapter in adapters { await adapter.close() }
-        if let trace { await Task { await trace.close() }.value }
-        return try result.get()
     }
 
     private func openAdapters(
         _ console: Console, on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?, _ adapters: inout [Adapter]
     ) async throws -> AdapterGroup {
-        let bonds = BondStorage.store(try bondStore())
-        var selectors = try adapterOptions.selectors()
-        let takesAll = selectors.isEmpty
-        let present = try await Adapter.all(on: kernel)
-        if takesAll { selectors = present.filter(\.isLowEnergySupported).map { .index($0.index) } }
-        // Before one is powered on.
-        for adapter in present {
-            let names = selectors.filter { $0.matches(adapter) }
-            guard names.count < 2 else {
-                throw ProgramError(.usage, "--adapter names \(adapter.name) twice: \(names[0]) and \(names[1]).")
-            }
-        }
-        for selector in selectors {
+        let opening = AdapterOpening(self, bonds: BondStorage.store(try bondStore()), on: kernel, trace)
+        let takesAll = adapter == "all"
+        for selector in try await selectors(on: kernel) {
             do throws(BluetoothError) {
-                adapters.append(
-                    try await Adapter.open(
-                        selector, power: powerOn ? .powerOn : .leave, bonds: bonds, privacy: privacy, on: kernel,
-                        log: log,
-                        trace: trace))
+                adapters.append(try await opening.open(selector, waitingFor: nil))
             } catch {
                 guard takesAll, error.code != .cancelled else { throw error }
                 console.message("\(selector) is left out: \(error.message)")
@@ -102,6 +88,21 @@ extension CommonOptions {
                 .noBluetooth, "No Bluetooth adapter can be used.", remedy: "Look for the reason with: ble doctor")
         }
         return try await AdapterGroup(adapters)
+    }
+
+    /// The adapters that -i names, each once, or all that are present.
+    func selectors(on kernel: (any BluetoothKernel)?) async throws -> [AdapterSelector] {
+        let present = try await Adapter.all(on: kernel)
+        let selectors = try adapterOptions.selectors()
+        guard !selectors.isEmpty else { return present.filter(\.isLowEnergySupported).map { .index($0.index) } }
+        // Before one is powered on.
+        for adapter in present {
+            let names = selectors.filter { $0.matches(adapter) }
+            guard names.count < 2 else {
+                throw ProgramError(.usage, "--adapter names \(adapter.name) twice: \(names[0]) and \(names[1]).")
+            }
+        }
+        return selectors
     }
 
     private func withAdapter<Value: Sendable>(
@@ -147,18 +148,14 @@ extension CommonOptions {
         whileAbsent absence: (@Sendable (BluetoothError) async -> Void)?
     ) async throws -> Adapter {
         if usesSeveralAdapters { throw ProgramError(.usage, Self.oneAdapter) }
-        let bonds = BondStorage.store(try bondStore())
-        let open = { @Sendable (limit: Duration?) async throws(BluetoothError) in
-            try await Adapter.open(
-                adapter.flatMap { AdapterSelector($0) } ?? .first, power: powerOn ? .powerOn : .leave,
-                waitingFor: limit, bonds: bonds, privacy: privacy, on: kernel, log: log, trace: trace)
-        }
+        let opening = AdapterOpening(self, bonds: BondStorage.store(try bondStore()), on: kernel, trace)
+        let selector = adapter.flatMap { AdapterSelector($0) } ?? .first
         do throws(BluetoothError) {
-            return try await open(nil)
+            return try await opening.open(selector, waitingFor: nil)
         } catch {
-            guard let absence, [.noAdapter, .adapterOff, .adapterBlocked].contains(error.code) else { throw error }
+            guard let absence, error.isAdapterAbsent else { throw error }
             return try await withThrowingTaskGroup(of: Adapter?.self) { group in
-                group.addTask { try await open(Self.patience) }
+                group.addTask { try await opening.open(selector, waitingFor: AdapterOpening.patience) }
                 group.addTask { [error] in
                     await absence(error)
                     return nil
@@ -171,9 +168,6 @@ extension CommonOptions {
             }
         }
     }
-
-    /// A century.
-    private static let patience = Duration.seconds(100 * 366 * 86_400)
 
     /// The trace that --trace requests. If its file cannot be created the program ends; if a later write fails, the
     /// failure is printed and the program continues.
@@ -189,7 +183,7 @@ extension CommonOptions {
         }
         do throws(BluetoothError) {
             let trace = try await PacketTrace.open(
-                path == "-" ? "/dev/stdout" : path, replacingExisting: force, on: kernel, log: log
+                path == "-" ? "/dev/stdout" : path, replacingExisting: force, on: kernel, log: makeLog()
             ) { error in
                 // A closed pipe ends the program quietly, as it does for results.
                 if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
@@ -214,8 +208,6 @@ extension CommonOptions {
         }
     }
 
-    private var log: Logger { makeLog() }
-
     /// The library's log on standard error: debug messages with -v, every packet with -vv.
     /// - Parameter quietly: whether notices are left out without -v, since the program prints them as results.
     public func makeLog(quietly: Bool = false) -> Logger {
@@ -229,7 +221,7 @@ extension CommonOptions {
     public func bondStore() throws -> any BondStore {
         if simulate, bonds == nil { return SimulatedWorld.bonds }
         if bonds == nil, try world != nil || makeKernel() != nil { return SimulatedWorld.noBonds }
-        return try FileBondStore(directory: bonds, log: log)
+        return try FileBondStore(directory: bonds, log: makeLog())
     }
 
     /// The simulated kernel with --simulate or --world, or the one that `BLUETOOTH_SIMULATION` chooses; nil for the

@@ -8,7 +8,7 @@ public enum ChosenRadio: Sendable {
     case group(AdapterGroup)
 
     /// The adapters.
-    var adapters: [Adapter] {
+    public var adapters: [Adapter] {
         get async {
             switch self {
             case .adapter(let adapter): [adapter]
@@ -45,8 +45,18 @@ public enum ChosenRadio: Sendable {
         }
     }
 
+    /// Connects to a device by its key, at the address it has now.
+    func connect(
+        to identity: DeviceIdentity, options: ConnectionOptions
+    ) async throws(BluetoothError) -> Connection {
+        switch self {
+        case .adapter(let adapter): try await adapter.connect(to: identity, options: options)
+        case .group(let group): try await group.connect(to: identity, options: options)
+        }
+    }
+
     /// Runs `body` on the event loop, which all adapters of a machine share.
-    func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
+    public func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
         try await withTaskExecutorPreference(loop) { try await body() }
     }
 }
@@ -60,5 +70,17 @@ extension CommonOptions {
             return try await withAdapter(console) { try await body(.adapter($0)) }
         }
         return try await withAdapterGroup(console) { try await body(.group($0)) }
+    }
+
+    /// As ``withRadio(_:_:)``, but waits for adapters that are absent, off or blocked: `absence` runs while there is none,
+    /// with the reason, and is then cancelled. Of several, those that come later take part from then on.
+    func withRadio<Value: Sendable>(
+        _ console: Console, whileAbsent absence: @escaping @Sendable (BluetoothError) async -> Void,
+        _ body: @escaping @Sendable (ChosenRadio) async throws -> Value
+    ) async throws -> Value {
+        guard usesSeveralAdapters else {
+            return try await withAdapter(console, whileAbsent: absence) { try await body(.adapter($0)) }
+        }
+        return try await withAdapterGroup(console, whileAbsent: absence) { try await body(.group($0)) }
     }
 }

@@ -39,7 +39,7 @@ extension CommonOptions {
     /// The message of a command that uses one adapter.
     static let oneAdapter =
         "This command uses one adapter. Several, and all, are for scans and links: ble scan, explore, read, write, notify, "
-        + "rssi, params, and linble send, exchange, terminal"
+        + "rssi, params, and linble send, exchange, terminal, bridge. Name one: -i hci0"
 
     /// Whether several adapters are chosen, which few commands can use.
     public var usesSeveralAdapters: Bool { adapterOptions.namesSeveral }

@@ -65,12 +65,8 @@ extension CommonOptions {
             let found = try await find(query, on: radio, console)
             console.detail("found \(found.summary)")
             try await preparePairing(on: radio, console, always: isPairing)
-            switch radio {
             // By its key again, since the address may have changed.
-            case .adapter(let adapter):
-                return (try await adapter.connect(to: identity, options: options), identity.name)
-            case .group: return (try await radio.connect(to: found.address, options: options), identity.name)
-            }
+            return (try await radio.connect(to: identity, options: options), identity.name)
         }
         let (address, name) = try await findDevice(on: radio, console)
         console.detail("connecting to \(address) (\(address.kind))")

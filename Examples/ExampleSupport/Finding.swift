@@ -10,13 +10,13 @@ import Synchronization
 extension CommonOptions {
     /// Waits for the device that a query describes, as --pick demands, however long that takes.
     /// - Throws: ``ProgramError`` with ``ExitStatus/usage``, with the devices, if several match.
-    func findPatiently(_ query: DeviceQuery, on adapter: Adapter) async throws -> DeviceSearch.Sighting {
+    func findPatiently(_ query: DeviceQuery, on radio: ChosenRadio) async throws -> DeviceSearch.Sighting {
         while true {
             let search = SharedSearch(pick: pick, isOnCoded: coded)
-            let first = try await search.next(query, on: .adapter(adapter), within: nil)
+            let first = try await search.next(query, on: radio, within: nil)
             if let choice = first.choice { return choice }
             let second = try await search.next(
-                query, on: .adapter(adapter), within: DeviceSearch.collectingTime, isCollecting: true)
+                query, on: radio, within: DeviceSearch.collectingTime, isCollecting: true)
             if let choice = try second.choice ?? search.state.withLock({ try $0.choose() }) { return choice }
         }
     }

@@ -3,7 +3,7 @@ import LINBLE
 import Synchronization
 
 extension CommonOptions {
-    /// Opens the adapter, runs `body` with a UART that outlives links, and disconnects in any case.
+    /// Opens the adapter, or several, runs `body` with a UART that outlives links, and disconnects in any case.
     ///
     /// An adapter that is absent, off or blocked is waited for; `absence` runs meanwhile, and is cancelled when it is
     /// there. The device is chosen when it is first found, as --pick demands; afterwards the UART stays with its address
@@ -11,18 +11,15 @@ extension CommonOptions {
     public func withKeptUART<Value: Sendable>(
         _ device: UARTDevice, _ options: KeptUARTOptions, _ console: Console,
         whileAbsent absence: @escaping @Sendable (BluetoothError) async -> Void,
-        _ body: @Sendable (KeptUART, Adapter) async throws -> Value
+        _ body: @escaping @Sendable (KeptUART, ChosenRadio) async throws -> Value
     ) async throws -> Value {
-        try await withAdapter(console, whileAbsent: absence) { adapter in
-            try await preparePairing(on: adapter, console)
+        try await withRadio(console, whileAbsent: absence) { radio in
+            try await preparePairing(on: radio, console)
             let failure = Mutex<ProgramError?>(nil)
-            let uart = UARTConnection.keep(
-                device, on: adapter, options: options,
-                choosing: choice(of: device, options.uart, console) { error in failure.withLock { $0 = error } }
-            ) { console.tell($0) }
+            let uart = keep(device, on: radio, options, console) { error in failure.withLock { $0 = error } }
             let result: Result<Value, any Error>
             do {
-                result = .success(try await body(uart, adapter))
+                result = .success(try await body(uart, radio))
             } catch {
                 result = .failure(await namingPairing(failure.withLock { $0 } ?? error))
             }
@@ -32,27 +29,65 @@ extension CommonOptions {
         }
     }
 
-    /// The search for the device; nil if its address or its key is given. An error that is the program's is passed to `fail`.
-    private func choice(
-        of device: UARTDevice, _ options: UARTOptions, _ console: Console,
+    /// - Parameter fail: called with an error that is the program's.
+    private func keep(
+        _ device: UARTDevice, on radio: ChosenRadio, _ options: KeptUARTOptions, _ console: Console,
         _ fail: @escaping @Sendable (ProgramError) -> Void
-    ) -> KeptUART.Choice? {
-        if case .identity = device { return nil }
-        guard let query = query(for: device, options.profiles.map(\.service)) else { return nil }
-        return { adapter throws(BluetoothError) in
-            let found: DeviceSearch.Sighting
-            do {
-                console.tell(.scanning(device))
-                found = try await findPatiently(query, on: adapter)
-            } catch let error as BluetoothError {
-                throw error
-            } catch {
-                if let error = error as? ProgramError { fail(error) }
-                throw BluetoothError(.invalidArgument, .init("find"), "\(error)")
-            }
-            if let advertisement = found.advertisement { console.tell(.found(advertisement)) }
-            return found.identity
+    ) -> KeptUART {
+        let query = searchQuery(for: device, options.uart)
+        switch radio {
+        case .adapter(let adapter):
+            return UARTConnection.keep(
+                device, on: adapter, options: options, choosing: query.map { choice(of: device, $0, console, fail) }
+            ) { console.tell($0) }
+        case .group(let group):
+            return UARTConnection.keep(
+                device, on: group, options: options, choosing: query.map { groupChoice(of: device, $0, console, fail) }
+            ) { console.tell($0) }
         }
+    }
+
+    private func choice(
+        of device: UARTDevice, _ query: DeviceQuery, _ console: Console,
+        _ fail: @escaping @Sendable (ProgramError) -> Void
+    ) -> KeptUART.Choice {
+        return { adapter throws(BluetoothError) in
+            try await choose(device, query, on: .adapter(adapter), console, fail)
+        }
+    }
+
+    private func groupChoice(
+        of device: UARTDevice, _ query: DeviceQuery, _ console: Console,
+        _ fail: @escaping @Sendable (ProgramError) -> Void
+    ) -> KeptUART.GroupChoice {
+        return { group throws(BluetoothError) in
+            try await choose(device, query, on: .group(group), console, fail)
+        }
+    }
+
+    /// The query of the search for the device; nil if its address or its key is given.
+    private func searchQuery(for device: UARTDevice, _ options: UARTOptions) -> DeviceQuery? {
+        if case .identity = device { return nil }
+        return query(for: device, options.profiles.map(\.service))
+    }
+
+    /// Waits for the device, and returns how it is found again.
+    private func choose(
+        _ device: UARTDevice, _ query: DeviceQuery, on radio: ChosenRadio, _ console: Console,
+        _ fail: @Sendable (ProgramError) -> Void
+    ) async throws(BluetoothError) -> UARTDevice {
+        let found: DeviceSearch.Sighting
+        do {
+            console.tell(.scanning(device))
+            found = try await findPatiently(query, on: radio)
+        } catch let error as BluetoothError {
+            throw error
+        } catch {
+            if let error = error as? ProgramError { fail(error) }
+            throw BluetoothError(.invalidArgument, .init("find"), "\(error)")
+        }
+        if let advertisement = found.advertisement { console.tell(.found(advertisement)) }
+        return found.identity
     }
 }
 

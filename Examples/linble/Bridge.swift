@@ -14,10 +14,10 @@ struct Bridge: Sendable {
     }
 
     /// Moves bytes in both directions, and reports the events, until the task is cancelled or the UART ends.
-    func run(on adapter: Adapter, _ manager: ServiceManager) async throws {
+    func run(on radio: ChosenRadio, _ manager: ServiceManager) async throws {
         let result: Result<Void, any Error>
         do {
-            result = .success(try await move(on: adapter, manager))
+            result = .success(try await move(on: radio, manager))
         } catch {
             result = .failure(error)
         }
@@ -45,7 +45,7 @@ struct Bridge: Sendable {
         }.value
     }
 
-    private func move(on adapter: Adapter, _ manager: ServiceManager) async throws {
+    private func move(on radio: ChosenRadio, _ manager: ServiceManager) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             group.addTask {
                 try await ports.run { bytes in
@@ -60,11 +60,11 @@ struct Bridge: Sendable {
                 }
             }
             group.addTask {
-                for try await event in await uart.events() { report.tell(event, await counts) }
+                for try await event in await uart.events() { await report.tell(event, await counts) }
             }
             if manager.watchdogInterval != nil {
                 // On the loop, which has to be alive for it.
-                group.addTask { await manager.stayAlive { await adapter.run {} } }
+                group.addTask { await manager.stayAlive { try? await radio.run {} } }
             }
             manager.isReady()
             defer { group.cancelAll() }

@@ -15,6 +15,7 @@ enum BridgeScope: OptionScope {
     static let groups: OptionGroups = [
         .name, .address, .identity, .choosing, .timeout, .security, .keySize, .opening, .bonds, .trace,
     ]
+    static let allowsSeveralAdapters = true
 }
 
 struct BridgeCommand: AsyncParsableCommand {
@@ -32,12 +33,16 @@ struct BridgeCommand: AsyncParsableCommand {
             a link ended may be lost, and are counted as unconfirmed; none arrives twice. Of the device's bytes, as many \
             as --buffer says wait for a program that reads slowly; then the oldest are dropped, and counted as unread.
 
+            With several adapters (-i hci0,hci1 or -i all) each link is made by the one that suits best, so that the \
+            device stays connected when one is unplugged.
+
             As a service of systemd it reports its state (Type=notify) and answers the watchdog.
 
             EXAMPLES:
               linble bridge -n LINBLE-Z1 --pty /tmp/ttyBLE
               linble bridge --pty /tmp/ttyBLE --mode 0660 --group dialout
               linble bridge --profile auto --tcp 4000 --log bridge.log
+              linble bridge -i all -n LINBLE-Z1 --pty /tmp/ttyBLE
             """)
 
     @OptionGroup var scoped: ScopedOptions<BridgeScope>
@@ -124,9 +129,9 @@ struct BridgeCommand: AsyncParsableCommand {
                         manager.isReady()
                         await manager.stayAlive()
                     }
-                ) { uart, adapter in
-                    report.opened(ports, on: adapter.information)
-                    try await Bridge(uart, ports, log, report).run(on: adapter, manager)
+                ) { uart, radio in
+                    report.opened(ports, on: await radio.adapters.map(\.information))
+                    try await Bridge(uart, ports, log, report).run(on: radio, manager)
                 }
             }
         }

@@ -52,7 +52,7 @@ final class BridgeReport: Sendable {
     }
 
     /// The ports are open.
-    func opened(_ ports: BridgePorts, on adapter: AdapterInformation) {
+    func opened(_ ports: BridgePorts, on adapters: [AdapterInformation]) {
         let link = ports.terminal.map { $0.link ?? $0.path }
         if let address = ports.tcp?.address, !address.isLoopback {
             console.message(
@@ -63,17 +63,21 @@ final class BridgeReport: Sendable {
         guard console.isJSON else {
             let terminal = ports.terminal.map { "\(printable(link ?? "")) (\($0.path))" }
             let places = [terminal, ports.tcp.map { "TCP \($0.address)" }].compactMap { $0 }.joined(separator: " and ")
-            return console.result("\(adapter.name) \(adapter.address) bridges \(printable("\(device)")) to \(places)")
+            let names = adapters.map { "\($0.name) \($0.address)" }.joined(separator: ", ")
+            let verb = adapters.count == 1 ? "bridges" : "bridge"
+            return console.result("\(names) \(verb) \(printable("\(device)")) to \(places)")
         }
+        let address = adapters.first.map { "\($0.address)" }
         console.result([
-            ("event", .string("bridging")), ("adapter", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("device", .string("\(device)")), ("pty", JSONValue(link)),
+            ("event", .string("bridging")), ("adapter", .string(adapters.map(\.name).joined(separator: ","))),
+            ("address", JSONValue(adapters.count == 1 ? address : nil)),
+            ("device", .string("\(device)")), ("pty", JSONValue(link)),
             ("tcp", JSONValue(ports.tcp.map { "\($0.address)" })),
         ])
     }
 
     /// An event of the UART.
-    func tell(_ event: KeptUART.Event, _ counts: BridgeCounts) {
+    func tell(_ event: KeptUART.Event, _ counts: BridgeCounts) async {
         switch event {
         case .connecting(let attempt):
             manager.setStatus("waiting for \(device)")
@@ -82,10 +86,14 @@ final class BridgeReport: Sendable {
             line("waiting", "\(device)", [("for", .string("device")), ("attempt", .integer(attempt))])
         case .waitingForAdapter(let error): absent(error)
         case .online(let uart):
+            let adapter = await uart.connection.adapterName
             manager.setStatus("online with \(uart.peer)")
             line(
-                "online", "\(uart.peer)  \(uart.profile.name)",
-                [("address", .string("\(uart.peer)")), ("profile", .string(uart.profile.name))])
+                "online", "\(uart.peer)  \(uart.profile.name)  \(adapter)",
+                [
+                    ("address", .string("\(uart.peer)")), ("profile", .string(uart.profile.name)),
+                    ("adapter", .string(adapter)),
+                ])
         case .offline(let error, let count):
             let reason = error.disconnectReason.map { "\($0)" } ?? error.message
             manager.setStatus("offline: \(reason)")

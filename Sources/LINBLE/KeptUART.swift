@@ -138,7 +138,7 @@ extension UARTConnection {
         _ device: UARTDevice, on adapter: Adapter, options: KeptUARTOptions = KeptUARTOptions(),
         choosing choice: KeptUART.Choice? = nil, progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) -> KeptUART {
-        let choice = choice.map { UARTChoice(of: $0, on: adapter) }
+        let choice = choice.map { UARTChoice.adapter(adapter, $0) }
         return KeptUART(device, on: adapter, options: options, choosing: choice, progress: progress)
     }
 
@@ -146,18 +146,22 @@ extension UARTConnection {
     /// ``keep(_:on:options:choosing:progress:)``.
     public static func keep(
         _ device: UARTDevice, on group: AdapterGroup, options: KeptUARTOptions = KeptUARTOptions(),
-        progress: (@Sendable (UARTProgress) -> Void)? = nil
+        choosing choice: KeptUART.GroupChoice? = nil, progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) -> KeptUART {
-        KeptUART(device, on: group, options: options, choosing: nil, progress: progress)
+        let choice = choice.map { UARTChoice.group(group, $0) }
+        return KeptUART(device, on: group, options: options, choosing: choice, progress: progress)
     }
 }
 
-/// A search for the device to stay with, on an adapter.
-struct UARTChoice: Sendable {
-    private let choice: KeptUART.Choice
-    private let adapter: Adapter
+/// A search for the device to stay with, on an adapter or on several.
+enum UARTChoice: Sendable {
+    case adapter(Adapter, KeptUART.Choice)
+    case group(AdapterGroup, KeptUART.GroupChoice)
 
-    init(of choice: @escaping KeptUART.Choice, on adapter: Adapter) { (self.choice, self.adapter) = (choice, adapter) }
-
-    func callAsFunction() async throws(BluetoothError) -> UARTDevice { try await choice(adapter) }
+    func callAsFunction() async throws(BluetoothError) -> UARTDevice {
+        switch self {
+        case .adapter(let adapter, let choice): try await choice(adapter)
+        case .group(let group, let choice): try await choice(group)
+        }
+    }
 }

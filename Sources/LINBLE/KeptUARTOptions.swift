@@ -37,6 +37,9 @@ extension KeptUART {
     /// likes.
     public typealias Choice = @Sendable (Adapter) async throws(BluetoothError) -> UARTDevice
 
+    /// As ``Choice``, on several adapters.
+    public typealias GroupChoice = @Sendable (AdapterGroup) async throws(BluetoothError) -> UARTDevice
+
     /// An event of a UART that outlives links.
     public enum Event: Sendable {
         /// An attempt begins, the n-th since the last link, from 1: it scans for the device, unless that is given by its

@@ -1,0 +1,144 @@
+import BluetoothLE
+import BluetoothSimulation
+import Logging
+
+/// How the adapters of a command are opened.
+struct AdapterOpening: Sendable {
+    private let power: PowerPolicy
+    private let privacy: PrivacyMode?
+    private let bonds: BondStorage
+    private let kernel: (any BluetoothKernel)?
+    private let log: Logger
+    private let trace: PacketTrace?
+
+    init(_ options: CommonOptions, bonds: BondStorage, on kernel: (any BluetoothKernel)?, _ trace: PacketTrace?) {
+        power = options.powerOn ? .powerOn : .leave
+        privacy = options.privacy
+        (self.bonds, self.kernel, self.trace) = (bonds, kernel, trace)
+        log = options.makeLog()
+    }
+
+    /// A century.
+    static let patience = Duration.seconds(100 * 366 * 86_400)
+
+    /// Opens an adapter; waits for one that is absent, off or blocked up to `limit`.
+    func open(_ selector: AdapterSelector, waitingFor limit: Duration?) async throws(BluetoothError) -> Adapter {
+        try await Adapter.open(
+            selector, power: power, waitingFor: limit, bonds: bonds, privacy: privacy, on: kernel, log: log,
+            trace: trace)
+    }
+}
+
+extension BluetoothError {
+    /// Whether an adapter is absent, off or blocked, and may be waited for.
+    var isAdapterAbsent: Bool { [.noAdapter, .adapterOff, .adapterBlocked].contains(code) }
+}
+
+extension CommonOptions {
+    /// As ``withAdapterGroup(_:_:)``, but waits for adapters that are absent, off or blocked; `absence` runs while there is
+    /// none, with the reason of the first, and is then cancelled. Those that come later are added to the group.
+    func withAdapterGroup<Value: Sendable>(
+        _ console: Console, whileAbsent absence: @escaping @Sendable (BluetoothError) async -> Void,
+        _ body: @escaping @Sendable (AdapterGroup) async throws -> Value
+    ) async throws -> Value {
+        let kernel = try makeKernel()
+        return try await withTrace(console, on: kernel) { trace in
+            let opening = AdapterOpening(self, bonds: BondStorage.store(try bondStore()), on: kernel, trace)
+            var selectors = try await selectors(on: kernel)
+            // Of all adapters, the first that comes.
+            if selectors.isEmpty { selectors = [.first] }
+            var adapters: [Adapter] = []
+            let result: Result<Value, any Error>
+            do {
+                var absent = try await openPresent(selectors, opening, &adapters)
+                if adapters.isEmpty {
+                    let (index, adapter) = try await firstToCome(absent, opening, absence)
+                    adapters.append(adapter)
+                    absent.remove(at: index)
+                }
+                let group = try await AdapterGroup(adapters)
+                do {
+                    result = .success(try await use(group, whileWaitingFor: absent, opening, console, body))
+                } catch {
+                    result = .failure(error)
+                }
+                adapters = await group.adapters
+            } catch {
+                result = .failure(error)
+            }
+            for adapter in adapters { await adapter.close() }
+            return try result.get()
+        }
+    }
+
+    private typealias Absence = (selector: AdapterSelector, reason: BluetoothError)
+
+    /// Opens those adapters that can be used; returns the others.
+    private func openPresent(
+        _ selectors: [AdapterSelector], _ opening: AdapterOpening, _ adapters: inout [Adapter]
+    ) async throws -> [Absence] {
+        var absent: [Absence] = []
+        for selector in selectors {
+            do throws(BluetoothError) {
+                adapters.append(try await opening.open(selector, waitingFor: nil))
+            } catch {
+                guard error.isAdapterAbsent else { throw error }
+                absent.append((selector, error))
+            }
+        }
+        return absent
+    }
+
+    /// Waits until one of the adapters can be used; `absence` runs meanwhile.
+    private func firstToCome(
+        _ absent: [Absence], _ opening: AdapterOpening,
+        _ absence: @escaping @Sendable (BluetoothError) async -> Void
+    ) async throws -> (index: Int, adapter: Adapter) {
+        try await withThrowingTaskGroup(of: (Int, Adapter)?.self) { tasks in
+            for (index, adapter) in absent.enumerated() {
+                tasks.addTask {
+                    (index, try await opening.open(adapter.selector, waitingFor: AdapterOpening.patience))
+                }
+            }
+            if let reason = absent.first?.reason {
+                tasks.addTask {
+                    await absence(reason)
+                    return nil
+                }
+            }
+            defer { tasks.cancelAll() }
+            while let result = try await tasks.next() {
+                if let (index, adapter) = result { return (index, adapter) }
+            }
+            throw CancellationError()
+        }
+    }
+
+    /// Runs `body` with a group, and adds the absent adapters to it when they come.
+    private func use<Value: Sendable>(
+        _ group: AdapterGroup, whileWaitingFor absent: [Absence], _ opening: AdapterOpening, _ console: Console,
+        _ body: @escaping @Sendable (AdapterGroup) async throws -> Value
+    ) async throws -> Value {
+        try await withThrowingTaskGroup(of: Value?.self) { tasks in
+            tasks.addTask { try await body(group) }
+            for (selector, reason) in absent {
+                console.message("\(selector) is waited for: \(reason.message)")
+                tasks.addTask {
+                    do {
+                        let adapter = try await opening.open(selector, waitingFor: AdapterOpening.patience)
+                        try await preparePairing(on: adapter, console)
+                        try await group.add(adapter)
+                    } catch let error as BluetoothError {
+                        if error.code != .cancelled { console.message("\(selector) is left out: \(error.message)") }
+                    }
+                    return nil
+                }
+            }
+            defer { tasks.cancelAll() }
+            while let result = try await tasks.next() {
+                if let result { return result }
+            }
+            throw CancellationError()
+        }
+    }
+}
