@@ -5,6 +5,8 @@ import BluetoothPrimitives
 public struct AdapterDefaults: Hashable, Sendable {
     /// The connection parameters of links that this side creates without others, and those that it requests as a
     /// peripheral, of a link whose connection interval is outside their range.
+    ///
+    /// Linux may have an entry for a device that was connected before, whose parameters then hold instead.
     public var connectionParameters: ConnectionParameterRequest?
     /// The scan interval while looking for a device to connect to: 2.5 ms to 10.24 s.
     public var connectScanInterval: Duration?

@@ -2,7 +2,7 @@ import BluetoothPrimitives
 
 /// A parameter of an adapter's default system configuration: what the kernel uses where a program does not say.
 public struct SystemParameter: Hashable, Sendable {
-    /// The parameter's number. The set is open: kernels add parameters.
+    /// The parameter's number (Linux, `net/bluetooth/mgmt_config.c`). The set is open: kernels add parameters.
     public struct Kind: RawRepresentable, Hashable, Sendable {
         /// The number in the packet.
         public let rawValue: UInt16
@@ -13,27 +13,27 @@ public struct SystemParameter: Hashable, Sendable {
         }
 
         /// The shortest advertising interval, in units of 0.625 ms.
-        public static let advertisingIntervalMinimum = Kind(rawValue: 0x000B)
+        public static let advertisingIntervalMinimum = Kind(rawValue: 0x000A)
         /// The longest advertising interval, in units of 0.625 ms.
-        public static let advertisingIntervalMaximum = Kind(rawValue: 0x000C)
-        /// The scan interval while waiting for a device to connect to, in units of 0.625 ms.
-        public static let autoConnectScanInterval = Kind(rawValue: 0x000E)
-        /// The scan window while waiting for a device to connect to, in units of 0.625 ms.
-        public static let autoConnectScanWindow = Kind(rawValue: 0x000F)
-        /// The scan interval while connecting, in units of 0.625 ms.
-        public static let connectScanInterval = Kind(rawValue: 0x0016)
-        /// The scan window while connecting, in units of 0.625 ms.
-        public static let connectScanWindow = Kind(rawValue: 0x0017)
+        public static let advertisingIntervalMaximum = Kind(rawValue: 0x000B)
+        /// The scan interval while waiting for devices that are to be connected whenever they advertise, in units of 0.625 ms.
+        public static let autoConnectScanInterval = Kind(rawValue: 0x000D)
+        /// The scan window while waiting for such devices, in units of 0.625 ms.
+        public static let autoConnectScanWindow = Kind(rawValue: 0x000E)
+        /// The scan interval while connecting to a device, in units of 0.625 ms.
+        public static let connectScanInterval = Kind(rawValue: 0x0015)
+        /// The scan window while connecting to a device, in units of 0.625 ms.
+        public static let connectScanWindow = Kind(rawValue: 0x0016)
         /// The shortest connection interval, in units of 1.25 ms.
-        public static let connectionIntervalMinimum = Kind(rawValue: 0x0018)
+        public static let connectionIntervalMinimum = Kind(rawValue: 0x0017)
         /// The longest connection interval, in units of 1.25 ms.
-        public static let connectionIntervalMaximum = Kind(rawValue: 0x0019)
+        public static let connectionIntervalMaximum = Kind(rawValue: 0x0018)
         /// The peripheral latency, in connection events.
-        public static let latency = Kind(rawValue: 0x001A)
+        public static let latency = Kind(rawValue: 0x0019)
         /// The supervision time-out, in units of 10 ms.
-        public static let supervisionTimeout = Kind(rawValue: 0x001B)
+        public static let supervisionTimeout = Kind(rawValue: 0x001A)
         /// The time limit of connecting, in ms.
-        public static let connectTimeout = Kind(rawValue: 0x001C)
+        public static let connectTimeout = Kind(rawValue: 0x001B)
     }
 
     /// The parameter.

@@ -63,7 +63,7 @@ let commandVectors: [CommandVector] = [
     CommandVector(
         .setDefaultSystemConfiguration([
             SystemParameter(.connectionIntervalMinimum, 6), SystemParameter(.init(rawValue: 0x1F), bytes: [1]),
-        ]), "4c00 0000 0900 1800 02 0600 1f00 01 01"),
+        ]), "4c00 0000 0900 1700 02 0600 1f00 01 01"),
     CommandVector(.getPHYConfiguration, "4400 0000 0000"),
     CommandVector(
         .setPHYConfiguration([.br1MOneSlot, .le1MTransmit, .le1MReceive, .leCodedTransmit, .leCodedReceive]),

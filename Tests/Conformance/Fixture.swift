@@ -1,6 +1,7 @@
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothLinux
+import struct BluetoothManagement.SystemParameter
 import Synchronization
 import TestSupport
 import Testing
@@ -20,6 +21,8 @@ final class Fixture: Sendable {
     let adapters: [KernelAdapter]
     private let hotplug: Hotplug?
     private let opened = Mutex<[@Sendable () -> Void]>([])
+    /// The adapters' defaults before the test's, in the order of the changes.
+    private let formerDefaults = Mutex<[(adapter: KernelAdapter, list: [UInt8])]>([])
 
     /// Whether the controllers are those of BlueZ's btvirt, which report an advertiser only once.
     static let isBtvirt = environmentVariable("BAND") == "btvirt"
@@ -97,7 +100,23 @@ final class Fixture: Sendable {
             _ = try await management.succeed(.setLE, on: adapter, [1])
             _ = try await management.succeed(.setPowered, on: adapter, [1])
             _ = try? await management.succeed(.removeAdvertising, on: adapter, [0])
+            // A link takes two advertising intervals, which would be 1.28 s.
+            try await setDefaults(
+                [SystemParameter(.advertisingIntervalMinimum, 160), SystemParameter(.advertisingIntervalMaximum, 160)],
+                on: adapter)
         }
+    }
+
+    /// Changes an adapter's defaults, which get their former values at the end of the test.
+    func setDefaults(_ defaults: [SystemParameter], on adapter: KernelAdapter) async throws {
+        let former = try await management.succeed(.readDefaultSystemConfiguration, on: adapter)
+        formerDefaults.withLock { $0.append((adapter, former)) }
+        let list = defaults.flatMap { parameter in
+            let number = parameter.kind.rawValue
+            return [UInt8(truncatingIfNeeded: number), UInt8(number >> 8), UInt8(parameter.value.count)]
+                + parameter.value
+        }
+        _ = try await management.succeed(.setDefaultSystemConfiguration, on: adapter, list)
     }
 
     private func closeAll() async {
@@ -106,6 +125,9 @@ final class Fixture: Sendable {
             return opened
         }
         await kernel.onLoop { for close in opened { close() } }
+        for (adapter, list) in formerDefaults.withLock({ $0.reversed() }) {
+            _ = try? await management.succeed(.setDefaultSystemConfiguration, on: adapter, list)
+        }
         await management.close()
     }
 

@@ -27,11 +27,15 @@ enum ManagementCommand: UInt16, Sendable {
     case setSecureConnections = 0x002D
     case setPrivacy = 0x002F
     case loadIdentityResolvingKeys = 0x0030
+    case addDevice = 0x0033
+    case removeDevice = 0x0034
     case readAdvertisingFeatures = 0x003D
     case addAdvertising = 0x003E
     case removeAdvertising = 0x003F
     case getPHYConfiguration = 0x0044
     case setPHYConfiguration = 0x0045
+    case readDefaultSystemConfiguration = 0x004B
+    case setDefaultSystemConfiguration = 0x004C
     case addExtendedAdvertisingParameters = 0x0054
     case addExtendedAdvertisingData = 0x0055
 }

@@ -69,7 +69,7 @@ final class KernelDefaults {
 }
 
 extension AdapterDefaults {
-    /// The defaults that the kernel's parameters state. Of the two scans, that of the kernel counts: it comes first.
+    /// The defaults that the kernel's parameters state. Of the two scans, that for a program's connect counts.
     fileprivate init(_ parameters: [SystemParameter]) {
         func duration(_ kind: SystemParameter.Kind, _ unit: Duration) -> Duration? {
             parameters.last { $0.kind == kind }?.number.map { unit * Int($0) }
@@ -80,8 +80,8 @@ extension AdapterDefaults {
         }
         let (slot, unit) = (Duration.microseconds(625), Duration.microseconds(1250))
         self.init(
-            connectScanInterval: duration(.autoConnectScanInterval, slot),
-            connectScanWindow: duration(.autoConnectScanWindow, slot),
+            connectScanInterval: duration(.connectScanInterval, slot),
+            connectScanWindow: duration(.connectScanWindow, slot),
             connectTimeout: duration(.connectTimeout, .milliseconds(1)),
             advertisingInterval: range(
                 duration(.advertisingIntervalMinimum, slot), duration(.advertisingIntervalMaximum, slot)))
@@ -110,7 +110,8 @@ extension AdapterDefaults {
             ]
         }
         if let scan = try connectScan(operation) {
-            // The kernel looks for the device with the first pair, and the controller connects with the second.
+            // The first pair is for devices that the kernel itself connects to whenever they advertise, the second for those
+            // that a program connects to.
             all += [
                 SystemParameter(.autoConnectScanInterval, scan.interval),
                 SystemParameter(.autoConnectScanWindow, scan.window),

@@ -26,8 +26,6 @@ final class AdapterAdvertising {
     private var isExtended: Bool { controller.configuration.features.advertisingFamily == .extended }
     private var maximumInstances: UInt8 { isExtended ? max(1, controller.configuration.advertisingSetCount) : 3 }
     private var maximumLength: Int { isExtended ? 251 : 31 }
-    /// The kernel's default advertising interval, 1.28 s.
-    private static let defaultInterval: UInt32 = 0x0800
     private static let defaultDuration = Duration.seconds(2)
 
     func perform(_ command: ManagementCommand, for request: ManagementRequest) {
@@ -217,7 +215,7 @@ final class AdapterAdvertising {
         }
         let isLegacy = instance.flags.isDisjoint(with: [.secondaryLE1M, .secondaryLE2M, .secondaryLECoded])
         let isConnectable = instance.flags.contains(.connectable) || adapter.settings.isConnectable
-        let interval = instance.intervals?.minimum ?? Self.defaultInterval
+        let intervals = instance.intervals ?? adapter.keys.defaults.advertising
         var properties: LEAdvertisingEventProperties = isLegacy ? .legacy : []
         if isConnectable {
             properties.formUnion(isLegacy ? [.connectable, .scannable] : .connectable)
@@ -231,8 +229,8 @@ final class AdapterAdvertising {
         adapter.perform(
             .leSetExtendedAdvertisingParameters(
                 LEExtendedAdvertisingParameters(
-                    advertisingHandle: number, properties: properties, intervalMinimum: interval,
-                    intervalMaximum: instance.intervals?.maximum ?? interval,
+                    advertisingHandle: number, properties: properties, intervalMinimum: intervals.minimum,
+                    intervalMaximum: intervals.maximum,
                     ownAddressType: adapter.privacy.ownAddressType(instance.flags),
                     transmitPower: instance.transmitPower,
                     secondaryPHY: instance.flags.contains(.secondaryLE2M) ? .le2M : .le1M)))
@@ -260,12 +258,13 @@ final class AdapterAdvertising {
     private func advertiseLegacy(_ instance: AdvertisedInstance) {
         if controller.advertising.isLegacyEnabled { adapter.perform(.leSetAdvertisingEnable(false)) }
         adapter.privacy.updateRandomAddress()
-        let interval = UInt16(clamping: instance.intervals?.minimum ?? Self.defaultInterval)
+        let intervals = instance.intervals ?? adapter.keys.defaults.advertising
         let isConnectable = instance.flags.contains(.connectable) || adapter.settings.isConnectable
         adapter.perform(
             .leSetAdvertisingParameters(
                 LEAdvertisingParameters(
-                    intervalMinimum: interval, intervalMaximum: interval,
+                    intervalMinimum: UInt16(clamping: intervals.minimum),
+                    intervalMaximum: UInt16(clamping: intervals.maximum),
                     type: isConnectable
                         ? .connectableUndirected
                         : instance.scanResponse.isEmpty ? .nonConnectableUndirected : .scannableUndirected,

@@ -45,14 +45,15 @@ final class AdapterConnections: ControllerHost {
     func updatePassiveScan() {
         guard adapter.isRunning, !adapter.discovery.isFinding, !isInitiating else { return }
         let candidates = adapter.devices.autoConnected.filter { connection(with: $0) == nil }
-        let wanted = all.filter { $0.state == .searching }.map(\.peer) + candidates
+        let searched = all.filter { $0.state == .searching }.map(\.peer)
+        let wanted = searched + candidates
         adapter.stopScan()
         guard !wanted.isEmpty else { return }
         for entry in controller.acceptList.entries { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
         for peer in wanted { adapter.perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
         // A device with private addresses cannot be on the accept list.
         let isListEnough = !wanted.contains { adapter.keys.hasIdentityResolvingKey(of: $0) }
-        let scan = adapter.keys.defaults.autoConnectScan
+        let scan = searched.isEmpty ? adapter.keys.defaults.autoConnectScan : adapter.keys.defaults.connectScan
         adapter.startScan(
             .passive, interval: scan.interval, window: scan.window, policy: isListEnough ? .acceptList : .all,
             filtersDuplicates: true)

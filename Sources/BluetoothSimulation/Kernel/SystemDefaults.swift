@@ -5,9 +5,9 @@ import BluetoothManagement
 struct SystemDefaults {
     private var values: [SystemParameter.Kind: UInt16] = [
         .advertisingIntervalMinimum: 0x0800, .advertisingIntervalMaximum: 0x0800, .autoConnectScanInterval: 0x0060,
-        .autoConnectScanWindow: 0x0060, .connectScanInterval: 0x0060, .connectScanWindow: 0x0060,
+        .autoConnectScanWindow: 0x0030, .connectScanInterval: 0x0060, .connectScanWindow: 0x0060,
         .connectionIntervalMinimum: 0x0018, .connectionIntervalMaximum: 0x0028, .latency: 0,
-        .supervisionTimeout: 0x002A, .connectTimeout: 4000,
+        .supervisionTimeout: 0x002A, .connectTimeout: 20000,
     ]
 
     var all: [SystemParameter] {
@@ -32,11 +32,17 @@ struct SystemDefaults {
             latency: value(.latency), supervisionTimeout: value(.supervisionTimeout))
     }
 
-    /// The scan while the kernel looks for a device to connect to.
+    /// The intervals of advertising without others.
+    var advertising: ExtendedAdvertisingInstanceParameters.Intervals {
+        ExtendedAdvertisingInstanceParameters.Intervals(
+            minimum: UInt32(value(.advertisingIntervalMinimum)), maximum: UInt32(value(.advertisingIntervalMaximum)))
+    }
+
+    /// The scan while the kernel waits for devices that it connects to whenever they advertise.
     var autoConnectScan: (interval: UInt16, window: UInt16) {
         (value(.autoConnectScanInterval), value(.autoConnectScanWindow))
     }
 
-    /// The scan while the controller connects.
+    /// The scan while the kernel looks for a device that a program connects to, and while the controller connects.
     var connectScan: (interval: UInt16, window: UInt16) { (value(.connectScanInterval), value(.connectScanWindow)) }
 }
