@@ -85,7 +85,7 @@ import Testing
         #expect(
             shown.output == """
                 links        interval 30 ms to 50 ms, latency 0, supervision time-out 420 ms
-                connecting   scan interval 60 ms, window 60 ms, time limit 4000 ms
+                connecting   scan interval 60 ms, window 60 ms, time limit 20000 ms
                 advertising  interval 1280 ms
 
                 """)
