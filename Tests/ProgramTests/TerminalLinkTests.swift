@@ -6,6 +6,7 @@ import Testing
     /// A shell script that starts a server, with its output in `out` and its PID in `$!`, and waits until it advertises.
     private static func serve(_ folder: String) -> String {
         """
+        rm -f '\(folder)/out' # an earlier server's
         '\(builtFolder)/linble' serve --simulate --pty '\(folder)/link' >'\(folder)/out' 2>'\(folder)/err' &
         while kill -0 $! && ! grep -qs serves '\(folder)/out'; do sleep 0.05; done
 
