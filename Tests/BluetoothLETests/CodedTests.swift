@@ -45,6 +45,26 @@ private let coded = SimulatedController(hasCoded: true)
         }
     }
 
+    @Test func closingTheAdapterDuringTheConnectEndsTheSelection() async throws {
+        for milliseconds in [0, 1, 100, 1000] {
+            try await Fixture.run([coded]) { fixture in
+                let device = try Self.far(fixture)
+                device.setHidden(true)
+                let (adapter, other) = (
+                    try await Adapter.open(on: fixture.kernel), try await Adapter.open(on: fixture.kernel)
+                )
+                try await other.setDefaults(Self.only1M)
+                let waiting = fixture.begin {
+                    try await adapter.connect(to: device.address, options: ConnectionOptions(phys: .leCoded))
+                }
+                try await fixture.radio.sleep(for: .milliseconds(milliseconds))
+                await adapter.close()
+                #expect(await failure { _ = try await waiting.value } != nil)
+                try await fixture.settle { fixture.kernel.selectedPHYs() == .le1M }
+            }
+        }
+    }
+
     @Test func codedIsSelectedForTheTimeOfTheConnectOnly() async throws {
         try await Fixture.run([coded]) { fixture in
             let device = try Self.far(fixture)

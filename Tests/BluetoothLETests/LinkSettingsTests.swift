@@ -82,6 +82,78 @@ import Testing
         }
     }
 
+    @Test func closingTheAdapterAtAnyMomentLeavesNoParameters() async throws {
+        // Before the device is heard, while the link is made, while it is asked for its features, once it is up.
+        for milliseconds in [0, 1, 200, 400, 410, 450, 500, 1000] {
+            try await Fixture.run { fixture in
+                let device = try Self.device(fixture)
+                device.setParameterRefusal(.unacceptableConnectionParameters)
+                device.setHidden(true)
+                let adapter = try await Adapter.open(on: fixture.kernel)
+                let waiting = fixture.begin {
+                    try await adapter.connect(to: device.address, options: ConnectionOptions(parameters: Self.slow))
+                }
+                try await fixture.radio.sleep(for: .milliseconds(300))
+                device.setHidden(false)
+                try await fixture.radio.sleep(for: .milliseconds(milliseconds))
+                await adapter.close()
+                if let made = try? await waiting.value { await made.disconnect() }
+                let other = try await Adapter.open(on: fixture.kernel)
+                let connection = try await other.connect(to: device.address)
+                #expect(await Self.interval(of: connection) == .milliseconds(30), "closed after \(milliseconds) ms")
+                await connection.disconnect()
+            }
+        }
+    }
+
+    @Test func theParametersOfADeviceAreThoseOfTheNewestAttempt() async throws {
+        try await Fixture.run { fixture in
+            let device = try Self.device(fixture)
+            device.setParameterRefusal(.unacceptableConnectionParameters)
+            device.setHidden(true)
+            let (adapter, other) = (
+                try await Adapter.open(on: fixture.kernel), try await Adapter.open(on: fixture.kernel)
+            )
+            let first = fixture.begin {
+                try await adapter.connect(to: device.address, options: ConnectionOptions(parameters: Self.slow))
+            }
+            try await fixture.radio.sleep(for: .seconds(1))
+            let second = fixture.begin {
+                try await other.connect(to: device.address, options: ConnectionOptions(parameters: .lowLatency))
+            }
+            try await fixture.radio.sleep(for: .seconds(1))
+            second.cancel()
+            _ = await failure { _ = try await second.value }
+            device.setHidden(false)
+            // The entry of the attempt that is left.
+            let connection = try await first.value
+            #expect(await Self.interval(of: connection) == .milliseconds(100))
+            await connection.disconnect()
+            let next = try await other.connect(to: device.address)
+            #expect(await Self.interval(of: next) == .milliseconds(30))
+            await next.disconnect()
+        }
+    }
+
+    @Test func theDefaultsOfTheAdapterArePutBack() async throws {
+        try await Fixture.run { fixture in
+            let device = try Self.device(fixture)
+            device.setParameterRefusal(.unacceptableConnectionParameters)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            try await adapter.setDefaults(
+                AdapterDefaults(
+                    connectionParameters: .init(
+                        interval: .milliseconds(60)...(.milliseconds(60)), supervisionTimeout: .seconds(1))))
+            let connection = try await adapter.connect(
+                to: device.address, options: ConnectionOptions(parameters: Self.slow))
+            #expect(await Self.interval(of: connection) == .milliseconds(100))
+            await connection.disconnect()
+            let next = try await adapter.connect(to: device.address)
+            #expect(await Self.interval(of: next) == .milliseconds(60))
+            await next.disconnect()
+        }
+    }
+
     @Test func withoutThePrivilegeTheParametersAreRequestedOfTheLink() async throws {
         try await Fixture.run { fixture in
             fixture.kernel.hasNetAdmin = false

@@ -75,6 +75,25 @@ extension Conformance {
             }
         }
 
+        @Test func theParametersOfALinkAreNotThoseOfTheNext() async throws {
+            try await Self.run { central, peripheral in
+                let wanted = LEConnectionParameters(
+                    intervalMinimum: 40, intervalMaximum: 40, latency: 1, supervisionTimeout: 300)
+                let number = try await central.beginInitialParameters(wanted, for: peripheral.address)
+                try await Self.link(central, peripheral)
+                _ = try await central.attach()
+                if let number { await central.endInitialParameters(number) }
+                await peripheral.closeChannel()
+                try #require(await central.isTold("channel closed closedByPeer"))
+                try await central.connect(to: peripheral.address)
+                try #require(await central.isTold("channel writable", times: 2))
+                let next = try await central.attach()
+                if Fixture.reportsParameters {
+                    #expect(next == "interval 30 ms, latency 0, supervision time-out 420 ms")
+                }
+            }
+        }
+
         @Test func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
             try await Self.run { central, _ in
                 let number = try await central.beginConnecting(on: .le1M)

@@ -106,8 +106,8 @@ actor HostUser: LoopActor {
     }
 
     /// Waits for an event, and returns whether it occurred.
-    nonisolated func isTold(_ what: String, limit: Duration = .seconds(30)) async -> Bool {
-        await told.wait(on: loop, limit: limit) { $0.contains { $0.hasPrefix(what) } } != nil
+    nonisolated func isTold(_ what: String, times: Int = 1, limit: Duration = .seconds(30)) async -> Bool {
+        await told.wait(on: loop, limit: limit) { $0.count { $0.hasPrefix(what) } >= times } != nil
     }
 
     func close() {

@@ -46,6 +46,10 @@ extension Peers {
                 #expect(try await fixture.ask("begun LINBLE-ECHO") == "60 3 400")
                 #expect(await connection.parameters?.interval == .milliseconds(75))
                 await connection.disconnect()
+                // The next link begins with the adapter's defaults, of which the controller takes the shortest interval.
+                let next = try await fixture.connect(to: "LINBLE-ECHO")
+                #expect(try await fixture.ask("begun LINBLE-ECHO") == "24 0 42")
+                await next.disconnect()
             }
         }
 

@@ -1,3 +1,4 @@
+import BluetoothHCI
 import BluetoothHost
 import BluetoothLoop
 import BluetoothManagement
@@ -85,13 +86,12 @@ extension AdapterDefaults {
             connectTimeout: duration(.connectTimeout, .milliseconds(1)),
             advertisingInterval: range(
                 duration(.advertisingIntervalMinimum, slot), duration(.advertisingIntervalMaximum, slot)))
-        let latency = parameters.last { $0.kind == .latency }?.number
-        if let latency, let timeout = duration(.supervisionTimeout, .milliseconds(10)),
-            let interval = range(
-                duration(.connectionIntervalMinimum, unit), duration(.connectionIntervalMaximum, unit))
+        if let connection = LEConnectionParameters(parameters),
+            let interval = range(unit * Int(connection.intervalMinimum), unit * Int(connection.intervalMaximum))
         {
             connectionParameters = ConnectionParameterRequest(
-                interval: interval, latency: Int(latency), supervisionTimeout: timeout)
+                interval: interval, latency: Int(connection.latency),
+                supervisionTimeout: .milliseconds(10 * Int(connection.supervisionTimeout)))
         }
     }
 

@@ -70,6 +70,7 @@ package final class KernelController: HCIReceiver {
     package func close(_ reason: BluetoothError) { end(reason, isForGood: true) }
 
     private func end(_ reason: BluetoothError, isForGood: Bool) {
+        if isForGood, !isClosed { links.close() }
         isClosed = isClosed || isForGood
         guard commands.end == nil else {
             if isForGood { scanner.fail(reason, isForGood: true) }

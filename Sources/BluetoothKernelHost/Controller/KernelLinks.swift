@@ -79,6 +79,12 @@ final class KernelLinks: HostLinks {
         if table.connecting > 0 { follow() }
     }
 
+    /// Puts back what was set in the kernel for links being created; the management interface is about to be closed.
+    func close() {
+        initialParameters.close()
+        phyPolicy.close()
+    }
+
     /// Ends all waits: no more events will arrive.
     func end(_ reason: BluetoothError) {
         lostTimer.cancel()

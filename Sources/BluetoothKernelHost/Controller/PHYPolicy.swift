@@ -3,7 +3,6 @@ import BluetoothLoop
 import BluetoothManagement
 import BluetoothPrimitives
 import Logging
-import Synchronization
 
 /// The PHYs with which the kernel scans for devices and connects to them (Set PHY Configuration).
 ///
@@ -17,32 +16,24 @@ final class PHYPolicy {
     private let commands: HCICommandQueue
     private let management: ManagementClient
     private let log: Logger
-    private let adapter: PHYHolds.Adapter
+    private let adapter: AdapterTable<PHYHolds>.Key
     /// The numbers of this object's holds.
     private var own: Set<UInt64> = []
-    private var work = Work.idle
+    private var change = SerializedChange<Promise<Void, BluetoothError>>()
     /// Whether a refusal of the kernel's has been logged.
     private var isRefused = false
 
-    private typealias Waiter = Promise<Void, BluetoothError>
-
-    private enum Work {
-        case idle
-        /// The selection is being changed, for these callers.
-        case running([Waiter])
-        /// As ``running(_:)``, and the holds have changed since; these callers wait for the next change.
-        case outdated([Waiter], next: [Waiter])
-    }
+    private static let holds = AdapterTable(PHYHolds(), isUnused: \.isEmpty)
 
     /// - Parameter address: the adapter's.
     init(of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient, log: Logger) {
         loop = management.loop
         mark = loop.components.mark("PHYPolicy")
         (self.commands, self.management, self.log) = (commands, management, log)
-        adapter = PHYHolds.Adapter(loop: ObjectIdentifier(loop), address: address)
+        adapter = .init(address, on: loop)
     }
 
-    deinit { PHYHolds.remove(own, of: adapter) }
+    deinit { Self.holds.with(adapter) { $0.remove(own) } }
 
     /// The PHYs of the adapter.
     nonisolated(nonsending) func configuration(
@@ -73,9 +64,9 @@ final class PHYPolicy {
             return try without(error, isNeeded: phys.contains(.leCoded))
         }
         guard phys.contains(.leCoded) else { return nil }
-        let number = PHYHolds.add(to: adapter)
+        let number = Self.holds.with(adapter) { $0.add() }
         own.insert(number)
-        let waiter = Waiter()
+        let waiter = Promise<Void, BluetoothError>()
         update(for: [waiter])
         do {
             try await waiter.value(operation, timeout: timeout, on: loop)
@@ -89,8 +80,20 @@ final class PHYPolicy {
     /// Ends one ``begin(_:_:timeout:)``.
     func end(_ number: UInt64) {
         guard own.remove(number) != nil else { return }
-        PHYHolds.remove([number], of: adapter)
+        Self.holds.with(adapter) { $0.remove([number]) }
         update(for: [])
+    }
+
+    /// Ends this object's needs, while commands can still be sent: their answers will not be received.
+    func close() {
+        let undone = Self.holds.with(adapter) { holds in
+            holds.remove(own)
+            let undone = holds.undone
+            holds.giveUpUndoing()
+            return undone
+        }
+        own = []
+        if let undone { management.sendLast(.setPHYConfiguration(undone), to: commands.index) }
     }
 
     /// Goes on without the selection after a refusal of the kernel's, which is logged: the first at a level that is shown.
@@ -107,44 +110,38 @@ final class PHYPolicy {
         return nil
     }
 
-    /// Changes the selection to what the holds require, or once the present change is over.
-    private func update(for waiters: [Waiter]) {
-        switch work {
-        case .idle:
-            guard !waiters.isEmpty || PHYHolds.isToBeUndone(of: adapter) else { return }
-            work = .running(waiters)
-            management.post(.getPHYConfiguration, to: commands.index) { [weak self] in self?.read($0) }
-        case .running(let current): work = .outdated(current, next: waiters)
-        case .outdated(let current, let next): work = .outdated(current, next: next + waiters)
-        }
+    // MARK: Changing the selection
+
+    /// Changes the selection to what is needed, or once the present change is over.
+    private func update(for waiters: [Promise<Void, BluetoothError>]) {
+        guard !waiters.isEmpty || !change.isIdle || Self.holds.with(adapter, \.isToBeUndone) else { return }
+        if change.request(for: waiters) { read() }
     }
 
-    private func read(_ answer: ManagementClient.Answer) {
+    private func read() {
+        management.post(.getPHYConfiguration, to: commands.index) { [weak self] in self?.select($0) }
+    }
+
+    private func select(_ answer: ManagementClient.Answer) {
         guard case .success(.phyConfiguration(let configuration)) = answer else { return finish(answer) }
-        let selected = configuration.selected
-        let change = PHYHolds.change(of: adapter, selected: selected)
-        guard change != selected else { return finish(answer) }
-        management.postWhenIdle(.setPHYConfiguration(change), to: commands.index) { [weak self] answer in
+        let present = configuration.selected
+        let needed = Self.holds.with(adapter) { $0.selection(from: present) }
+        guard needed != present else { return finish(answer) }
+        management.postWhenIdle(.setPHYConfiguration(needed), to: commands.index) { [weak self] answer in
             guard let self else { return }
-            if case .success = answer { PHYHolds.changed(adapter, from: selected, to: change) }
+            if case .success = answer { Self.holds.with(adapter) { $0.changed(from: present, to: needed) } }
             finish(answer)
         }
     }
 
     private func finish(_ answer: ManagementClient.Answer) {
-        let (current, next): ([Waiter], [Waiter]?) =
-            switch work {
-            case .idle: ([], nil)
-            case .running(let current): (current, nil)
-            case .outdated(let current, let next): (current, next)
-            }
-        work = .idle
+        let (waiters, beginsAgain) = change.finish()
         if case .failure(let error) = answer {
-            if current.isEmpty { log.debug("LE Coded stays selected: \(error)") }
-            PHYHolds.giveUpUndoing(of: adapter)
+            if waiters.isEmpty { log.debug("LE Coded stays selected: \(error)") }
+            Self.holds.with(adapter) { $0.giveUpUndoing() }
         }
-        for waiter in current { waiter.resolve(answer.map { _ in }) }
-        if let next { update(for: next) }
+        for waiter in waiters { waiter.resolve(answer.map { _ in }) }
+        if beginsAgain { read() }
     }
 
     // MARK: The adapter's selection
@@ -155,7 +152,7 @@ final class PHYPolicy {
     ) async throws(BluetoothError) {
         let configuration = try await configuration(operation)
         try phys.check(against: configuration, operation)
-        PHYHolds.giveUpUndoing(of: adapter)
+        Self.holds.with(adapter) { $0.giveUpUndoing() }
         let selection = configuration.selecting(phys)
         guard selection != configuration.selected else { return }
         do {
@@ -196,78 +193,6 @@ extension LEPHYSet {
                 .unsupported, operation,
                 "The controller does not support \(missing); it has \(configuration.supported.lePHYs).",
                 remedy: "Use another adapter, or other PHYs. A controller's features: ble selftest")
-        }
-    }
-}
-
-/// The need of this process's objects for LE Coded, and what they have selected for it, for each adapter.
-///
-/// Thread-safe.
-private enum PHYHolds {
-    struct Adapter: Hashable {
-        let loop: ObjectIdentifier
-        let address: BluetoothAddress
-    }
-
-    private struct Holds {
-        var numbers: Set<UInt64> = []
-        /// What was selected in addition, and is deselected at the end.
-        var added: ManagementPHYs = []
-    }
-
-    private struct State {
-        var nextNumber: UInt64 = 0
-        var holds: [Adapter: Holds] = [:]
-
-        mutating func forgetIfUnused(_ adapter: Adapter) {
-            if let entry = holds[adapter], entry.numbers.isEmpty, entry.added.isEmpty { holds[adapter] = nil }
-        }
-    }
-
-    private static let state = Mutex(State())
-    private static let coded = ManagementPHYs(.leCoded)
-
-    static func add(to adapter: Adapter) -> UInt64 {
-        state.withLock { state in
-            state.nextNumber += 1
-            state.holds[adapter, default: Holds()].numbers.insert(state.nextNumber)
-            return state.nextNumber
-        }
-    }
-
-    static func remove(_ numbers: Set<UInt64>, of adapter: Adapter) {
-        state.withLock { state in
-            state.holds[adapter]?.numbers.subtract(numbers)
-            state.forgetIfUnused(adapter)
-        }
-    }
-
-    /// Whether what was selected is needed no more.
-    static func isToBeUndone(of adapter: Adapter) -> Bool {
-        state.withLock { $0.holds[adapter].map { $0.numbers.isEmpty && !$0.added.isEmpty } ?? false }
-    }
-
-    /// The selection that is needed, given the present one.
-    static func change(of adapter: Adapter, selected: ManagementPHYs) -> ManagementPHYs {
-        state.withLock { state in
-            guard let holds = state.holds[adapter] else { return selected }
-            return holds.numbers.isEmpty ? selected.subtracting(holds.added) : selected.union(coded)
-        }
-    }
-
-    /// Records a change of the selection.
-    static func changed(_ adapter: Adapter, from old: ManagementPHYs, to new: ManagementPHYs) {
-        state.withLock { state in
-            state.holds[adapter]?.added = new.subtracting(old)
-            state.forgetIfUnused(adapter)
-        }
-    }
-
-    /// Leaves the selection as it is.
-    static func giveUpUndoing(of adapter: Adapter) {
-        state.withLock { state in
-            state.holds[adapter]?.added = []
-            state.forgetIfUnused(adapter)
         }
     }
 }

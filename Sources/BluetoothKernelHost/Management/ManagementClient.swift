@@ -149,6 +149,16 @@ package final class ManagementClient {
         }
     }
 
+    /// Sends a command just before ``close(_:)``, ahead of those that wait; its reply is not received.
+    package func sendLast(_ command: ManagementCommand, to index: UInt16) {
+        guard end == nil else { return }
+        do {
+            _ = try transmit(Request(command: command, index: index, isAbandoned: { true }, completion: { _ in }))
+        } catch {
+            log.debug("\(error)")
+        }
+    }
+
     private static func operation(_ command: ManagementCommand, _ index: UInt16) -> BluetoothError.Operation {
         BluetoothError.Operation(
             "\(command.opcode)", adapter: index == ManagementPacket.noController ? nil : "hci\(index)")

@@ -28,7 +28,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// This needs CAP_NET_ADMIN. Without it, and on an adapter where another program has the link already, they are
     /// requested once the link is up; that needs CAP_NET_RAW. A peer that refuses is no error:
     /// ``Connection/parameters`` has the result. On Linux the kernel's list of such parameters is replaced, also the
-    /// entries of other programs.
+    /// entries of other programs; once the link is up, later ones to the device begin with the adapter's defaults again.
     public var parameters: ConnectionParameterRequest?
     /// The PHYs to request in both directions once the link is up; nil for those of ``use``, or else the controllers'
     /// own. Needs CAP_NET_RAW. A peer without them is no error.

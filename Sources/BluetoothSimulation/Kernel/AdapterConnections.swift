@@ -145,6 +145,7 @@ final class AdapterConnections: ControllerHost {
     func receivedRemoteFeatures(_ end: LinkEnd) {
         guard let connection = connection(of: end), connection.state == .establishing else { return }
         connection.established()
+        if connection.isCentral { adapter.keys.keepParameters(for: connection.peer) }
         for socket in connection.channels.sockets { socket.linkReady(end) }
         acceptFixedChannels(connection, end)
         connection.security.linkReady()

@@ -10,6 +10,8 @@ final class KeyStore {
     /// Whether pairing exchanges identities, which it does after Load Identity Resolving Keys or Set Privacy.
     private(set) var exchangesIdentities = false
     private var connectionParameters: [BluetoothAddress: DeviceConnectionParameters] = [:]
+    /// The devices whose entries of ``connectionParameters`` stay when a list replaces the others.
+    private var keptParameters: Set<BluetoothAddress> = []
     private(set) var defaults = SystemDefaults()
 
     // MARK: Commands
@@ -29,7 +31,7 @@ final class KeyStore {
         case .loadConnectionParameters(let all):
             // Fewer than two entries change a list that has them, and leave the others.
             if all.count > 1 || all.first.map({ connectionParameters[$0.address] == nil }) == true {
-                connectionParameters = [:]
+                connectionParameters = connectionParameters.filter { keptParameters.contains($0.key) }
             }
             // The kernel ignores invalid entries.
             for entry in all where entry.values.isValid { connectionParameters[entry.address] = entry }
@@ -69,6 +71,11 @@ final class KeyStore {
     /// The parameters for connecting to a device.
     func parameters(for peer: BluetoothAddress) -> LEConnectionParameters {
         connectionParameters[peer]?.values ?? defaults.connection
+    }
+
+    /// Keeps the entry of a device to which a link was created, as the kernel does.
+    func keepParameters(for peer: BluetoothAddress) {
+        if connectionParameters[peer] != nil { keptParameters.insert(peer) }
     }
 
     /// The key for links with a device in a role.
