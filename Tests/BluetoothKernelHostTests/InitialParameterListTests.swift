@@ -77,7 +77,7 @@ import Testing
     @Test func theDefaultsAreReadOfTheAdaptersConfiguration() {
         let all = [
             SystemParameter(.connectionIntervalMinimum, 8), SystemParameter(.connectionIntervalMaximum, 9),
-            SystemParameter(.latency, 1), SystemParameter(.supervisionTimeout, 100), SystemParameter(.connectTimeout, 2),
+            SystemParameter(.latency, 1), SystemParameter(.supervisionTimeout, 100),
         ]
         #expect(
             LEConnectionParameters(all)
