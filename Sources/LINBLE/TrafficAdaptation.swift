@@ -3,74 +3,59 @@ import BluetoothLoop
 import Synchronization
 
 /// The adaptation of a UART's link to its traffic: the settings for throughput while much flows in either direction, and
-/// the earlier connection parameters and PHYs afterwards.
+/// the earlier connection parameters and PHYs afterwards, or once the UART is released.
 ///
 /// Costs nothing while little flows. Thread-safe.
 final class TrafficAdaptation: Sendable {
-    private let connection: Connection
+    private let mark: ComponentCount.Mark
+    private let loop: EventLoop
+    private let use: TemporaryUse
     private let state = Mutex(State())
 
     private struct State {
         var traffic = Traffic()
-        /// The task of the present period of traffic.
-        var period: Task<Void, Never>?
+        /// The wait for the end of the present period of traffic.
+        var wait: Promise<Bool, Never>?
     }
 
     init(of connection: Connection) {
-        self.connection = connection
-    }
-
-    deinit {
-        state.withLock { $0.period.take() }?.cancel()
+        loop = connection.loop
+        mark = loop.components.mark("TrafficAdaptation")
+        use = TemporaryUse(of: connection)
     }
 
     /// Records bytes sent or received.
     func moved(_ count: Int) {
-        let loop = connection.loop
+        guard state.withLock({ $0.traffic.moved(count, at: loop.now) }) else { return }
+        // One task for each period of traffic. It is never cancelled, so that the link is put back at any end.
+        _ = Task(executorPreference: loop) {
+            let isUseful = await self.use.run(.throughput) { await self.trafficEnds() }
+            self.state.withLock { isUseful ? $0.traffic.resume() : $0.traffic.disable() }
+        }
+    }
+
+    /// The UART is released: its traffic has ended.
+    func close() {
         state.withLock { state in
-            guard state.traffic.moved(count, at: loop.now) else { return }
-            // One task for each period of traffic.
-            state.period = Task(executorPreference: loop) { [weak self, connection] in
-                let isUseful = await Self.adapt(connection) { [weak self] now in
-                    self?.state.withLock { $0.traffic.nextCheck(at: now) }
-                }
-                self?.state.withLock { isUseful ? $0.traffic.resume() : $0.traffic.disable() }
-            }
-        }
+            state.traffic.disable()
+            return state.wait
+        }?.succeed(true)
     }
 
-    /// Adapts a link until its traffic ends; returns whether that is worth trying again.
-    ///
-    /// - Parameter nextCheck: the moment to look again; nil when the traffic has ended.
-    private static func adapt(
-        _ connection: Connection, until nextCheck: @Sendable (KernelInstant) -> KernelInstant?
-    ) async -> Bool {
-        let closed = BluetoothError(.cancelled, .init("adapt the link", peer: connection.peer), "The UART is closed.")
-        // Without CAP_NET_RAW they are not known, and cannot be changed.
-        guard let before = await connection.parameters else { return false }
-        do throws(BluetoothError) {
-            let phys = try? await connection.phys()
-            try await connection.adapt(to: .throughput)
-            let during = await connection.parameters
-            while let moment = nextCheck(connection.loop.now) {
-                try await connection.loop.wait(until: moment, ifCancelled: closed)
+    private func trafficEnds() async {
+        var isWaiting = true
+        while isWaiting {
+            let wait = Promise<Bool, Never>()
+            let next = state.withLock { state in
+                state.wait = wait
+                return state.traffic.nextCheck(at: loop.now)
             }
-            if let phys { try await restore(phys, of: connection) }
-            // Another component may have changed them meanwhile.
-            guard await connection.parameters == during, during != before else { return true }
-            _ = try await connection.requestParameters(
-                ConnectionParameterRequest(
-                    interval: before.interval...before.interval, latency: before.latency,
-                    supervisionTimeout: before.supervisionTimeout))
-            return true
-        } catch {
-            return false
+            guard let next else { return }
+            let timer = loop.makeTimer { wait.succeed(true) }
+            timer.set(at: next)
+            defer { timer.cancel() }
+            isWaiting = await wait.value(ifCancelled: false)
         }
-    }
-
-    private static func restore(_ phys: LinkPHYs, of connection: Connection) async throws(BluetoothError) {
-        guard try await connection.phys() != phys else { return }
-        _ = try await connection.setPHYs(transmit: LEPHYSet(phys.transmit), receive: LEPHYSet(phys.receive))
     }
 }
 
@@ -119,15 +104,11 @@ struct Traffic: Hashable, Sendable {
     }
 
     /// Heavy traffic has ended.
-    mutating func resume() { phase = .light(bytes: 0, since: KernelInstant(nanoseconds: 0)) }
-
-    /// The link cannot be adapted.
-    mutating func disable() { phase = .disabled }
-}
-
-extension LEPHYSet {
-    /// The set of one PHY.
-    fileprivate init(_ phy: LEPHY) {
-        self.init(rawValue: phy.rawValue > 0 ? 1 << (phy.rawValue - 1) : 0)
+    mutating func resume() {
+        guard case .heavy = phase else { return }
+        phase = .light(bytes: 0, since: KernelInstant(nanoseconds: 0))
     }
+
+    /// The link cannot be adapted, or its UART is released.
+    mutating func disable() { phase = .disabled }
 }

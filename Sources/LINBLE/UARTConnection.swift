@@ -73,6 +73,7 @@ public actor UARTConnection {
 
     deinit {
         pump.cancel()
+        adaptation?.close()
     }
 
     // MARK: Sending

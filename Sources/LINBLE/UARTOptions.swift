@@ -93,8 +93,8 @@ public struct UARTOptions: Sendable {
     /// The number of received bytes buffered for a slow reader before the subscription's own buffer fills up.
     public var receiveCapacity: Int
     /// Whether to adapt the link to the traffic: as for `ConnectionUse.throughput` while at least 8 kB a second flow, and
-    /// with its earlier connection parameters and PHYs three seconds after the last bytes. Needs CAP_NET_RAW; without
-    /// it the link stays as it is.
+    /// with its earlier connection parameters and PHYs three seconds after the last bytes, or once the UART is released
+    /// while its connection goes on. Needs CAP_NET_RAW; without it the link stays as it is.
     public var adaptsToTraffic: Bool
     /// The PHYs of the link, as `ConnectionOptions.phys`; nil leaves them to the controllers and the traffic. With PHYs
     /// the link is not adapted to the traffic. A device is looked for by name or service on LE 1M only.

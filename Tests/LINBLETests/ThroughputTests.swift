@@ -125,6 +125,9 @@ import Testing
         traffic.resume()
         #expect(begins(Traffic.heavyByteCount, at: now))
         traffic.disable()
+        #expect(traffic.nextCheck(at: now) == nil)
+        // The end of the period that this has ended changes nothing.
+        traffic.resume()
         #expect(!begins(1 << 30, at: now))
         #expect(traffic.nextCheck(at: now) == nil)
     }

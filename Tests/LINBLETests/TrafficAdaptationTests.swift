@@ -1,0 +1,136 @@
+import BluetoothLE
+import BluetoothLoop
+import BluetoothPrimitives
+import LINBLE
+import LINBLESimulation
+import TestSupport
+import Testing
+
+/// The settings of a link after its UART has ended in the middle of a transfer.
+@Suite(.timeLimit(.minutes(2))) struct TrafficAdaptationTests {
+    private static let slow = ConnectionOptions(use: .lowPower)
+
+    /// Whether a link has these settings again, and no adaptation is left.
+    private static func isBack(
+        _ fixture: Fixture, _ connection: Connection, _ parameters: ConnectionParameters?
+    ) async -> Bool {
+        guard await connection.parameters == parameters else { return false }
+        guard let phys = try? await connection.phys(), phys.transmit == .le1M, phys.receive == .le1M else {
+            return false
+        }
+        #if DEBUG
+            return fixture.radio.loop.components.alive["TrafficAdaptation"] == nil
+        #else
+            return true
+        #endif
+    }
+
+    /// Sends for some time, and releases the UART.
+    private static func transfer(_ fixture: Fixture, over connection: Connection, for time: Duration) async throws {
+        let uart = try await UARTConnection.attach(to: connection)
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            group.addTask { try? await uart.send([UInt8](repeating: 0, count: 1 << 22)) }
+            try await fixture.radio.sleep(for: time)
+            group.cancelAll()
+        }
+    }
+
+    /// The change to throughput takes about 1.5 s with these parameters.
+    @Test(arguments: [10, 300, 1200, 1500, 2500, 6000])
+    func aConnectionThatOutlivesItsUARTGetsItsSettingsBack(milliseconds: Int) async throws {
+        try await Fixture.run(.init(attached: .silent)) { fixture in
+            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+            let before = await connection.parameters
+            let changes = try await connection.linkChanges()
+            try await Self.transfer(fixture, over: connection, for: .milliseconds(milliseconds))
+            try await fixture.radio.settle { await Self.isBack(fixture, connection, before) }
+            try await fixture.radio.sleep(for: .seconds(30))
+            #expect(await Self.isBack(fixture, connection, before))
+            #expect(await connection.isConnected)
+            changes.finish(nil)
+            var intervals: [Duration] = []
+            for try await case .parameters(let parameters) in changes { intervals.append(parameters.interval) }
+            #expect(intervals == [.milliseconds(15), try #require(before).interval])
+            // Another UART of the same connection is adapted again.
+            let uart = try await UARTConnection.attach(to: connection)
+            try await uart.send([UInt8](repeating: 0, count: 20_000))
+            try await fixture.radio.settle { await connection.parameters?.interval == .milliseconds(15) }
+            await connection.disconnect()
+        }
+    }
+
+    @Test func aCancelledTransferOfAUARTThatStaysEndsItsTraffic() async throws {
+        try await Fixture.run(.init(attached: .silent)) { fixture in
+            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+            let before = await connection.parameters
+            let uart = try await UARTConnection.attach(to: connection)
+            try await withThrowingTaskGroup(of: Void.self) { group in
+                group.addTask { try? await uart.send([UInt8](repeating: 0, count: 1 << 22)) }
+                try await fixture.radio.settle { await connection.parameters?.interval == .milliseconds(15) }
+                group.cancelAll()
+            }
+            try await fixture.radio.settle { await connection.parameters == before }
+            #expect(try await connection.phys().transmit == .le1M)
+            await uart.disconnect()
+        }
+    }
+
+    @Test func whatAnotherComponentHasSetMeanwhileStays() async throws {
+        try await Fixture.run(.init(attached: .silent)) { fixture in
+            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+            let others = ConnectionParameterRequest(interval: .milliseconds(50)...(.milliseconds(50)))
+            do {
+                let uart = try await UARTConnection.attach(to: connection)
+                try await uart.send([UInt8](repeating: 0, count: 20_000))
+                try await fixture.radio.settle { (try? await connection.phys().transmit) == .le2M }
+                _ = try await connection.requestParameters(others)
+            }
+            try await fixture.radio.sleep(for: .seconds(30))
+            #expect(await connection.parameters?.interval == .milliseconds(50))
+            // The rest goes back.
+            #expect(try await connection.phys().transmit == .le1M)
+            await connection.disconnect()
+        }
+    }
+
+    /// The ends of a link while it changes to throughput, is there, or goes back.
+    @Test(arguments: [10, 300, 1200, 1500, 2500], [true, false])
+    func theEndOfTheLinkEndsItsAdaptation(milliseconds: Int, isReleased: Bool) async throws {
+        try await Fixture.run(.init(attached: .silent)) { fixture in
+            let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+            if isReleased {
+                try await Self.transfer(fixture, over: connection, for: .milliseconds(milliseconds))
+                fixture.linble.peripheral.breakLinks()
+            } else {
+                let uart = try await UARTConnection.attach(to: connection)
+                try await uart.send([UInt8](repeating: 0, count: 20_000))
+                try await fixture.radio.sleep(for: .milliseconds(milliseconds))
+                fixture.linble.peripheral.breakLinks()
+            }
+            _ = await connection.disconnected()
+            #if DEBUG
+                let components = fixture.radio.loop.components
+                try await fixture.radio.settle { components.alive["TrafficAdaptation"] == nil }
+            #endif
+        }
+    }
+
+    @Test(arguments: [10, 300, 1200, 1500, 2500])
+    func anAdaptationKeepsNoLinkUp(milliseconds: Int) async throws {
+        try await Fixture.run(.init(attached: .silent)) { fixture in
+            do {
+                let connection = try await fixture.adapter.connect(to: fixture.linble.address, options: Self.slow)
+                try await Self.transfer(fixture, over: connection, for: .milliseconds(milliseconds))
+            }
+            // The kernel drops a link two seconds after its last channel is closed.
+            let time = try await fixture.duration {
+                try await fixture.radio.settle { fixture.linble.peripheral.links.isEmpty }
+            }
+            #expect(time < .seconds(3))
+            #if DEBUG
+                let components = fixture.radio.loop.components
+                try await fixture.radio.settle { components.alive["TrafficAdaptation"] == nil }
+            #endif
+        }
+    }
+}
