@@ -28,8 +28,10 @@ public struct LinkOptions: ParsableArguments, Sendable {
     public var supervisionTimeout: Int?
 
     /// The PHY.
-    @Option(help: "The PHY, in both directions: 1m, 2m or coded.")
-    public var phy: PHYOption?
+    @Option(
+        help: "The PHY, in both directions: 1m, 2m or coded, or several to choose from, such as 1m,2m.",
+        completion: .list(PHYOption.allValueStrings))
+    public var phy: PHYList?
 
     /// The data length.
     @Option(help: ArgumentHelp("The data length: the maximum Link Layer payload, 27 to 251.", valueName: "bytes"))
@@ -153,6 +155,20 @@ public enum PHYOption: String, ExpressibleByArgument, CaseIterable, Sendable {
         case .le1M: .le1M
         case .le2M: .le2M
         case .leCoded: .leCoded
+        }
+    }
+}
+
+/// One or several PHYs on the command line: `2m`, or `1m,coded`.
+public struct PHYList: ExpressibleByArgument, Sendable {
+    /// The set of these PHYs.
+    public var set: LEPHYSet = []
+
+    /// Parses a list.
+    public init?(argument: String) {
+        for name in argument.split(separator: ",", omittingEmptySubsequences: false) {
+            guard let phy = PHYOption(rawValue: String(name)) else { return nil }
+            set.insert(phy.set)
         }
     }
 }

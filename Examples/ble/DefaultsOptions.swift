@@ -6,7 +6,7 @@ import ExampleSupport
 struct DefaultsOptions: ParsableArguments, Sendable {
     @Flag(
         help:
-            "Show or change the adapter's defaults; --use, --interval, --latency and --supervision-timeout are those of its links."
+            "Show or change the adapter's defaults; --use, --interval, --latency and --supervision-timeout are those of its links, --phy those with which it looks for devices and connects."
     )
     var defaults = false
 
@@ -44,7 +44,9 @@ struct DefaultsOptions: ParsableArguments, Sendable {
             guard let option = given.first(where: \.1)?.0 else { return }
             throw ValidationError("\(option) is a default of the adapter, and needs --defaults.")
         }
-        if link.phy != nil { throw ValidationError("--phy is not among the adapter's defaults.") }
+        if let phy = link.phy, !phy.set.contains(.le1M) {
+            throw ValidationError("LE 1M is always among an adapter's PHYs: give --phy 1m, or with others --phy 1m,2m.")
+        }
         if link.dataLength != nil { throw ValidationError("--data-length is not among the adapter's defaults.") }
         guard (scanInterval == nil) == (scanWindow == nil) else {
             throw ValidationError("--scan-interval and --scan-window need each other.")
@@ -70,7 +72,8 @@ struct DefaultsOptions: ParsableArguments, Sendable {
         var changes = AdapterDefaults(
             connectScanInterval: scanInterval.map { .milliseconds($0) },
             connectScanWindow: scanWindow.map { .milliseconds($0) },
-            connectTimeout: connectTimeout.map { .milliseconds($0) }, advertisingInterval: advertisingInterval?.range)
+            connectTimeout: connectTimeout.map { .milliseconds($0) }, advertisingInterval: advertisingInterval?.range,
+            phys: link.phy?.set)
         if link.use != nil || link.hasParameters {
             changes.connectionParameters = link.parameters(
                 or: link.use?.value.parameters ?? present.connectionParameters ?? .balanced)
@@ -93,6 +96,7 @@ extension Console {
                     ("connectTimeout", milliseconds(defaults.connectTimeout)),
                     ("shortestAdvertisingInterval", milliseconds(defaults.advertisingInterval?.lowerBound)),
                     ("longestAdvertisingInterval", milliseconds(defaults.advertisingInterval?.upperBound)),
+                    ("phys", JSONValue(defaults.phys.map { "\($0)" })),
                 ])
         }
         func text(_ duration: Duration?) -> String { duration.map { formatted($0) } ?? "unknown" }
@@ -105,6 +109,7 @@ extension Console {
                 ? formatted($0.lowerBound) : "\(formatted($0.lowerBound)) to \(formatted($0.upperBound))"
         }
         result("advertising  interval \(interval ?? "unknown")")
+        result("PHYs         \(defaults.phys.map { "\($0)" } ?? "unknown")")
     }
 }
 

@@ -11,13 +11,15 @@ struct ParametersCommand: DeviceCommand {
             CAP_NET_RAW; without it only the ATT_MTU is known. The data length is known once it has changed.
 
             With --defaults it shows, or changes with CAP_NET_ADMIN, what the adapter does where no program says. That \
-            concerns all programs until the adapter is removed.
+            concerns all programs until the adapter is removed. --phy chooses the PHYs with which it looks for devices and \
+            connects, until it is powered on again; LE Coded among them costs scan time on LE 1M.
 
             EXAMPLES:
               ble params -n Pulse-Z1
               ble params -n Pulse-Z1 --use throughput
               ble params -n Pulse-Z1 --interval 15-30 --latency 2 --phy 2m
               ble params --defaults --interval 15-30 --connect-timeout 5000
+              ble params --defaults --phy 1m,2m
             """)
 
     @OptionGroup var common: CommonOptions

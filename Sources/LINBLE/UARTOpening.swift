@@ -57,10 +57,6 @@ extension UARTConnection {
         _ device: UARTDevice, on radio: some CentralRadio, options: UARTOptions, attempt: Int, isPatient: Bool = false,
         waitsForSlot: Bool = false, progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> UARTConnection {
-        var options = options
-        if isPatient { options.scanTimeout = nil }
-        let address = try await find(device, on: radio, options: options, progress: progress)
-        progress?(.connecting(address, attempt: attempt))
         var connectionOptions = ConnectionOptions(
             timeout: options.connectTimeout, maximumTransmissionUnit: options.maximumTransmissionUnit, attempts: 1,
             security: options.security, phys: options.phys)
@@ -69,9 +65,11 @@ extension UARTConnection {
             connectionOptions.attributeTimeout = options.connectTimeout
         }
         if waitsForSlot { connectionOptions.slotTimeout = ConnectionOptions.unlimited }
-        let connection = try await radio.connect(to: address, options: connectionOptions)
+        connectionOptions.searchLimit = .own(isPatient ? nil : options.scanTimeout)
+        let connection = try await connect(
+            to: device, on: radio, connectionOptions, profiles: options.profiles, attempt: attempt, progress: progress)
         do throws(BluetoothError) {
-            progress?(.connected(address, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
+            progress?(.connected(connection.peer, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
             let uart = try await attach(to: connection, options: options, progress: progress)
             progress?(.online(maximumChunkLength: await uart.maximumChunkLength))
             return uart
@@ -81,21 +79,32 @@ extension UARTConnection {
         }
     }
 
-    /// The device's address, from its advertisement unless the caller gives it with its type.
-    private static func find(
-        _ device: UARTDevice, on radio: some CentralRadio, options: UARTOptions,
-        progress: (@Sendable (UARTProgress) -> Void)?
-    ) async throws(BluetoothError) -> BluetoothAddress {
-        if case .address(let address) = device { return address }
+    /// Connects to a device: without scanning if its address is given, otherwise at the address that it advertises with.
+    private static func connect(
+        to device: UARTDevice, on radio: some CentralRadio, _ options: ConnectionOptions, profiles: [UARTProfile],
+        attempt: Int, progress: (@Sendable (UARTProgress) -> Void)?
+    ) async throws(BluetoothError) -> Connection {
+        if case .address(let address) = device {
+            progress?(.connecting(address, attempt: attempt))
+            return try await radio.connect(to: address, options: options)
+        }
         progress?(.scanning(device))
-        let (profiles, resolver) = (options.profiles, IdentityResolver(device.identities))
         do throws(BluetoothError) {
-            let advertisement = try await radio.firstReport(timeout: options.scanTimeout) {
+            if case .identity(let identity) = device {
+                return try await radio.connect(to: identity, options: options) { address, advertisement in
+                    if let advertisement { progress?(.found(advertisement)) }
+                    progress?(.connecting(address, attempt: attempt))
+                }
+            }
+            let limit: Duration? = if case .own(let limit) = options.searchLimit { limit } else { options.timeout }
+            let resolver = IdentityResolver(device.identities)
+            let advertisement = try await radio.firstReport(timeout: limit, options: options.search()) {
                 $0.hasConnectableAddress && device.matches($0, profiles: profiles, resolver)
             }
             progress?(.found(advertisement))
             guard let address = advertisement.address else { throw .deviceNotFound(device) }
-            return address
+            progress?(.connecting(address, attempt: attempt))
+            return try await radio.connect(to: address, options: options.hearing(advertisement))
         } catch  where error.code == .notFound {
             throw .deviceNotFound(device)
         }

@@ -8,7 +8,8 @@ public indirect enum UARTDevice: Hashable, Sendable {
     case address(BluetoothAddress)
     /// The device with the same 48 bits, of either address type.
     case addressOfAnyKind(BluetoothAddress)
-    /// The device with this identity resolving key, whatever its private address is.
+    /// The device with this identity resolving key, whatever its private address is. It is connected to without scanning
+    /// if it is bonded.
     case identity(DeviceIdentity)
     /// The first device that advertises the service of one of the profiles.
     case advertisedService
@@ -76,9 +77,10 @@ public enum UARTPacing: Hashable, Sendable {
 public struct UARTOptions: Sendable {
     /// The profiles to look for, in order of preference.
     public var profiles: [UARTProfile]
-    /// The time limit for finding the device; nil for none.
+    /// The time limit for finding the device; nil for none. A bonded device that is known by its key is found and
+    /// connected to within this and ``connectTimeout`` together.
     public var scanTimeout: Duration?
-    /// The time limit of one connection attempt.
+    /// The time limit of one connection attempt, after the device was found.
     public var connectTimeout: Duration
     /// The time limit of each later step: each discovery, the subscription, each Write Request.
     public var stepTimeout: Duration
@@ -97,7 +99,8 @@ public struct UARTOptions: Sendable {
     /// while its connection goes on. Needs CAP_NET_RAW; without it the link stays as it is.
     public var adaptsToTraffic: Bool
     /// The PHYs of the link, as `ConnectionOptions.phys`; nil leaves them to the controllers and the traffic. With PHYs
-    /// the link is not adapted to the traffic. A device is looked for by name or service on LE 1M only.
+    /// the link is not adapted to the traffic. With LE Coded the device is looked for there as well, also by its name or
+    /// service.
     public var phys: LEPHYSet?
 
     /// The security of the link; by default the one that the device requires. A LINBLE requires it once its command

@@ -65,6 +65,43 @@ private let coded = SimulatedController(hasCoded: true)
         }
     }
 
+    @Test func aDeviceKnownByItsKeyIsLookedForOnCodedIfTheOptionsSaySo() async throws {
+        try await Fixture.run([coded]) { fixture in
+            let phone = try PrivateDevice(fixture)
+            let address = try #require(phone.device.makePrivateAddress())
+            phone.device.setSupportedPHYs([.le1M, .le2M, .leCoded])
+            phone.device.setAdvertisements([
+                SimulatedAdvertisement(
+                    isScannable: false, isLegacy: false, primaryPHY: .leCoded, secondaryPHY: .leCoded, address: address)
+            ])
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            try await adapter.setDefaults(Self.only1M)
+            let deaf = await failure {
+                _ = try await adapter.connect(to: phone.identity, options: ConnectionOptions(timeout: .seconds(3)))
+            }
+            #expect(deaf?.code == .notFound)
+            let connection = try await adapter.connect(
+                to: phone.identity, options: ConnectionOptions(timeout: .seconds(3), phys: .leCoded))
+            #expect(connection.peer == address)
+            #expect(try await connection.phys() == Self.onCoded)
+            await connection.disconnect()
+        }
+    }
+
+    @Test func theSelectedPHYsAreAmongTheDefaults() async throws {
+        try await Fixture.run([coded]) { fixture in
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            #expect(try await adapter.defaults().phys == [.le1M, .le2M, .leCoded])
+            try await adapter.setDefaults(AdapterDefaults(phys: [.le1M, .le2M]))
+            #expect(try await adapter.defaults().phys == [.le1M, .le2M])
+            // Without a privilege the others are known.
+            fixture.kernel.hasNetAdmin = false
+            let defaults = try await Adapter.open(on: fixture.kernel).defaults()
+            #expect(defaults.phys == nil)
+            #expect(defaults.connectTimeout != nil)
+        }
+    }
+
     @Test func codedIsSelectedForTheTimeOfTheConnectOnly() async throws {
         try await Fixture.run([coded]) { fixture in
             let device = try Self.far(fixture)

@@ -87,6 +87,7 @@ import Testing
                 links        interval 30 ms to 50 ms, latency 0, supervision time-out 420 ms
                 connecting   scan interval 60 ms, window 60 ms, time limit 20000 ms
                 advertising  interval 1280 ms
+                PHYs         LE 1M, LE 2M
 
                 """)
         let changed = try await run(
@@ -102,8 +103,14 @@ import Testing
                 links        interval 30 ms to 50 ms, latency 2, supervision time-out 420 ms
                 connecting   scan interval 100 ms, window 12.5 ms, time limit 2000 ms
                 advertising  interval 100 ms to 200 ms
+                PHYs         LE 1M, LE 2M
 
                 """)
+        for (phy, phys) in [("1m", "LE 1M"), ("1m,2m", "LE 1M, LE 2M")] {
+            let ended = try await run("ble", ["params", "--simulate", "--defaults", "--phy", phy])
+            #expect(ended.status == 0, "\(ended.messages)")
+            #expect(ended.lines.last == "PHYs         \(phys)", "\(ended.output)")
+        }
     }
 
     @Test(
@@ -118,6 +125,7 @@ import Testing
             (["--latency", "9", "--supervision-timeout", "500"], 64, "more than twice the longest interval"),
             (["--defaults", "--latency", "499"], 64, "more than twice the longest interval"),
             (["--scan-window", "10"], 64, "needs --defaults"), (["--defaults", "--phy", "2m"], 64, "--phy"),
+            (["--defaults", "--phy", "1m,coded"], 76, "does not support LE Coded"), (["--phy", "1m,"], 64, "1m,"),
             (["--defaults", "--scan-window", "10"], 64, "need each other"),
             (["--defaults", "--scan-window", "20", "--scan-interval", "10"], 64, "at most the interval"),
             (["--defaults", "--connect-timeout", "0"], 64, "1 to 65535"),

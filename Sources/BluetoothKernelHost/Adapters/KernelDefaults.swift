@@ -35,7 +35,15 @@ final class KernelDefaults {
         guard case .systemConfiguration(let parameters) = reply else {
             throw BluetoothError(.failed, operation, "The kernel reports no defaults.")
         }
-        return AdapterDefaults(parameters)
+        var defaults = AdapterDefaults(parameters)
+        do {
+            defaults.phys = try await phyPolicy.configuration(operation).selected.lePHYs
+        } catch {
+            // Unlike the others, they need CAP_NET_ADMIN and a controller with several.
+            if [.timedOut, .cancelled, .noAdapter].contains(error.code) { throw error }
+            log.debug("the adapter's PHYs are unknown: \(error)")
+        }
+        return defaults
     }
 
     /// Changes the defaults, which are declared once the kernel has accepted them.

@@ -54,6 +54,16 @@ public struct ConnectionOptions: Hashable, Sendable {
     package var isHeardOnCoded = false
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
+    /// The time limit for finding a device by its key.
+    package var searchLimit = SearchLimit.shared
+
+    /// A time limit for finding a device.
+    package enum SearchLimit: Hashable, Sendable {
+        /// ``timeout`` is for finding the device and for connecting together.
+        case shared
+        /// This is for finding it, and ``timeout`` for connecting afterwards; nil for no limit.
+        case own(Duration?)
+    }
 
     /// Creates options with the defaults: 30 s, an ATT_MTU of 517, three attempts, no security, the host's link
     /// parameters, 1 MiB to receive into.
@@ -104,8 +114,14 @@ public struct ConnectionOptions: Hashable, Sendable {
 }
 
 extension ConnectionOptions {
+    /// The options of a search for a device to connect to with these.
+    package func search(_ filter: ScanFilter = .all, duplicates: DuplicatePolicy = .merge) -> ScanOptions {
+        ScanOptions(
+            filter: filter, duplicates: duplicates, coded: isHeardOnCoded || phys?.contains(.leCoded) == true)
+    }
+
     /// The options for the device of an advertisement.
-    func hearing(_ advertisement: Advertisement) -> ConnectionOptions {
+    package func hearing(_ advertisement: Advertisement) -> ConnectionOptions {
         var options = self
         options.isHeardOnCoded = options.isHeardOnCoded || advertisement.primaryPHY == .leCoded
         return options

@@ -230,6 +230,15 @@ extension AdapterGroup {
             options: options.hearing(found.advertisement), policy: policy)
     }
 
+    package nonisolated(nonsending) func connect(
+        to identity: DeviceIdentity, options: ConnectionOptions,
+        onAddress: @escaping @Sendable (BluetoothAddress, Advertisement?) -> Void
+    ) async throws(BluetoothError) -> Connection {
+        try await core { core async throws(BluetoothError) in
+            try await core.connect(to: identity, options: options, onAddress: onAddress)
+        }
+    }
+
     /// Waits until the group is closed; returns the reason, or `.cancelled`.
     package nonisolated(nonsending) func closed() async -> BluetoothError {
         await core { await $0.closed() }
@@ -260,6 +269,13 @@ final class GroupCore: ReconnectionRadio {
         case .identity(let identity):
             try await GroupRadio(members, scans, connector).connect(to: identity, options: options)
         }
+    }
+
+    nonisolated(nonsending) func connect(
+        to identity: DeviceIdentity, options: ConnectionOptions,
+        onAddress: @Sendable (BluetoothAddress, Advertisement?) -> Void
+    ) async throws(BluetoothError) -> Connection {
+        try await GroupRadio(members, scans, connector).connect(to: identity, options: options, onAddress: onAddress)
     }
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {

@@ -9,11 +9,18 @@ package protocol CentralRadio: Sendable {
     var seed: UInt64 { get }
 
     nonisolated(nonsending) func firstReport(
-        timeout: Duration?, where condition: @Sendable (Advertisement) -> Bool
+        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Advertisement
 
     nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, options: ConnectionOptions
+    ) async throws(BluetoothError) -> Connection
+
+    /// - Parameter onAddress: called before the connect to each address, with the advertisement in which the device had it;
+    ///   nil if a bond says which it is.
+    nonisolated(nonsending) func connect(
+        to identity: DeviceIdentity, options: ConnectionOptions,
+        onAddress: @escaping @Sendable (BluetoothAddress, Advertisement?) -> Void
     ) async throws(BluetoothError) -> Connection
 
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError)
@@ -26,9 +33,16 @@ extension Adapter: CentralRadio {
     package var seed: UInt64 { information.address.value }
 
     package nonisolated(nonsending) func firstReport(
-        timeout: Duration?, where condition: @Sendable (Advertisement) -> Bool
+        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Advertisement {
-        try await firstAdvertisement(timeout: timeout, where: condition)
+        try await firstAdvertisement(timeout: timeout, options: options, where: condition)
+    }
+
+    package nonisolated(nonsending) func connect(
+        to identity: DeviceIdentity, options: ConnectionOptions,
+        onAddress: @escaping @Sendable (BluetoothAddress, Advertisement?) -> Void
+    ) async throws(BluetoothError) -> Connection {
+        try await SessionRadio(session).connect(to: identity, options: options, onAddress: onAddress)
     }
 
     package nonisolated(nonsending) func closed() async -> BluetoothError {
@@ -46,8 +60,8 @@ extension AdapterGroup: CentralRadio {
     package var seed: UInt64 { 0 }
 
     package nonisolated(nonsending) func firstReport(
-        timeout: Duration?, where condition: @Sendable (Advertisement) -> Bool
+        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
     ) async throws(BluetoothError) -> Advertisement {
-        try await firstAdvertisement(timeout: timeout, where: condition).advertisement
+        try await firstAdvertisement(timeout: timeout, options: options, where: condition).advertisement
     }
 }
