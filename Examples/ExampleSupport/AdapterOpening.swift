@@ -29,6 +29,14 @@ struct AdapterOpening: Sendable {
     }
 }
 
+extension ProgramError {
+    /// The error of an adapter that -i names and that is not there.
+    public static func noAdapter(_ selector: AdapterSelector) -> ProgramError {
+        ProgramError(
+            .noBluetooth, "There is no such adapter: \(selector).", remedy: "List the adapters with: ble adapters")
+    }
+}
+
 extension BluetoothError {
     /// Whether an adapter is absent, off or blocked, and may be waited for.
     var isAdapterAbsent: Bool { [.noAdapter, .adapterOff, .adapterBlocked].contains(code) }

@@ -41,6 +41,24 @@ extension CommonOptions {
         "This command uses one adapter. Several, and all, are for scans and links: ble scan, explore, read, write, notify, "
         + "rssi, params, and linble send, exchange, terminal, bridge. Name one: -i hci0"
 
+    /// Rejects the options of a device and its link, for what concerns an adapter alone.
+    /// - Parameter option: the option that says so.
+    public func validateWithoutDevice(_ option: String) throws {
+        guard !usesSeveralAdapters else {
+            throw ValidationError("\(option) concerns one adapter. Name it: -i hci0")
+        }
+        let given = [
+            ("-n", name != nil), ("-a", address != nil), ("--address-type", addressType != .auto),
+            ("--irk", identified.irk != nil), ("--pick", pick != nil), ("--find-time", finding.findTime != nil),
+            ("--coded", coded), ("--timeout", timeout != nil), ("--security", security != nil),
+            ("--passkey", passkey != nil), ("--min-key-size", keySize.minimum != nil),
+        ]
+        guard let needless = given.first(where: \.1)?.0 else { return }
+        throw ValidationError(
+            "\(option) concerns the adapter: it goes with -i, not with "
+                + (["-n", "-a"].contains(needless) ? "-n or -a." : "\(needless)."))
+    }
+
     /// Whether several adapters are chosen, which few commands can use.
     public var usesSeveralAdapters: Bool { adapterOptions.namesSeveral }
 
@@ -174,7 +192,7 @@ public struct OptionGroups: OptionSet, Sendable {
     /// The protection of links.
     public static let security = OptionGroups(rawValue: 8)
     /// The size of encryption keys.
-    public static let keySize = OptionGroups(rawValue: 512)
+    public static let keySize = OptionGroups(rawValue: 2048)
     /// Powering on.
     public static let opening = OptionGroups(rawValue: 16)
     /// The store of bonds.

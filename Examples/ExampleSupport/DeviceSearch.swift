@@ -69,6 +69,7 @@ public struct DeviceQuery: Sendable {
         switch subject {
         case .name(let name): "named '\(printable(name))'"
         case .address(let address): "with the address \(address)"
+        case .identity(let identity, _) where identity.name == IdentityOptions.keyAlone: "with the key of --irk"
         case .identity(let identity, _): "with the key of '\(printable("\(identity)"))'"
         case .uart(let name, _): "named '\(printable(name))' or with a UART service"
         }

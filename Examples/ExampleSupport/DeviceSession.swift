@@ -48,6 +48,9 @@ extension CommonOptions {
         on radio: ChosenRadio, _ console: Console, link settings: RequestedSettings = RequestedSettings(),
         isPairing: Bool = false
     ) async throws -> (connection: Connection, name: String?) {
+        if coded, let phys = settings.phys, !phys.contains(.leCoded) {
+            throw ProgramError(.usage, "--coded has the link on LE Coded, and --phy on another: give one of them.")
+        }
         var options = connectionOptions(isPairing: isPairing)
         settings.apply(to: &options)
         let (connection, name) = try await findAndConnect(on: radio, console, options, isPairing: isPairing)
@@ -107,6 +110,11 @@ extension CommonOptions {
         on radio: ChosenRadio, _ console: Console
     ) async throws -> (address: BluetoothAddress, name: String?) {
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
+        if let wanted, case .adapter(let own) = radio, wanted.value == own.information.address.value {
+            throw ProgramError(
+                .usage, "\(wanted) is the address of this machine's own adapter, \(own.information.name).",
+                remedy: "Give that of the other device; what advertises shows: ble scan")
+        }
         if let wanted, addressType != .auto { return (wanted, nil) }
         do {
             let query =

@@ -11,6 +11,9 @@ public struct IdentityOptions: ParsableArguments, Sendable {
         completion: .file())
     public var irk: String?
 
+    /// The name of the device of a key that is given alone.
+    static let keyAlone = "device"
+
     /// The defaults.
     public init() {}
 
@@ -20,7 +23,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
         guard let irk else { return nil }
         let notKey: BluetoothError
         do {
-            return IdentityResolver([try DeviceIdentity(name: "device", exportedKey: irk)])
+            return IdentityResolver([try DeviceIdentity(name: Self.keyAlone, exportedKey: irk)])
         } catch {
             notKey = error
         }
@@ -52,6 +55,11 @@ extension CommonOptions {
             identities.prefix(8).map { printable($0.name) }.joined(separator: ", ")
             + (identities.count > 8 ? ", …" : "")
         if let name {
+            if identities.map(\.name) == [IdentityOptions.keyAlone] {
+                throw ProgramError(
+                    .usage, "A key names its device, so -n '\(printable(name))' has no meaning with it.",
+                    remedy: "Leave out the name. -n chooses a device if --irk is a file.")
+            }
             throw ProgramError(
                 .usage, "--irk has no key of a device named '\(printable(name))'.", remedy: "It has: \(names)")
         }

@@ -16,6 +16,12 @@ public struct NewFile: Sendable {
     public init(_ path: String, replacesExisting: Bool) throws {
         self.path = path
         self.replacesExisting = replacesExisting
+        guard !path.isEmpty else { throw ProgramError(.usage, "The name of the file to write is empty.") }
+        guard path != "-" else {
+            throw ProgramError(
+                .usage, "The file is written as a whole, so not to standard output.",
+                remedy: "Give it a name, such as ./- if it shall have this one.")
+        }
         var status = stat()
         if lstat(path, &status) == 0 {
             guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {

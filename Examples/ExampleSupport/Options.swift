@@ -220,13 +220,18 @@ public struct AdapterOptions: ParsableArguments, Sendable {
         guard let adapter, adapter != "all" else { return [] }
         var found: [AdapterSelector] = []
         for name in adapter.split(separator: ",", omittingEmptySubsequences: false) {
-            guard let selector = AdapterSelector(name) else {
-                throw ValidationError("--adapter takes hci0, 0, an address, a list of these or all, not '\(name)'.")
+            guard name != "all" else {
+                throw ValidationError("--adapter takes all alone: all includes every adapter of a list.")
             }
+            guard let selector = AdapterSelector(name) else { throw Self.invalid(name) }
             guard !found.contains(selector) else { throw ValidationError("--adapter names \(name) twice.") }
             found.append(selector)
         }
         return found
+    }
+
+    private static func invalid(_ name: some StringProtocol) -> ValidationError {
+        ValidationError("--adapter takes hci0, 0, an address, a list of these or all, not '\(name)'.")
     }
 
     /// The defaults.
@@ -241,7 +246,7 @@ public struct AdapterOptions: ParsableArguments, Sendable {
         if namesSeveral {
             _ = try selectors()
         } else if let adapter, AdapterSelector(adapter) == nil {
-            throw ValidationError("--adapter takes hci0, 0 or an address, not '\(adapter)'.")
+            throw Self.invalid(adapter)
         }
     }
 }

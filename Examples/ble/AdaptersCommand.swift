@@ -66,8 +66,9 @@ private func list(
         for line in table.lines { console.result(line) }
     }
     guard adapters.isEmpty else { return }
+    if let selector { throw ProgramError.noAdapter(selector) }
     throw ProgramError(
-        .noBluetooth, selector == nil ? "No Bluetooth adapter found." : "There is no such adapter.",
+        .noBluetooth, "No Bluetooth adapter found.",
         remedy: "Plug one in; look for what is missing with: ble doctor; sudo dmesg | grep -i bluetooth")
 }
 

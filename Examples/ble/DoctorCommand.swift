@@ -7,7 +7,7 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor", abstract: "Check this machine, and print the fix for whatever is missing.",
         discussion: """
             Checks the kernel, adapters, rfkill switches, permissions and bluetoothd. Needs no privilege, and changes \
-            nothing. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
+            nothing. -i checks one adapter only. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
 
             --watch then watches the adapters, or the one of -i, and prints what goes wrong with them: a controller that \
             does not answer, a scan that hears nothing any more, a hardware error, an adapter that comes, goes or is \
@@ -58,9 +58,17 @@ struct DoctorCommand: AsyncParsableCommand {
         let options = recovery
         try await common.run("ble doctor", endsBySignal: watches) { console in
             let kernel = try common.makeKernel()
-            let diagnosis = await Diagnosis.run(on: kernel)
+            var diagnosis = await Diagnosis.run(on: kernel)
+            // Otherwise the check that Ctrl-C has ended would look like a fault of the machine.
+            try Task.checkCancellation()
+            let selector = common.adapter.flatMap { AdapterSelector($0) }
+            if let selector { diagnosis.leaveOutAdapters { !selector.matches($0) } }
             for finding in diagnosis.findings {
                 console.isJSON ? console.json(finding) : console.show(finding)
+            }
+            if let selector, diagnosis.adapters.isEmpty {
+                guard watches else { throw ProgramError.noAdapter(selector) }
+                console.message("\(selector) is waited for: it is absent.")
             }
             if watches {
                 _ = try await upTo(limit) { try await HealthWatch(common, on: kernel, options, console).run() }
@@ -68,6 +76,15 @@ struct DoctorCommand: AsyncParsableCommand {
                 guard diagnosis.isUsable else { throw ExitCode(ExitStatus.noBluetooth.rawValue) }
             }
         }
+    }
+}
+
+extension Diagnosis {
+    /// Leaves out these adapters, with what was found about them.
+    fileprivate mutating func leaveOutAdapters(where isNeedless: (AdapterInformation) -> Bool) {
+        let names = adapters.filter(isNeedless).map(\.name)
+        adapters.removeAll(where: isNeedless)
+        findings.removeAll { names.contains($0.subject) }
     }
 }
 

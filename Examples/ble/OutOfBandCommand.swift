@@ -17,7 +17,10 @@ struct OutOfBandCommand: AsyncParsableCommand {
             replace the former ones, and apply until the adapter is powered off; whoever can read them may pair in the \
             device's place. For the opposite direction, see: ble pair --help
 
-            Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs.
+            They contain the adapter's address, so an adapter that uses private addresses makes none: --privacy off.
+
+            Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
+            bluetooth
 
             EXAMPLES:
               ble oob
@@ -25,6 +28,13 @@ struct OutOfBandCommand: AsyncParsableCommand {
             """)
 
     @OptionGroup var scoped: ScopedOptions<OutOfBandScope>
+
+    func validate() throws {
+        guard [.on, .limited].contains(scoped.common.privacy) else { return }
+        throw ValidationError(
+            "An adapter that uses private addresses makes no out-of-band data, which contain its address: --privacy off"
+        )
+    }
 
     func run() async throws {
         let common = scoped.common
@@ -58,6 +68,7 @@ extension Console {
 /// The out-of-band data of `--oob`: the text itself, or a file with the text, AD structures or an NFC message.
 /// - Throws: ``ProgramError``; the message does not contain the data.
 func outOfBandData(_ argument: String) async throws -> OutOfBandData {
+    let source = "The other device shows or stores its data; for another machine with ble: ble oob"
     let problem: BluetoothError
     do throws(BluetoothError) {
         return try OutOfBandData(text: argument)
@@ -65,7 +76,9 @@ func outOfBandData(_ argument: String) async throws -> OutOfBandData {
         problem = error
     }
     // What begins like the text of a code is no name of a file.
-    guard !argument.uppercased().hasPrefix("BLE-OOB:") else { throw ProgramError(.usage, problem.message) }
+    guard !argument.uppercased().hasPrefix("BLE-OOB:") else {
+        throw ProgramError(.usage, problem.message, remedy: source)
+    }
     let bytes: [UInt8]
     do {
         bytes = try await contents(of: argument, limit: 4096)
@@ -73,7 +86,7 @@ func outOfBandData(_ argument: String) async throws -> OutOfBandData {
         guard error.status == .noInput else { throw error }
         throw ProgramError(
             .usage, "--oob takes the text of a code or a file, and there is no such file. \(problem.message)",
-            remedy: "The other device shows or stores its data; for another machine with ble: ble oob")
+            remedy: source)
     }
     do throws(BluetoothError) {
         if let text = String(validating: bytes, as: UTF8.self), let data = try? OutOfBandData(text: text) {

@@ -11,7 +11,8 @@ struct PairCommand: DeviceCommand {
 
             --oob takes the out-of-band data that the device has transferred by another way, which authenticates it without \
             a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, or a file with these, with AD \
-            structures or with the message of an NFC tag. If they contain the device's address, it need not be named.
+            structures or with the message of an NFC tag. If they contain the device's address, it need not be named. The \
+            other machine's ble oob makes them.
 
             Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
             bluetooth
@@ -43,6 +44,9 @@ struct PairCommand: DeviceCommand {
     mutating func prepare() async throws {
         common = try common.naming(device)
         if let oob {
+            guard common.passkey == nil else {
+                throw ProgramError(.usage, "Out-of-band data ask for no passkey: give either --oob or --passkey.")
+            }
             let data = try await outOfBandData(oob)
             self.data = data
             if common.name == nil, common.address == nil, common.identified.irk == nil, let address = data.address {
@@ -87,6 +91,9 @@ extension CommonOptions {
     func naming(_ device: String?) throws -> CommonOptions {
         guard let device else { return self }
         guard address == nil, name == nil else { throw ProgramError(.usage, "Name the device only once.") }
+        guard !device.isEmpty else {
+            throw ProgramError(.usage, "The device takes a name, a part of it or an address, not an empty text.")
+        }
         var common = self
         if BluetoothAddress(device) == nil {
             common.name = device

@@ -28,8 +28,7 @@ struct ParametersCommand: DeviceCommand {
 
     func validate() throws {
         try own.validate(with: link)
-        guard own.defaults, common.name != nil || common.address != nil else { return }
-        throw ValidationError("--defaults concerns the adapter: it goes with -i, not with -n or -a.")
+        if own.defaults { try common.validateWithoutDevice("--defaults") }
     }
 
     func run() async throws {

@@ -51,7 +51,9 @@ private func powerOff(_ common: CommonOptions) async throws -> AdapterInformatio
     let selector = common.adapter.flatMap { AdapterSelector($0) } ?? .first
     let adapters = try await Adapter.all(on: kernel).filter { selector.matches($0) }
     guard let chosen = adapters.first(where: \.isPowered) ?? adapters.first else {
-        throw ProgramError(.noBluetooth, "There is no such adapter.", remedy: "List the adapters with: ble adapters")
+        guard common.adapter == nil else { throw ProgramError.noAdapter(selector) }
+        throw ProgramError(
+            .noBluetooth, "No Bluetooth adapter found.", remedy: "Look for what is missing with: ble doctor")
     }
     guard chosen.isPowered else { return chosen }
     // An adapter that is to be switched off needs no keys.

@@ -61,6 +61,9 @@ struct SelfTestCommand: AsyncParsableCommand {
         if other == nil, let test = only.first(where: { name in LinkTests.titles.contains { $0.0 == name } }) {
             throw ValidationError("The test \(test) needs a second adapter: --with hciN.")
         }
+        if let report, report == scoped.common.trace {
+            throw ValidationError("--report and --trace name the same file, \(report).")
+        }
         guard let other else { return }
         guard let selector = AdapterSelector(other) else {
             throw ValidationError("--with takes hci1, 1 or an address, not '\(other)'.")
@@ -102,7 +105,8 @@ private func choose(
     let hint = "List the adapters with: ble adapters"
     func find(_ selector: AdapterSelector, _ option: String) throws -> AdapterInformation {
         guard let found = adapters.first(where: { selector.matches($0) }) else {
-            throw ProgramError(.noBluetooth, "There is no adapter as \(option) names it.", remedy: hint)
+            throw ProgramError(
+                .noBluetooth, "There is no adapter as \(option) names it. It names \(selector).", remedy: hint)
         }
         return found
     }

@@ -212,7 +212,9 @@ extension BluetoothError {
 extension Duration {
     /// `1.5 s`, with as many decimals as are needed down to milliseconds.
     package var inSeconds: String {
-        let milliseconds = clampedNanoseconds / 1_000_000
+        let exact = clampedNanoseconds / 1_000_000
+        // The rest of a time limit, such as 29.999 s, is 30 s.
+        let milliseconds = exact < 1000 ? exact : (exact + 5) / 10 * 10
         let fraction = milliseconds % 1000
         guard fraction != 0 else { return "\(milliseconds / 1000) s" }
         var digits = String(1000 + abs(fraction)).dropFirst()

@@ -51,9 +51,12 @@ public struct ConnectionParameterRequest: Hashable, Sendable, CustomStringConver
 
     /// The values with their units.
     public var description: String {
+        "interval \(intervalText), latency \(latency), supervision time-out \(supervisionTimeout.inMilliseconds)"
+    }
+
+    var intervalText: String {
         let (shortest, longest) = (interval.lowerBound.inMilliseconds, interval.upperBound.inMilliseconds)
-        return "interval \(shortest == longest ? shortest : "\(shortest) to \(longest)"), latency \(latency), "
-            + "supervision time-out \(supervisionTimeout.inMilliseconds)"
+        return shortest == longest ? shortest : "\(shortest) to \(longest)"
     }
 }
 

@@ -26,16 +26,18 @@ extension ConnectionParameterRequest {
         guard (6...3200).contains(shortest), (shortest...3200).contains(max(shortest, longest)), longest >= shortest
         else {
             throw .invalidArgument(
-                operation, "A connection interval is 7.5 ms to 4 s long, in steps of 1.25 ms.")
+                operation,
+                "A connection interval is 7.5 ms to 4 s long, in steps of 1.25 ms, not \(intervalText).")
         }
         guard (0...499).contains(latency) else {
-            throw .invalidArgument(operation, "The peripheral latency is 0 to 499 connection events.")
+            throw .invalidArgument(operation, "The peripheral latency is 0 to 499 connection events, not \(latency).")
         }
         // In units of 1.25 ms.
-        guard (10...3200).contains(timeout), timeout * 8 > 2 * Int64(latency + 1) * longest else {
+        let silence = 2 * Int64(latency + 1) * longest
+        guard (10...3200).contains(timeout), timeout * 8 > silence else {
             throw .invalidArgument(
                 operation,
-                "A supervision time-out is 100 ms to 32 s long, and more than twice the longest interval times (latency + 1)."
+                "A supervision time-out is 100 ms to 32 s long, in steps of 10 ms, and more than twice the longest interval times (latency + 1), which is \((.microseconds(1250) * Int(silence)).inMilliseconds): not \(supervisionTimeout.inMilliseconds)."
             )
         }
         return LEConnectionParameters(

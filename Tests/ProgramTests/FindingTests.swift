@@ -33,9 +33,17 @@ import Testing
             ),
             (
                 ["read", "--irk", "8B3F6D01C2E94A7788D0B1A35C4E9F20", "--find-time", "0.5", "2A00"], 68,
-                "No device with the key of 'device' advertised within 0.5 s."
+                "No device with the key of --irk advertised within 0.5 s."
+            ),
+            (
+                ["read", "--irk", "8B3F6D01C2E94A7788D0B1A35C4E9F20", "-n", "phone", "2A00"], 64,
+                "-n 'phone' has no meaning with it.\nLeave out the name."
             ),
             (["serve", "battery", "--irk", "x"], 64, "--irk has no meaning for this command."),
+            (["serve", "battery", "--coded"], 64, "--coded has no meaning for this command."),
+            (["scan", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),
+            (["adapters", "-i", "hci9"], 69, "There is no such adapter: hci9."),
+            (["power", "off", "-i", "hci9"], 69, "There is no such adapter: hci9."),
             (["pair", "--min-key-size", "17"], 64, "--min-key-size takes 7 to 16 bytes, not 17."),
             (["pair", "pulse", "--min-key-size", "16"], 0, "16-byte key"),
             (["advertise", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),

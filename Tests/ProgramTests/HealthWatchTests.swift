@@ -57,6 +57,20 @@ import Testing
         #expect(try await run("ble", ["doctor"] + options).status == 64)
     }
 
+    @Test func theAdapterOfADiagnosisMustBeThere() async throws {
+        let absent = try await run("ble", ["doctor", "--simulate", "-i", "hci9"])
+        #expect(absent.status == 69)
+        #expect(absent.messages.contains("There is no such adapter: hci9.\nList the adapters with: ble adapters"))
+        try await Self.withWorld(#"{"powered": true}, {}"#) { world in
+            let second = try await run("ble", ["doctor", "--world", world, "-i", "hci1"])
+            #expect(second.status == 0, "\(second.messages)")
+            #expect(second.output.contains("hci1") && !second.output.contains("hci0"), "\(second.output)")
+            let watch = try await run("ble", ["doctor", "--watch", "--for", "0.5", "--world", world, "-i", "hci9"])
+            #expect(watch.status == 0)
+            #expect(watch.messages == "hci9 is waited for: it is absent.\n")
+        }
+    }
+
     @Test func aControllerThatHangsIsShownWithTheOthers() async throws {
         try await Self.withWorld(#"{"powered": true, "events": [{"event": "hangs"}]}, {"powered": true}, {}"#) {
             world in

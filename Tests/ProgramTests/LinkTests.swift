@@ -131,6 +131,13 @@ import Testing
             (["--defaults", "--connect-timeout", "0"], 64, "1 to 65535"),
             (["--defaults", "--advertising-interval", "10-20"], 64, "20 to 10240"),
             (["--defaults", "-n", "Pulse-Z1"], 64, "not with -n or -a"),
+            (["--defaults", "--security", "encrypted"], 64, "not with --security"),
+            (["--defaults", "--coded"], 64, "not with --coded"), (["--defaults", "-i", "all"], 64, "Name it: -i hci0"),
+            // What was given, and what it had to be.
+            (["--interval", "16"], 64, "in steps of 1.25 ms, not 16 ms."),
+            (["--interval", "7.5-15", "--latency", "499"], 64, "which is 15000 ms: not 5000 ms."),
+            (["--supervision-timeout", "105"], 64, "in steps of 10 ms"),
+            (["--coded", "--phy", "2m"], 64, "--coded has the link on LE Coded, and --phy on another"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", ["params", "--simulate"] + arguments)

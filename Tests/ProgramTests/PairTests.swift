@@ -2,6 +2,10 @@ import Testing
 
 /// `ble pair` and protected values, on the simulated radio.
 @Suite(.serialized) struct PairTests {
+    /// Out-of-band data of the simulated machine itself.
+    static let data =
+        "BLE-OOB:081B01000001AA0000021C0211" + "2211BF08556E8123C2206FEB1E36BB77B511"
+        + "23305FAD6349CBE96E0F318842F6DC6370"
     static let secret = "CA010005-1234-5678-9ABC-DEF012345678"
 
     @Test func pairingCreatesABond() async throws {
@@ -70,6 +74,14 @@ import Testing
             (["pair", "--simulate", "--security", "low"], 64, "protects the link"),
             (["pair", "--simulate", "--security", "authenticated"], 76, "--passkey"),
             (["pair", "--simulate", "--security", "authenticated"], 76, "requested security level"),
+            (["pair", "--simulate", ""], 64, "not an empty text"),
+            (["pair", "--simulate", "-a", "00:AA:01:00:00:01"], 64, "this machine's own adapter, hci0"),
+            (["pair", "--simulate", "--oob", Self.data, "--passkey", "123456"], 64, "either --oob or --passkey"),
+            (["pair", "--simulate", "--oob", Self.data], 64, "this machine's own adapter, hci0"),
+            (["pair", "--simulate", "--oob", Self.data, "Pulse-Z1"], 64, "are of another device, 00:AA:01:00:00:01"),
+            (["pair", "--simulate", "--oob", "BLE-OOB:00"], 64, "for another machine with ble: ble oob"),
+            (["pair", "--simulate", "--oob", "/tmp"], 74, "Cannot read /tmp"),
+            (["oob", "--simulate", "--privacy", "on"], 64, "--privacy off"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {
         let ended = try await run("ble", arguments)

@@ -59,6 +59,10 @@ import Testing
             (["--report", "/proc/version"], 73, "/proc/version exists."),
             (["--report", "/dev/full"], 73, "is not a regular file"),
             (["--report", "/nowhere/at/all"], 73, "Cannot create"),
+            (["--report", ""], 64, "The name of the file to write is empty."),
+            (["--report", "-"], 64, "not to standard output"),
+            (["--report", "/tmp/a", "--trace", "/tmp/a"], 64, "--report and --trace name the same file, /tmp/a."),
+            (["--with", "hci7"], 69, "It names hci7."),
         ] as [([String], Int32, String)])
     func nothingIsTestedWithWrongArguments(_ arguments: [String], _ status: Int32, _ message: String) async throws {
         let ended = try await run("ble", ["selftest", "--simulate"] + arguments)

@@ -56,6 +56,8 @@ import Testing
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,hci7"], 69, "hci7"),
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,"], 64, "--adapter takes hci0"),
             (["scan", "-i", "hci0,hci7"], 69, "hci7"),
+            (["scan", "-i", "hci0,all"], 64, "--adapter takes all alone"),
+            (["scan", "-i", "All"], 64, "a list of these or all, not 'All'."),
             (["pair", "-n", "Pulse", "-i", "hci0,hci1"], 64, "This command uses one adapter."),
             (["exec", "-i", "all", "-n", "Pulse", "rssi"], 64, "This command uses one adapter."),
             (["exec", "-i", "hci0,hci1", "-n", "Pulse", "rssi"], 64, "Name one: -i hci0"),

@@ -32,7 +32,7 @@ extension KernelPairing {
             throw BluetoothError(
                 .unsupported, operation,
                 "The kernel makes no out-of-band data while this adapter uses private addresses.",
-                remedy: "Open the adapter with privacy: .off.", cause: error.cause)
+                remedy: "Open the adapter with privacy: .off.\nOr run: sudo ble oob --privacy off", cause: error.cause)
         }
         guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
             throw BluetoothError(
