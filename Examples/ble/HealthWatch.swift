@@ -78,7 +78,7 @@ struct HealthWatch: Sendable {
 
 extension Console {
     fileprivate func show(_ event: HealthEvent, of adapter: Adapter, _ mode: RecoveryOptions.Mode) {
-        show(HealthLine(event, mode), of: adapter.information)
+        show(HealthLine(event, mode, adapter.information.name), of: adapter.information)
     }
 
     /// Prints why an adapter is not watched, or not for silence.
@@ -133,7 +133,7 @@ struct HealthLine {
         (word, kind, text, remedy, tone) = ("no watch", "unwatched", error.message, error.remedy, .bad)
     }
 
-    init(_ event: HealthEvent, _ mode: RecoveryOptions.Mode) {
+    init(_ event: HealthEvent, _ mode: RecoveryOptions.Mode, _ adapter: String) {
         tone =
             switch event {
             case .began: .neutral
@@ -145,7 +145,7 @@ struct HealthLine {
         case .problem(let problem):
             (word, kind, text) = ("problem", "problem", "\(problem)")
             if mode == .noticeOnly, problem.needsStep {
-                remedy = "Try the steps that may help: sudo ble doctor --watch --recover"
+                remedy = "Try the steps that may help: sudo ble doctor --watch --recover -i \(adapter)"
             }
         case .began(let step):
             (word, kind, text, self.step) = ("step", "step", "trying to \(step)", step.key)
@@ -156,7 +156,8 @@ struct HealthLine {
             (word, kind, text, self.step) = ("works", "recovered", "\(event)", step?.key)
         case .waitingForLinks:
             (word, kind, text) = ("waits", "waiting", "\(event)")
-            remedy = "End them, or recover nevertheless: sudo ble power off; sudo ble power on"
+            remedy =
+                "End them, or recover nevertheless: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
         case .gaveUp(let error, let delay):
             (word, kind, text, retryAfter) = ("gave up", "gaveUp", error.message, delay)
             remedy = error.remedy

@@ -19,8 +19,8 @@ public struct AdapterDefaults: Hashable, Sendable {
     /// The PHYs on which the adapter looks for devices to connect to, creates links, and agrees to use links when the
     /// peer requests another PHY: LE 1M, which is always among them, with LE 2M and LE Coded, or one or none of these.
     ///
-    /// Linux selects all that the controller has from version 6.6 on, before that LE 1M alone, and does so again
-    /// whenever the adapter is powered on; the program that has set others sets them again.
+    /// From version 6.6 on Linux selects all that the controller has, and does so again whenever the adapter is powered
+    /// on; the program that has set others sets them again. Before, it begins with LE 1M alone and keeps the selection.
     public var phys: LEPHYSet?
 
     /// Creates defaults, which change what is given.

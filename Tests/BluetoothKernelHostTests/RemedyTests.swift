@@ -53,6 +53,12 @@ import Testing
         }
     }
 
+    /// Without -i, `ble power` takes the first adapter, which may be another.
+    @Test(arguments: [AdapterState.poweredOff, .lowEnergyOff]) func theRemedyNamesTheAdapter(_ state: AdapterState) {
+        let error = BluetoothError.unavailable(state, .init("connect", adapter: "hci1"))
+        #expect(error?.remedy?.contains("sudo ble power on -i hci1 ") == true)
+    }
+
     @Test func theProgramsOwnMeansComeFirst() {
         let ours = Self.remedies.filter { $0.contains("sudo ble ") }
         #expect(ours.count >= 2)

@@ -65,6 +65,7 @@ import Testing
             let second = try await run("ble", ["doctor", "--world", world, "-i", "hci1"])
             #expect(second.status == 0, "\(second.messages)")
             #expect(second.output.contains("hci1") && !second.output.contains("hci0"), "\(second.output)")
+            #expect(second.output.contains("sudo ble power on -i hci1"), "\(second.output)")
             let watch = try await run("ble", ["doctor", "--watch", "--for", "0.5", "--world", world, "-i", "hci9"])
             #expect(watch.status == 0)
             #expect(watch.messages == "hci9 is waited for: it is absent.\n")

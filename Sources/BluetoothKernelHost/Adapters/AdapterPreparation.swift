@@ -189,8 +189,10 @@ extension BluetoothError {
         case .poweredOn: return nil
         case .lowEnergyOff:
             return BluetoothError(
-                .adapterOff, operation, "LE is switched off on \(name).", remedy: lowEnergyRemedy)
-        case .poweredOff: return BluetoothError(.adapterOff, operation, "\(name) is off.", remedy: powerRemedy)
+                .adapterOff, operation, "LE is switched off on \(name).", remedy: lowEnergyRemedy(operation.adapter))
+        case .poweredOff:
+            return BluetoothError(
+                .adapterOff, operation, "\(name) is off.", remedy: powerRemedy(operation.adapter))
         case .blocked(let isHard):
             return BluetoothError(
                 .adapterBlocked, operation, "\(name) is blocked by rfkill (\(isHard ? "hard" : "soft")).",

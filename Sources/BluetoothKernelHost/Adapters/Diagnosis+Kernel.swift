@@ -61,13 +61,14 @@ extension Diagnosis {
                     remedy: isHard ? BluetoothError.hardBlockRemedy : BluetoothError.softBlockRemedy))
         }
         if !adapter.isPowered {
-            findings.append(Finding(adapter.name, .warning, "off", remedy: BluetoothError.powerRemedy))
+            findings.append(
+                Finding(adapter.name, .warning, "off", remedy: BluetoothError.powerRemedy(adapter.name)))
         }
         if !adapter.isLowEnergyEnabled {
             findings.append(
                 Finding(
                     adapter.name, .warning, "LE is switched off on this dual-mode adapter",
-                    remedy: BluetoothError.lowEnergyRemedy))
+                    remedy: BluetoothError.lowEnergyRemedy(adapter.name)))
         }
         return findings
     }

@@ -188,7 +188,7 @@ package final class HCICommandQueue {
                     .timedOut, operation, "The controller did not answer within 5 s.",
                     remedy: BluetoothError.remedy(
                         "Unplug the adapter and plug it in again, or power it off and on: setPowered(false), setPowered(true).",
-                        orRun: "power off; sudo ble power on"),
+                        orRun: "power off -i \(name); sudo ble power on -i \(name)"),
                     isRetryable: true)))
     }
 

@@ -19,7 +19,8 @@ extension BluetoothError {
         case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
         case .hostUnreachable, .networkDown:
             return BluetoothError(
-                .adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy, cause: cause)
+                .adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy(operation.adapter),
+                cause: cause)
         case .noSuchDevice, .connectionAborted:
             return BluetoothError(
                 .noAdapter, operation, "The adapter was powered off or unplugged.", cause: cause)
@@ -38,7 +39,7 @@ extension BluetoothError {
             return BluetoothError(
                 .connectionFailed, operation,
                 "The kernel refused to connect: LE is not switched on at the adapter, or the time limit was reached.",
-                remedy: lowEnergyRemedy, cause: cause, isRetryable: true)
+                remedy: lowEnergyRemedy(operation.adapter), cause: cause, isRetryable: true)
         case .notImplemented:
             return BluetoothError(
                 .connectionFailed, operation, "The link failed to be established.", remedy: outOfReachRemedy,
@@ -170,11 +171,19 @@ extension BluetoothError {
         """
     }
 
-    package static let powerRemedy = remedy(
-        "The program can power it on: Adapter.open(power: .powerOn), or setPowered(true).", orRun: "power on")
-    package static let lowEnergyRemedy = remedy(
-        "The program can switch LE on, as powering on does: Adapter.open(power: .powerOn), or setPowered(true).",
-        orRun: "power on")
+    /// How to power on an adapter, by its name if that is known: without one, `ble` takes the first.
+    package static func powerRemedy(_ adapter: String?) -> String {
+        remedy(
+            "The program can power it on: Adapter.open(power: .powerOn), or setPowered(true).",
+            orRun: "power on\(adapter.map { " -i \($0)" } ?? "")")
+    }
+
+    /// How to switch LE on at an adapter, by its name if that is known.
+    package static func lowEnergyRemedy(_ adapter: String?) -> String {
+        remedy(
+            "The program can switch LE on, as powering on does: Adapter.open(power: .powerOn), or setPowered(true).",
+            orRun: "power on\(adapter.map { " -i \($0)" } ?? "")")
+    }
     package static let daemonRemedy = remedy(
         "Stop BlueZ's daemon for now (sudo systemctl stop bluetooth), or end its links: setPowered(false), setPowered(true).",
         orRun: "power off; sudo ble power on")
@@ -211,7 +220,8 @@ extension BluetoothError {
 
     package static func adapterWentOff(_ operation: Operation) -> BluetoothError {
         BluetoothError(
-            .adapterOff, operation, "\(operation.adapter ?? "The adapter") was powered off.", remedy: powerRemedy)
+            .adapterOff, operation, "\(operation.adapter ?? "The adapter") was powered off.",
+            remedy: powerRemedy(operation.adapter))
     }
 
     /// The error for an adapter that is no longer up: powered off, or blocked by a radio switch.

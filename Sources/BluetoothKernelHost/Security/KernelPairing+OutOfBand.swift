@@ -32,7 +32,9 @@ extension KernelPairing {
             throw BluetoothError(
                 .unsupported, operation,
                 "The kernel makes no out-of-band data while this adapter uses private addresses.",
-                remedy: "Open the adapter with privacy: .off.\nOr run: sudo ble oob --privacy off", cause: error.cause)
+                remedy: BluetoothError.remedy(
+                    "The program can switch them off: Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
+                cause: error.cause)
         }
         guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
             throw BluetoothError(
