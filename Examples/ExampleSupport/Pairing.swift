@@ -99,6 +99,7 @@ extension CommonOptions {
         guard let level else { return error }
         var words = ["ble", "pair"]
         if simulate { words.append("--simulate") }
+        if let world { words += ["--world", world] }
         // Pairing stays with an adapter: of several, the one that has the link.
         let only = usesSeveralAdapters ? await connection?.adapterName : adapter
         if let only { words += ["-i", only] }

@@ -11,8 +11,7 @@ struct PairCommand: DeviceCommand {
 
             --oob takes the out-of-band data that the device has transferred by another way, which authenticates it without \
             a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, or a file with these, with AD \
-            structures or with the message of an NFC tag. If they contain the device's address, it need not be named. The \
-            other machine's ble oob makes them.
+            structures or with the message of an NFC tag. If they contain the device's address, it need not be named.
 
             Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
             bluetooth
