@@ -96,7 +96,8 @@ extension ManagementCommand {
     /// Whether a process without CAP_NET_ADMIN may send it.
     fileprivate var isForEverybody: Bool {
         switch self {
-        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation:
+        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation,
+            .readDefaultSystemConfiguration:
             return true
         default: return false
         }
