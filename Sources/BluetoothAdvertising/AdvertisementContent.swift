@@ -24,7 +24,7 @@ public struct AdvertisementContent: Hashable, Sendable {
     public enum Overflow: Hashable, Sendable {
         /// They are an error.
         case refuse
-        /// They are left out, and reported in ``AdvertisingPayloads/leftOver``.
+        /// They are left out, and reported in `AdvertisingPayloads.leftOver`.
         case leaveOut
     }
 
@@ -86,7 +86,7 @@ public struct AdvertisementContent: Hashable, Sendable {
     /// - Parameters:
     ///   - capacity: The size of the advertising payload in bytes.
     ///   - scanResponseCapacity: The size of the scan response in bytes; 0 when there is none.
-    /// - Throws: ``AdvertisementDataError`` for the first field without room unless ``overflow`` permits leaving it
+    /// - Throws: `AdvertisementDataError` for the first field without room unless ``overflow`` permits leaving it
     ///   out, and for a field that cannot be encoded or is repeated.
     public func payloads(
         capacity: Int, scanResponseCapacity: Int

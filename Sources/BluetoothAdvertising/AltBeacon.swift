@@ -74,7 +74,7 @@ extension AdvertisementContent {
     }
 
     /// The content of an Eddystone beacon's advertisement.
-    /// - Throws: ``BeaconError`` for values that the frame cannot represent.
+    /// - Throws: `BeaconError` for values that the frame cannot represent.
     public static func eddystone(_ frame: Eddystone) throws(BeaconError) -> AdvertisementContent {
         AdvertisementContent(services: [Eddystone.service], serviceData: [try frame.serviceData()])
     }

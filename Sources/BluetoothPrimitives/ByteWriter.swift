@@ -17,7 +17,7 @@ public struct BufferFull: Error, Equatable, Sendable, CustomStringConvertible {
 
 /// A writer of little-endian values to a reusable buffer.
 ///
-/// The counterpart of ``ByteReader``: every encoder uses this type. A write either fits completely, or throws
+/// The counterpart of `ByteReader`: every encoder uses this type. A write either fits completely, or throws
 /// ``BufferFull`` and leaves the buffer unchanged.
 public struct ByteWriter: Sendable {
     @usableFromInline var storage: [UInt8]

@@ -23,7 +23,7 @@ public enum SimulatedTime: Sendable {
 /// ```
 ///
 /// With the same seed and the same calls the same happens at the same moments, as long as the program under test runs
-/// on the loop (``run(limit:_:)`` ensures that) and uses no other clock. All methods may be called from any thread.
+/// on the loop (``run(limit:stallGrace:_:)`` ensures that) and uses no other clock. All methods may be called from any thread.
 public final class SimulatedRadio: Sendable {
     /// The event loop of the radio: its clock, and the thread of all its kernels' sockets.
     public let loop: EventLoop

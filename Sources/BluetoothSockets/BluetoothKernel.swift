@@ -64,7 +64,7 @@ public protocol BluetoothKernel: AnyObject, Sendable {
     func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)?
 
     /// Intervenes in the control of an adapter, which may take seconds. Needs CAP_NET_ADMIN, or, for
-    /// ``AdapterControl/rebind``, the permission to write to sysfs.
+    /// `AdapterControl.rebind`, the permission to write to sysfs.
     /// - Parameter completion: called on the loop, once, with the error.
     func control(
         _ control: AdapterControl, adapter index: UInt16, then completion: @escaping (KernelError?) -> Void)
@@ -85,7 +85,7 @@ public protocol BluetoothKernel: AnyObject, Sendable {
 
     /// Connects an L2CAP channel.
     ///
-    /// The socket reports ``SocketEvent/writable`` when it is connected and ``SocketEvent/closed(_:)`` after a failure.
+    /// The socket reports `SocketEvent.writable` when it is connected and `SocketEvent.closed(_:)` after a failure.
     /// Closing it earlier cancels the attempt. Needs no privilege.
     /// - Parameters:
     ///   - peer: The address of the peer; with the wrong address type the kernel searches without limit.

@@ -19,7 +19,7 @@ public enum UARTServer {
     /// ends the central's streams, not the server, which also survives that the adapter is powered off or unplugged.
     /// When the server ends, its advertising stops, its service is removed and the links are ended.
     ///
-    /// Needs CAP_NET_ADMIN, for the advertising. It uses ``BluetoothLE/Adapter/incomingConnections(_:)``, which an
+    /// Needs CAP_NET_ADMIN, for the advertising. It uses `Adapter.incomingConnections(_:)`, which an
     /// adapter has only once.
     /// - Parameters:
     ///   - adapter: the adapter to use; it must be powered.

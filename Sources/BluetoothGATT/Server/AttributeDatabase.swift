@@ -3,7 +3,7 @@ import BluetoothPrimitives
 
 /// The attributes of a server, in the order of their handles (Core Vol 3 Part G §2.6, §3).
 ///
-/// One database serves all clients; ``GATTServer`` has the state of one client. Copies share their memory until one of
+/// One database serves all clients; `GATTServer` has the state of one client. Copies share their memory until one of
 /// them changes. Lookup by handle or by type takes O(log n) of the number of attributes.
 public struct AttributeDatabase: Sendable {
     /// An attribute (Core Vol 3 Part F §3.2).
@@ -100,7 +100,7 @@ extension AttributeDatabase {
 
     /// Changes the stored value of the attribute `handle`.
     ///
-    /// Sends nothing to clients; see ``GATTServer/encodeNotification(of:value:database:into:)``.
+    /// Sends nothing to clients; see `GATTServer.encodeNotification(of:value:database:into:)`.
     ///
     /// - Throws: ``AttributeDatabaseError`` when there is no such attribute, when its value is not stored, or when the
     ///   length of the value is invalid.

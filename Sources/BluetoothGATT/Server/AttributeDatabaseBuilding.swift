@@ -18,7 +18,7 @@ extension AttributeDatabase {
     ///
     /// The addition begins at the handle that its first service requests, otherwise after all handles ever used, so
     /// that no handle changes its meaning; if there is no room, in the first gap that removed services left. Existing
-    /// attributes keep their handles. Notify the clients with ``GATTServer/databaseChanged(_:)``.
+    /// attributes keep their handles. Notify the clients with `GATTServer.databaseChanged(_:)`.
     /// - Throws: ``AttributeDatabaseError`` as ``init(_:)`` does; the database is then unchanged.
     @discardableResult
     public mutating func append(_ services: [GATTService]) throws(AttributeDatabaseError) -> DatabaseLayout? {

@@ -49,7 +49,7 @@ public struct GATTCharacteristic: Hashable, Sendable {
     /// The characteristic UUID.
     public var uuid: BluetoothUUID
     /// The properties in the declaration. The Extended Properties bit is set where needed.
-    /// ``GATTServer`` drops Signed Write Commands, so leave out `authenticatedSignedWrites`.
+    /// `GATTServer` drops Signed Write Commands, so leave out `authenticatedSignedWrites`.
     public var properties: CharacteristicProperties
     /// The extended properties; if there are any, their descriptor is added. Writable Auxiliaries is added for a
     /// writable user description among ``descriptors``.
@@ -93,7 +93,7 @@ public struct GATTCharacteristic: Hashable, Sendable {
 
 /// The description of a descriptor (Core Vol 3 Part G §3.3.3).
 ///
-/// ``GATTServer`` stores the value of a Client Characteristic Configuration descriptor for each client:
+/// `GATTServer` stores the value of a Client Characteristic Configuration descriptor for each client:
 /// ``value`` and ``valueLengths`` have no effect.
 public struct GATTDescriptor: Hashable, Sendable {
     /// The descriptor UUID.

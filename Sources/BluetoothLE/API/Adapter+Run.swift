@@ -27,6 +27,7 @@ extension Adapter {
 ///   - limit: the time limit; nil for none.
 ///   - loop: the loop whose clock measures it, such as ``Adapter/loop`` in a simulation in virtual time; nil for the
 ///     system's continuous clock.
+///   - body: the work.
 /// - Throws: `.timedOut` at the time limit, otherwise the error of `body`.
 public func withTimeLimit<Value: Sendable>(
     _ limit: Duration?, on loop: EventLoop? = nil, _ body: @escaping @Sendable () async throws -> Value

@@ -86,8 +86,7 @@ extension Connection {
         }
     }
 
-    /// Discovers the characteristics of an included service, as ``discoverCharacteristics(_:of:timeout:)-service``
-    /// does.
+    /// Discovers the characteristics of an included service, as those of other services.
     public nonisolated(nonsending) func discoverCharacteristics(
         _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {

@@ -180,7 +180,9 @@ extension Connection {
     /// Pairs with out-of-band data of the peer, which authenticates it without a question (LE Secure Connections).
     ///
     /// As ``pair(to:timeout:)``. The data are for this call: whatever its outcome, they are removed.
-    /// - Parameter data: what the peer has transferred by another way, such as an NFC tag or a QR code.
+    /// - Parameters:
+    ///   - data: what the peer has transferred by another way, such as an NFC tag or a QR code.
+    ///   - timeout: the maximum time to wait; nil for the limits of the steps of pairing.
     /// - Throws: what ``pair(to:timeout:)`` throws, with ``PairingFailure/outOfBandDataRejected`` for data that are not
     ///   the peer's present ones; `.invalidArgument` for those of another device.
     @discardableResult

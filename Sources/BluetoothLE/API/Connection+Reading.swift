@@ -121,7 +121,7 @@ extension Connection {
     /// Reads several values whose lengths are known in as few requests as the ATT_MTU allows
     /// (Core Vol 3 Part G §4.8.4).
     ///
-    /// For peers before Bluetooth 5.2, which do not support the request of ``read(_:timeout:)``. The values in a
+    /// For peers before Bluetooth 5.2, which do not support the request for values of any length. The values in a
     /// response have no separators: if its length differs from the sum of the lengths, or the peer does not support the
     /// request, they are read one by one.
     /// - Parameters:

@@ -2,7 +2,7 @@ import BluetoothATT
 import BluetoothGATT
 import BluetoothPrimitives
 
-/// The value of a published characteristic or descriptor; see ``PublishedServices/subscript(_:)``.
+/// The value of a published characteristic or descriptor; see ``PublishedServices``.
 public struct PublishedValue: Sendable {
     /// The handle of the value; nil when the definition is not among the services, or they were withdrawn before this
     /// was made.
@@ -101,7 +101,9 @@ extension PublishedServices {
     }
 
     /// The value of the first published characteristic with this UUID.
-    /// - Parameter service: the service that has it; nil searches all of these.
+    /// - Parameters:
+    ///   - characteristic: the characteristic's UUID.
+    ///   - service: the service that has it; nil searches all of these.
     public subscript(_ characteristic: BluetoothUUID, in service: BluetoothUUID? = nil) -> PublishedValue {
         PublishedValue(handle(of: characteristic, in: service), "Characteristic \(characteristic)", of: self)
     }

@@ -19,7 +19,9 @@ public protocol BondStore: Sendable {
     func removeBond(with identity: BluetoothAddress, of adapter: BluetoothAddress) async throws(BluetoothError)
     /// The identity of an adapter that has no public address, or hides it. Without a stored identity, `proposal` is
     /// stored and returned; nil if there is no proposal either.
-    /// - Parameter place: the adapter's key in the store: its port, or its public address.
+    /// - Parameters:
+    ///   - place: the adapter's key in the store: its port, or its public address.
+    ///   - proposal: the identity to store if there is none; nil only reads.
     func localIdentity(
         ofAdapterAt place: String, orStore proposal: LocalIdentity?
     ) async throws(BluetoothError) -> LocalIdentity?

@@ -24,7 +24,9 @@ public final class SigningKey: AttributeSigner {
 
     /// Creates a key in the byte order of its distribution: sixteen bytes, least significant first. Nil for any other
     /// number of bytes.
-    /// - Parameter signCounter: the first counter value to sign with.
+    /// - Parameters:
+    ///   - bytes: the key.
+    ///   - signCounter: the first counter value to sign with.
     public init?(_ bytes: [UInt8], signCounter: UInt32 = 0) {
         guard bytes.count == 16 else { return nil }
         key = bytes.reversed().reduce(0) { $0 << 8 | UInt128($1) }

@@ -4,9 +4,12 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 extension AttributeWrite {
-    /// Creates a write of `value` to a characteristic or descriptor, for ``Connection/writeReliably(_:timeout:)``.
+    /// Creates a write to a characteristic or descriptor, for ``Connection/writeReliably(_:timeout:)``.
     ///
-    /// - Parameter offset: zero replaces the value, any other offset changes the value from there on.
+    /// - Parameters:
+    ///   - value: the bytes to write.
+    ///   - attribute: the characteristic or descriptor.
+    ///   - offset: zero replaces the value, any other offset changes the value from there on.
     public init(_ value: [UInt8], to attribute: some RemoteAttribute, offset: Int = 0) {
         self.init(attribute.attributeHandle, offset: offset, value: value)
     }

@@ -60,11 +60,8 @@ public struct ScanOptions: Sendable {
             deviceLimit: deviceLimit, whenAdapterLeaves: whenAdapterLeaves)
     }
 
-    /// Creates options with scan parameters for each PHY; the other parameters are those of the initialiser for all PHYs.
-    ///
-    /// - Parameters:
-    ///   - le1M: the scan on LE 1M; nil for none.
-    ///   - leCoded: the scan on LE Coded; nil for none.
+    /// Creates options with scan parameters for each PHY, `le1M` and `leCoded`; nil for no scan there. The other parameters
+    /// are those of the initialiser for all PHYs.
     public init(
         le1M: ScanParameters?, leCoded: ScanParameters?, filter: ScanFilter = .all, duration: Duration? = nil,
         duplicates: DuplicatePolicy = .merge, scanResponseTimeout: Duration = .zero, bufferCapacity: Int = 1024,

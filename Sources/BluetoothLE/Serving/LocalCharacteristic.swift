@@ -12,7 +12,7 @@ import BluetoothPrimitives
 ///
 /// Configuration descriptors are added where `notify`, `indicate`, `broadcast` and extended properties require them.
 public struct LocalCharacteristic: Identifiable, Sendable {
-    /// The identity of this definition, by which its value is addressed; see ``PublishedServices/subscript(_:)``.
+    /// The identity of this definition, by which its value is addressed; see ``PublishedServices``.
     public let id = DefinitionID()
     /// The type of the characteristic.
     public var uuid: BluetoothUUID
@@ -120,7 +120,9 @@ public struct LocalDescriptor: Identifiable, Sendable {
     }
 
     /// A Characteristic User Description: text for people, in UTF-8 (Core Vol 3 Part G §3.3.3.2).
-    /// - Parameter isWritable: whether clients may change it, which the extended properties then declare.
+    /// - Parameters:
+    ///   - text: the description.
+    ///   - isWritable: whether clients may change it, which the extended properties then declare.
     public static func userDescription(_ text: String, isWritable: Bool = false) -> LocalDescriptor {
         LocalDescriptor(
             .characteristicUserDescription, permissions: isWritable ? [.read, .write] : .read,

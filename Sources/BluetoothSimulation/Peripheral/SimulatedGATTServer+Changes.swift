@@ -4,11 +4,14 @@ import BluetoothGATT
 
 // Changes of the database while clients are connected, as of a device whose firmware is replaced.
 extension SimulatedGATTServer {
-    /// Removes the services in `removed`, adds others, and indicates Service Changed to its subscribers.
+    /// Removes services, adds others, and indicates Service Changed to its subscribers.
     ///
     /// Clients with robust caching are refused requests that rely on the old database until they are change-aware (Core
     /// Vol 3 Part G §2.5.2.1).
-    /// - Parameter isTold: whether clients are notified at all, as they should be.
+    /// - Parameters:
+    ///   - removed: the handles of the services to remove; nil for none.
+    ///   - services: the services to add.
+    ///   - isReported: whether clients are notified at all, as they should be.
     /// - Returns: the handles of the added services; nil for none.
     @discardableResult
     public func change(

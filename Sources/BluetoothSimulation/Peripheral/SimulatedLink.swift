@@ -20,8 +20,8 @@ public struct SimulatedLink: Sendable {
 
     /// Sends a packet, by default to the Attribute Protocol's channel.
     ///
-    /// The controller buffers a dozen HCI ACL data packets of up to 251 bytes; after that the call returns ``SendOutcome/wouldBlock`` until some were
-    /// sent. It also does on a connection-oriented channel while the other side has not granted credits for the whole
+    /// The controller buffers a dozen HCI ACL data packets of up to 251 bytes; after that the call returns `.wouldBlock`
+    /// until some were sent. It also does on a connection-oriented channel while the other side has not granted credits for the whole
     /// packet, unless `ignoresCredits`, which violates the protocol.
     @discardableResult
     public func send(

@@ -125,7 +125,9 @@ open class CBCentralManager: CBManager {
     // MARK: Connecting
 
     /// Connects to a peripheral, without a time limit; for a connected one, calls `didConnect` again.
-    /// - Parameter options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
+    /// - Parameters:
+    ///   - peripheral: the peripheral, of this manager.
+    ///   - options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
         guard isReady(for: "connect(_:options:)"), let handle else { return }
         guard peripheral.handle.central === handle else {
