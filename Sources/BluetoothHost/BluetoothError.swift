@@ -214,7 +214,7 @@ extension Duration {
     package var inSeconds: String {
         let exact = clampedNanoseconds / 1_000_000
         // The rest of a time limit, such as 29.999 s, is 30 s.
-        let milliseconds = exact < 1000 ? exact : (exact + 5) / 10 * 10
+        let milliseconds = exact < 10_000 ? exact : (exact + 5) / 10 * 10
         let fraction = milliseconds % 1000
         guard fraction != 0 else { return "\(milliseconds / 1000) s" }
         var digits = String(1000 + abs(fraction)).dropFirst()
