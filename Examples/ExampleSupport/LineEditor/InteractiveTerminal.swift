@@ -1,4 +1,3 @@
-import Dispatch
 import Synchronization
 
 #if canImport(Glibc)
@@ -166,7 +165,7 @@ public final class InteractiveTerminal: Sendable {
         if let refused { return refused }
         while true {
             if let entry = await replay() {
-                end(entry, leaving: "\n")
+                end(entry, leaving: entry == .interrupted ? "^C\n" : "\n")
                 return entry
             }
             if let entry = await nextEntry() { return entry }
@@ -183,7 +182,8 @@ public final class InteractiveTerminal: Sendable {
             switch action {
             case .accept(let text): return .line(text)
             case .endOfInput: return .ended
-            case .interrupt, nil: break
+            case .interrupt: return .interrupted
+            case nil: break
             case let action?: await perform(action)
             }
         }
@@ -273,8 +273,9 @@ public final class InteractiveTerminal: Sendable {
     /// Keeps a key for the next line; returns what Ctrl-C or Ctrl-Z does.
     private func keep(_ byte: UInt8, in state: inout State) -> (@Sendable () -> Void)? {
         if byte == 0x03 {
-            state.typedAhead = []
-            return state.onInterrupt
+            // It also ends a line whose earlier keys are being replayed.
+            state.typedAhead = state.prompt == nil ? [] : [byte]
+            return state.prompt == nil ? state.onInterrupt : nil
         }
         if byte == 0x1A { return { [self] in suspend() } }
         if state.typedAhead.count < Self.mostTypedAhead { state.typedAhead.append(byte) } else { write("\u{07}") }
@@ -362,20 +363,6 @@ public final class InteractiveTerminal: Sendable {
             return failure
         }
     }
-}
-
-/// Calls a handler when the size of the terminal changes (SIGWINCH), until it is released.
-// Unchecked: the source does not change, and is only cancelled.
-private final class SizeWatch: @unchecked Sendable {
-    private let source: any DispatchSourceSignal
-
-    init(_ handler: @escaping @Sendable () -> Void) {
-        source = DispatchSource.makeSignalSource(signal: SIGWINCH, queue: DispatchQueue(label: "terminal size"))
-        source.setEventHandler(handler: handler)
-        source.activate()
-    }
-
-    deinit { source.cancel() }
 }
 
 extension [String] {
