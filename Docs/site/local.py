@@ -26,6 +26,10 @@ def make_local(site):
             elif within.startswith('js' + os.sep):
                 rewrite(path, lambda text: text.replace(
                     'window.location.pathname', '(window.pagePath||window.location.pathname)'))
+    # The router shows nothing at the root.
+    with open(os.path.join(site, 'index.html'), 'w') as file:
+        file.write('<!doctype html><title>Documentation</title>'
+                   '<meta http-equiv="refresh" content="0; url=documentation/index.html">\n')
 
 
 def relative(page, up):
