@@ -41,7 +41,7 @@ import Testing
     @Test func everySnippetHasAStory() throws {
         let stories = try [
             "Adapters", "Attributes", "Bonds", "Caching", "Channels", "Connecting", "LocalServer", "Other",
-            "Peripheral", "Scanning", "Security", "SeveralAdapters",
+            "Peripheral", "Scanning", "Security", "SeveralAdapters", "Testing",
         ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
         for path in Pages.paths {
             let snippets = Pages.snippets(of: path, text: try Pages.text(of: path))

@@ -25,15 +25,17 @@ enum Pages {
         "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md",
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Security.md",
+        "Docs/Guide/Testing.md",
     ]
 
     /// The page of terms, which has no snippets.
     static let glossary = "Docs/Guide/Glossary.md"
 
-    /// The names that a snippet may use without declaring them, as `Docs/Guide/Central.md` says.
+    /// The names that a snippet may use without declaring them, as `Docs/Guide/Central.md` and `Docs/Guide/Testing.md` say.
     static let contexts = [
         (name: "adapter", type: "Adapter"), (name: "address", type: "BluetoothAddress"),
-        (name: "connection", type: "Connection"),
+        (name: "connection", type: "Connection"), (name: "radio", type: "SimulatedRadio"),
+        (name: "kernel", type: "SimulatedKernel"), (name: "thermometer", type: "SimulatedPeripheral"),
     ]
 
     /// The command to run after changing a page.

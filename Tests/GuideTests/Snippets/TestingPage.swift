@@ -1,0 +1,50 @@
+// The snippets of Docs/Guide/Testing.md, for the compiler. Generated from it:
+//     GUIDE_WRITE=1 swift test --filter GuideTests
+// swift-format-ignore-file
+
+import BluetoothAdvertising
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+import LINBLE
+import LINBLESimulation
+import Testing
+
+/// Docs/Guide/Testing.md
+enum TestingPage {
+    /// Testing your own program
+    static func testingYourOwnProgram() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()                       // a machine with one adapter, hci0
+        try await radio.run {                                 // fails instead of waiting for ever
+            let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+            #expect(adapter.state == .poweredOn)
+        }
+    }
+
+    /// A device of your own
+    static func aDeviceOfYourOwn(_ radio: SimulatedRadio) async throws {
+        let server = try SimulatedGATTServer([
+            GATTService(.healthThermometer) {
+                GATTCharacteristic(.temperatureMeasurement, properties: .indicate, value: .dynamic)
+                GATTCharacteristic(.temperatureType, properties: .read, value: .stored([2]))
+            }
+        ])
+        let thermometer = SimulatedPeripheral(
+            on: radio,
+            advertisements: [
+                try SimulatedAdvertisement(fields: [.localName("Thermo"), .services([.healthThermometer])])
+            ],
+            gatt: server)
+        print(thermometer.address)
+    }
+
+    /// Losing things
+    static func losingThings(_ radio: SimulatedRadio, _ kernel: SimulatedKernel, _ thermometer: SimulatedPeripheral) async throws {
+        thermometer.breakLinks()                              // as if it were out of reach
+        radio.conditions.packetLoss = 0.2                     // every fifth packet is sent again
+        kernel.unplug(0)                                      // the adapter is gone
+        try await radio.sleep(for: .seconds(5))
+        kernel.plug()                                         // and another is there
+    }
+}
