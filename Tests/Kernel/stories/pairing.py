@@ -126,7 +126,7 @@ def what_the_kernel_refuses(radio):
                 'secure': add(zero, zero, value, value)}
     check(statuses == {'legacy': 0x0D, 'both': 0x0D, 'zero': 0x0D, 'secure': 0}, f'mgmt Add Remote OOB Data: {statuses}')
     run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'on', exits=64).says('--privacy off')
-    run('ble', 'power', 'on', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'on').says('private addresses from now on')
+    run('ble', 'power', 'on', '-i', 'hci0', '--privacy', 'on').says('private addresses from now on')
     run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, exits=76).says('makes no out-of-band data while')
     run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'off').says('identity address from now on')
 
