@@ -10,15 +10,15 @@ import Testing
 
     @Test func whatWasSelectedForANeedIsUndoneAfterTheLast() {
         var holds = PHYHolds()
-        #expect(holds.isEmpty && holds.undone == nil)
+        #expect(holds.isEmpty)
         let (first, second) = (holds.add(), holds.add())
         let selection = holds.selection(from: Self.plain)
         #expect(selection == Self.plain.union(Self.coded))
         holds.changed(from: Self.plain, to: selection)
         holds.remove([first])
-        #expect(!holds.isToBeUndone && holds.undone == nil)
+        #expect(!holds.isToBeUndone)
         holds.remove([second])
-        #expect(holds.isToBeUndone && holds.undone == Self.plain && !holds.isEmpty)
+        #expect(holds.isToBeUndone && !holds.isEmpty)
         // Another program's selection meanwhile is left alone.
         #expect(holds.selection(from: Self.coded) == [])
         holds.changed(from: selection, to: Self.plain)
@@ -30,7 +30,21 @@ import Testing
         let number = holds.add()
         #expect(holds.selection(from: Self.coded) == Self.coded)
         holds.remove([number])
-        #expect(holds.isEmpty && !holds.isToBeUndone && holds.undone == nil)
+        #expect(holds.isEmpty && !holds.isToBeUndone)
+    }
+
+    @Test func oneThatClosesUndoesNothingThatOthersNeed() {
+        var holds = PHYHolds()
+        let (first, second) = (holds.add(), holds.add())
+        holds.changed(from: Self.plain, to: Self.plain.union(Self.coded))
+        holds.remove([first])
+        var undone = holds.takeUndone()
+        #expect(undone == nil)
+        holds.remove([second])
+        undone = holds.takeUndone()
+        #expect(undone == Self.plain && holds.isEmpty)
+        undone = holds.takeUndone()
+        #expect(undone == nil)
     }
 
     @Test func undoingIsGivenUp() {
@@ -39,7 +53,7 @@ import Testing
         holds.changed(from: Self.plain, to: Self.plain.union(Self.coded))
         holds.remove([number])
         holds.giveUpUndoing()
-        #expect(holds.isEmpty && holds.undone == nil)
+        #expect(holds.isEmpty)
         #expect(holds.selection(from: Self.plain.union(Self.coded)) == Self.plain.union(Self.coded))
     }
 }

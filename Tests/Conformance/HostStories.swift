@@ -58,12 +58,13 @@ extension Conformance {
             }
         }
 
+        /// Within 30 to 50 ms: a peripheral's kernel requests these of a link with another interval.
+        private static let wanted = LEConnectionParameters(
+            intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
+
         @Test func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
             try await Self.run { central, peripheral in
-                // Within 30 to 50 ms: a peripheral's kernel requests these of a link with another interval.
-                let wanted = LEConnectionParameters(
-                    intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
-                let number = try await central.beginInitialParameters(wanted, for: peripheral.address)
+                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
                 try await Self.link(central, peripheral)
                 #expect(number != nil)
                 let first = try await central.attach()
@@ -77,9 +78,7 @@ extension Conformance {
 
         @Test func theParametersOfALinkAreNotThoseOfTheNext() async throws {
             try await Self.run { central, peripheral in
-                let wanted = LEConnectionParameters(
-                    intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
-                let number = try await central.beginInitialParameters(wanted, for: peripheral.address)
+                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
                 try await Self.link(central, peripheral)
                 _ = try await central.attach()
                 if let number { await central.endInitialParameters(number) }

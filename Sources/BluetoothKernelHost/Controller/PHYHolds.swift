@@ -33,8 +33,13 @@ struct PHYHolds: Sendable {
         numbers.isEmpty ? present.subtracting(added) : present.union(Self.coded)
     }
 
-    /// The selection that undoes what was selected, going by the last one known; nil if there is nothing to undo.
-    var undone: ManagementPHYs? { isToBeUndone ? selected.subtracting(added) : nil }
+    /// The selection that undoes what was selected, going by the last one known, which is then over; nil if there is nothing
+    /// to undo, or others need it still.
+    mutating func takeUndone() -> ManagementPHYs? {
+        guard isToBeUndone else { return nil }
+        defer { added = [] }
+        return selected.subtracting(added)
+    }
 
     /// Records a change of the selection.
     mutating func changed(from old: ManagementPHYs, to new: ManagementPHYs) {

@@ -88,9 +88,7 @@ final class PHYPolicy {
     func close() {
         let undone = Self.holds.with(adapter) { holds in
             holds.remove(own)
-            let undone = holds.undone
-            holds.giveUpUndoing()
-            return undone
+            return holds.takeUndone()
         }
         own = []
         if let undone { management.sendLast(.setPHYConfiguration(undone), to: commands.index) }
