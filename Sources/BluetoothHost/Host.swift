@@ -48,6 +48,9 @@ package protocol Host: AnyObject {
     func follow(
         onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void)
 
+    /// Delivers what has arrived from the controller: the directory may have reported first what happened after it.
+    func receiveWaiting()
+
     /// Suspends the pending operations: the adapter cannot be used for now.
     func suspend(_ reason: BluetoothError)
 

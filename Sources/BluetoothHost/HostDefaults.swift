@@ -7,6 +7,7 @@ import BluetoothPrimitives
 // other program's state matters.
 
 extension Host {
+    package func receiveWaiting() {}
     package var obstacles: HostObstacles { HostObstacles() }
     package var health: any HostHealth { UnwatchedHealth() }
     package var capacity: any HostCapacity { UncountedCapacity() }

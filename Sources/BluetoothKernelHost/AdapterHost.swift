@@ -70,6 +70,8 @@ package final class AdapterHost: Host {
         controller.onEnd = onEnd
     }
 
+    package func receiveWaiting() { controller.receiveWaiting() }
+
     package func suspend(_ reason: BluetoothError) { controller.suspend(reason) }
 
     package func resume(with adapter: AdapterInformation) -> Bool {

@@ -54,6 +54,9 @@ package final class KernelController: HCIReceiver {
 
     // MARK: Suspension and end
 
+    /// Delivers the events and answers that have arrived.
+    package func receiveWaiting() { commands.receiveWaiting() }
+
     /// Suspends the controller: the adapter cannot be used for now.
     package func suspend(_ reason: BluetoothError) { end(reason, isForGood: false) }
 

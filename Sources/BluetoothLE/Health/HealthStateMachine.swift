@@ -183,8 +183,8 @@ struct HealthStateMachine: Hashable {
 
     /// The controller has answered the probe, or has not.
     mutating func probed(isAnswered: Bool, at now: KernelInstant) -> [Action] {
-        // Asked again when the adapter is back.
-        guard isAnswered || isReady else { return [] }
+        // Asked again when the adapter is back, also if it answered just before.
+        guard isReady else { return [] }
         switch state {
         case .probing(let problem, _):
             guard isAnswered else { return begin(.noAnswer(problem), at: now) }

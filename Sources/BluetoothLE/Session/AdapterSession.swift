@@ -219,6 +219,8 @@ actor AdapterSession: LoopActor {
                 if before == .absent { bondManager.reload(adapterRecord.information.index) }
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
+                    // A hardware error, or the answer to the question after it, came before the kernel's power-off.
+                    host.receiveWaiting()
                     health.adapterChanged(isReady: false)
                     host.suspend(reason)
                     host.channels.adapterBecameUnavailable(reason)

@@ -333,6 +333,15 @@ private func instant(_ seconds: Double) -> KernelInstant {
         closed.take(closed.machine.adapterChanged(isReady: false, at: closed.now))
         closed.wait()
         #expect(closed.said.contains("do power the adapter off and on"))
+        // The answer is read after the power-off.
+        var late = Script()
+        late.take(late.machine.noticed(.hardwareError(code: 0x42), at: late.now))
+        late.take(late.machine.adapterChanged(isReady: false, at: late.now))
+        late.run(late.machine.probed(isAnswered: true, at: late.now))
+        late.hear(every: 0, 1)
+        #expect(late.machine.bringsAdapterBack)
+        late.run(late.machine.adapterChanged(isReady: true, at: late.now), isAnswered: true)
+        #expect(late.said.last == "do restart the scan")
         // The program has powered it off.
         var withdrawn = Script()
         withdrawn.run(withdrawn.machine.noticed(.hardwareError(code: 0x42), at: withdrawn.now), isAnswered: true)
