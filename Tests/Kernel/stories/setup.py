@@ -1,10 +1,11 @@
 """Power, rfkill, BlueZ's daemon, and passive scanning."""
 
 import os
+import shutil
 import subprocess
 
 import kernel
-from harness import Radio, block, check, run, run_story, the_end, until
+from harness import FOLDER, NOBODY, Radio, block, check, executable, open_to_all, run, run_story, the_end, until
 
 
 def exchange(*options, exits=0):
@@ -54,6 +55,25 @@ def a_passive_scan_hears_no_names_from_scan_responses():
     check('6C696E626C65' not in program.out, 'data of a scan response was reported')
 
 
+def capabilities_replace_root():
+    """The two ways of Docs/Guide/Permissions.md: of the file, and ambient ones."""
+    def scan(exits, wrapper, path):
+        ended = subprocess.run([*wrapper, path, 'scan', '-i', 'hci0', '--for', '2'], capture_output=True, text=True)
+        check(ended.returncode == exits, f'exit {ended.returncode} instead of {exits}: {ended.stderr}')
+        check(('LINBLE-Z1' in ended.stdout) == (exits == 0), ended.stdout)
+
+    own = executable('ble')
+    open_to_all(own)
+    os.chmod(FOLDER, 0o755)
+    copy = shutil.copy(own, FOLDER)
+    scan(77, NOBODY, copy)
+    subprocess.run(['setcap', 'cap_net_raw,cap_net_admin+eip', copy], check=True)
+    scan(0, NOBODY, copy)
+    # A copy does not have them.
+    scan(77, NOBODY, shutil.copy(copy, os.path.join(FOLDER, 'copy')))
+    scan(0, (*NOBODY[:4], '--inh-caps', '+net_raw,+net_admin', '--ambient-caps', '+net_raw,+net_admin'), own)
+
+
 def beside_the_daemon():
     os.makedirs('/run/dbus', exist_ok=True)
     subprocess.run(['dbus-daemon', '--system', '--fork'], check=True)
@@ -73,6 +93,7 @@ with Radio('linble'):
     run_story('a command switches the power', power_is_switched)
     run_story('rfkill blocks, and the error names it', a_radio_switch_blocks)
     run_story('a passive scan', a_passive_scan_hears_no_names_from_scan_responses)
+    run_story('capabilities replace root', capabilities_replace_root)
     run_story('beside BlueZ\'s daemon', beside_the_daemon)
 with Radio(dual_mode=True):
     run_story('powering on enables LE', powering_on_brings_le)

@@ -1,0 +1,102 @@
+"""The parts of a page that can be wrong: links, code spans and blocks of commands."""
+import os
+import re
+import subprocess
+from dataclasses import dataclass, field
+
+ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+MARK = re.compile(r'<!-- *((?:not run|varies|run by)\b.*?) *-->\s*$')
+
+
+@dataclass
+class Block:
+    """A block of code: its first line's number, the language of its fence (nil if it is indented), and the mark before it."""
+    page: str
+    line: int
+    language: str | None
+    mark: str | None
+    lines: list = field(default_factory=list)
+
+    @property
+    def place(self):
+        return f'{self.page}:{self.line}'
+
+
+@dataclass
+class Page:
+    path: str
+    blocks: list = field(default_factory=list)
+    prose: list = field(default_factory=list)  # (number, line)
+
+    @property
+    def anchors(self):
+        return {github(line) for _, line in self.prose if re.match(r'#+\s', line)}
+
+    @property
+    def spans(self):
+        """The code in the running text: (place, text)."""
+        for number, line in self.prose:
+            for code in re.findall(r'`([^`]+)`', line):
+                yield f'{self.path}:{number}', code.replace('\\|', '|')
+
+    @property
+    def links(self):
+        """The relative links: (place, path, fragment)."""
+        for number, line in self.prose:
+            for address in re.findall(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"', line):
+                address = address[0] or address[1]
+                if not re.match(r'[a-z]+:', address):
+                    path, _, fragment = address.partition('#')
+                    yield f'{self.path}:{number}', path, fragment
+
+
+def github(heading):
+    """The fragment by which a forge addresses a heading."""
+    text = re.sub(r'^#+\s+', '', heading).strip().lower().replace('`', '')
+    return re.sub(r'[^\w\- ]', '', text).replace(' ', '-')
+
+
+def pages():
+    """Every page of the repository."""
+    listed = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard', '*.md'], cwd=ROOT,
+                            capture_output=True, text=True, check=True).stdout.splitlines()
+    return [read(path) for path in sorted(listed) if os.path.exists(os.path.join(ROOT, path))]
+
+
+def read(path):
+    with open(os.path.join(ROOT, path)) as file:
+        return parse(path, file.read())
+
+
+def parse(path, text):
+    page, block, mark, before = Page(path), None, None, ''
+    for number, line in enumerate(text.split('\n'), 1):
+        if block and block.language is not None:
+            if line.strip().startswith('```'):
+                block = None
+            else:
+                block.lines.append(line)
+        elif block and (line.startswith('    ') or not line.strip()):
+            block.lines.append(line[4:])
+        elif line.strip().startswith('```'):
+            block = Block(path, number, line.strip()[3:], mark)
+            page.blocks.append(block)
+            mark = None
+        elif line.startswith('    ') and not before.strip() and not is_continued(page):
+            block = Block(path, number, None, mark, [line[4:]])
+            page.blocks.append(block)
+            mark = None
+        else:
+            block = None
+            page.prose.append((number, line))
+            if line.strip():
+                found = MARK.match(line.strip())
+                mark = found[1] if found else None
+        before = line
+    return page
+
+
+def is_continued(page):
+    """Whether an indented line continues an item of a list."""
+    last = next((line for _, line in reversed(page.prose) if line.strip()), '')
+    return re.match(r'\s*([-*]|\d+\.)\s', last) is not None
