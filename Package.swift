@@ -31,6 +31,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
 
 // Apple's systems have a CoreBluetooth of their own, with which the same code is built there.
 #if os(Linux)
+    let coreBluetooth: [Target.Dependency] = ["CoreBluetooth"]
     let coreBluetoothProducts: [Product] = [.library(name: "CoreBluetooth", targets: ["CoreBluetooth"])]
     let coreBluetoothTargets: [Target] = [
         .target(name: "CCoreBluetooth"),
@@ -66,6 +67,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
             swiftSettings: [.swiftLanguageMode(.v5), .treatAllWarnings(as: .error), unoptimised]),
     ]
 #else
+    let coreBluetooth: [Target.Dependency] = []
     let coreBluetoothProducts: [Product] = []
     let coreBluetoothTargets: [Target] = []
 #endif
@@ -227,10 +229,19 @@ let package = Package(
                 "LINBLESimulation", "TestSupport",
             ],
             swiftSettings: testSettings),
+        // The programs of Examples/Small, which is a package of its own, in one executable.
+        .executableTarget(
+            name: "SmallPrograms",
+            dependencies: [
+                "BluetoothLE", "BluetoothAdvertising", "BluetoothSimulation", "BluetoothSockets", "BluetoothSystem",
+                "LINBLE",
+            ] + coreBluetooth,
+            path: "Tests/SmallPrograms", swiftSettings: testSettings),
         .testTarget(
             name: "ProgramTests",
             dependencies: [
-                "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile", "BluetoothHost",
+                "SmallPrograms", "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile",
+                "BluetoothHost",
                 "BluetoothJSON",
                 "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,
             ],

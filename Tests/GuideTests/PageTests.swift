@@ -4,11 +4,19 @@ import Testing
 /// The compiled snippets equal those of the pages, and each has a story.
 @Suite struct PageTests {
     @Test func theCompiledSnippetsAreThoseOfThePages() throws {
-        let files = try Pages.files()
+        try expectCurrent(try Pages.files() + [try SmallPrograms.test()], in: Pages.folder)
+    }
+
+    @Test func theTestedProgramsAreTheSmallOnes() throws {
+        try expectCurrent(try SmallPrograms.files(), in: SmallPrograms.folder)
+    }
+
+    /// The generated files of a folder, which `GUIDE_WRITE=1` writes.
+    private func expectCurrent(_ files: [(path: String, text: String)], in folder: String) throws {
         if SystemFiles.environment("GUIDE_WRITE") != nil {
             for file in files { try SystemFiles.replace("\(Pages.root)/\(file.path)", with: Array(file.text.utf8)) }
         }
-        let names = try SystemFiles.names(in: "\(Pages.root)/\(Pages.folder)").map { "\(Pages.folder)/\($0)" }
+        let names = try SystemFiles.names(in: "\(Pages.root)/\(folder)").map { "\(folder)/\($0)" }
         #expect(Set(names) == Set(files.map(\.path)), "\(Pages.remedy), and remove the files of former pages")
         for file in files where names.contains(file.path) {
             let compiled = try Pages.text(of: file.path)
@@ -17,7 +25,7 @@ import Testing
             let isCurrent = compiled == file.text
             #expect(
                 isCurrent,
-                "\(file.path) is not what the page says, which is \(new.dropFirst(same).first ?? "shorter"): \(Pages.remedy)"
+                "\(file.path) is not its source, which is \(new.dropFirst(same).first ?? "shorter"): \(Pages.remedy)"
             )
         }
     }

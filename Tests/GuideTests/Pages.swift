@@ -144,16 +144,8 @@ enum Pages {
     }
 
     private static func function(_ snippet: Snippet) -> String {
-        var body = Array(snippet.lines.filter { !$0.hasPrefix("import ") }.drop(while: \.isEmpty))
-        // A complete program becomes a local type, which the function runs.
-        let start = "@main struct "
-        if let line = body.firstIndex(where: { $0.hasPrefix(start) }) {
-            body[line].trimPrefix("@main ")
-            while body.last?.isEmpty == true { body.removeLast() }
-            body.append("await \(body[line].dropFirst("struct ".count).prefix { $0 != " " }).main()")
-        }
         let list = parameters(of: snippet).map { "_ \($0.name): \($0.type)" }.joined(separator: ", ")
-        let lines = body.map { $0.isEmpty ? "" : "        \($0)" }
+        let lines = body(of: snippet.lines).map { $0.isEmpty ? "" : "        \($0)" }
         return """
                 /// \(snippet.heading)
                 static func \(name(of: snippet))(\(list)) async throws {
@@ -161,6 +153,18 @@ enum Pages {
                 }
 
             """
+    }
+
+    /// The body of a function with the code of these lines. A complete program becomes a local type, whose `main` it calls.
+    static func body(of lines: [String]) -> [String] {
+        var body = Array(lines.filter { !$0.hasPrefix("import ") }.drop(while: \.isEmpty))
+        guard let line = body.firstIndex(where: { $0.hasPrefix("@main struct ") }) else { return body }
+        body[line].trimPrefix("@main ")
+        while body.last?.isEmpty == true { body.removeLast() }
+        let main = body.first { $0.contains("static func main()") } ?? ""
+        let effects = (main.contains("throws") ? "try " : "") + (main.contains("async") ? "await " : "")
+        body.append("\(effects)\(body[line].dropFirst("struct ".count).prefix { $0 != " " }).main()")
+        return body
     }
 
     /// Whether a line of code uses a name other than as a member or a label.

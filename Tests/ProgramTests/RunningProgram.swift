@@ -11,21 +11,33 @@ import Testing
 final class RunningProgram {
     private let process: pid_t
     private let output: Int32
+    /// This end of the socket that it reads from; nil if it reads nothing.
+    private let input: Int32?
     private var text = ""
     private var status: Int32?
 
     /// Starts the program, with its messages in the file `messages`, by another one that starts it if there is a `runner`.
+    /// With `isTyped` it reads what ``type(_:)`` writes, otherwise nothing.
     init(
         _ program: String, _ arguments: [String], messages: String, environment: [(String, String)] = [],
-        through runner: [String] = []
+        through runner: [String] = [], isTyped: Bool = false
     ) throws {
         var ends: [Int32] = [-1, -1]
         try #require(pipe(&ends) == 0)
         for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
+        var typed: [Int32] = [-1, -1]
+        if isTyped {
+            let kind = Int32(SOCK_STREAM.rawValue | SOCK_CLOEXEC.rawValue)
+            try #require(socketpair(AF_UNIX, kind, 0, &typed) == 0)
+        }
         var actions = posix_spawn_file_actions_t()
         posix_spawn_file_actions_init(&actions)
         defer { posix_spawn_file_actions_destroy(&actions) }
-        posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        if isTyped {
+            posix_spawn_file_actions_adddup2(&actions, typed[0], 0)
+        } else {
+            posix_spawn_file_actions_addopen(&actions, 0, "/dev/null", O_RDONLY, 0)
+        }
         posix_spawn_file_actions_adddup2(&actions, ends[1], 1)
         posix_spawn_file_actions_addopen(&actions, 2, messages, O_WRONLY | O_CREAT | O_TRUNC, 0o600)
         let variables = environment.map { "\($0)=\($1)" }
@@ -36,7 +48,8 @@ final class RunningProgram {
         var process: pid_t = 0
         let failure = posix_spawn(&process, "/usr/bin/env", &actions, nil, words + [nil], environ)
         close(ends[1])
-        (self.process, output) = (process, ends[0])
+        if isTyped { close(typed[0]) }
+        (self.process, output, input) = (process, ends[0], isTyped ? typed[1] : nil)
         try #require(failure == 0)
     }
 
@@ -46,6 +59,27 @@ final class RunningProgram {
             waitpid(process, nil, 0)
         }
         close(output)
+        if let input { close(input) }
+    }
+
+    /// Writes a line to its standard input.
+    func type(_ line: String) {
+        guard let input else { return }
+        let bytes = Array("\(line)\n".utf8)
+        #expect(send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue)) == bytes.count)
+    }
+
+    /// Ends its standard input, as Ctrl-D does.
+    func endInput() {
+        if let input { shutdown(input, Int32(SHUT_WR)) }
+    }
+
+    /// Waits until there are `count` complete lines; false if the output ends before.
+    func reaches(lines count: Int) -> Bool {
+        while lines.count < count {
+            guard readMore() else { return false }
+        }
+        return true
     }
 
     /// The complete lines so far.

@@ -1,0 +1,31 @@
+// Is a peripheral with a Battery service, until Ctrl-C.
+//
+//     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small BatteryPeripheral
+//     advertising
+//     00:AA:01:00:00:02 has connected
+//     ^C
+//
+// The second line is there when a central connects, such as `ble read -n Battery 2A19` on another machine.
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+
+@main struct BatteryPeripheral {
+    static func main() async {
+        do {
+            let adapter = try await Adapter.open(power: .powerOn, on: .environment)
+            let content = AdvertisementContent(localName: "Battery", services: [.battery])
+            try await adapter.serve(content) {
+                LocalService(.battery) {
+                    LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
+                }
+            } while: { _, connections in
+                print("advertising")
+                for try await connection in connections { print(connection.peer, "has connected") }
+            }
+        } catch {
+            print(error)
+            exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+        }
+    }
+}

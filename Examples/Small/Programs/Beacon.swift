@@ -1,0 +1,30 @@
+// Is an iBeacon and an Eddystone beacon at once, until Ctrl-C.
+//
+//     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small Beacon
+//     advertising
+//     ^C
+import BluetoothAdvertising
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+
+@main struct Beacon {
+    static func main() async {
+        do {
+            let adapter = try await Adapter.open(power: .powerOn, on: .environment)
+            let apple = IBeacon(
+                proximityUUID: "F7826DA6-4FA2-4E98-8024-BC5B71E0893E", major: 7, minor: 43, measuredPower: -59)
+            let options = AdvertisingOptions(kind: .nonConnectable)
+            try await adapter.withAdvertising(.iBeacon(apple), options: options) { _ in
+                let page = Eddystone.url("https://swift.org", txPower: -20)
+                try await adapter.withAdvertising(.eddystone(page), options: options) { set in
+                    print("advertising")
+                    throw await set.stopped()
+                }
+            }
+        } catch {
+            print(error)
+            exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+        }
+    }
+}

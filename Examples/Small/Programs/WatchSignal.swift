@@ -1,0 +1,28 @@
+// Shows the RSSI of each packet of the iBeacons around, until Ctrl-C.
+//
+//     $ BLUETOOTH_SIMULATION=Examples/Small/world.json swift run --package-path Examples/Small WatchSignal
+//     7 42 -… ###…
+//     7 42 -… ###…
+//     7 42 -… ###…
+//     ^C
+import BluetoothAdvertising
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+
+@main struct WatchSignal {
+    static func main() async {
+        do throws(BluetoothError) {
+            let adapter = try await Adapter.open(power: .powerOn, on: .environment)
+            // A scan reports a device once, and again when its data changes; with `.all`, each of its packets.
+            let options = ScanOptions(filter: .manufacturer(.apple, data: [0x02, 0x15]), duplicates: .all)
+            for try await advertisement in try await adapter.scan(options) {
+                guard let beacon = advertisement.data.iBeacon, let rssi = advertisement.rssi else { continue }
+                print(beacon.major, beacon.minor, rssi, String(repeating: "#", count: max(0, rssi + 100)))
+            }
+        } catch {
+            print(error)
+            exit(error.code == .notPermitted ? 77 : 1)
+        }
+    }
+}

@@ -1,0 +1,136 @@
+import BluetoothSystem
+import Testing
+
+/// The programs of Examples/Small print what their heads say.
+@Suite struct SmallProgramTests {
+    @Test(arguments: try SmallProgram.all()) func itPrintsWhatItsHeadSays(_ program: SmallProgram) async throws {
+        try await withFolder { folder in
+            try await onItsOwnThread {
+                let running = try program.start(messages: "\(folder)/err")
+                var count = 0
+                for line in program.transcript {
+                    if line.hasPrefix("> ") {
+                        running.type(String(line.dropFirst(2)))
+                    } else {
+                        count += 1
+                        #expect(running.reaches(lines: count), "\(running.lines), \(contents(of: "\(folder)/err"))")
+                    }
+                }
+                if program.isVisited { _ = try running.line(containing: Self.visited) }
+                running.endInput()
+                let status = program.isStopped ? running.stop() : running.join()
+                #expect(status == (program.isStopped ? 143 : 0), "\(contents(of: "\(folder)/err"))")
+                let printed = running.lines.filter { $0 != Self.visited }
+                let expected = program.transcript.filter { !$0.hasPrefix("> ") }
+                if !program.isStopped { #expect(printed.count == expected.count, "\(printed)") }
+                for (line, pattern) in zip(printed, expected) {
+                    #expect(SmallProgram.matches(line, pattern), "\(line) is not \(pattern)")
+                }
+            }
+        }
+    }
+
+    /// A program that cannot work says why, and fails.
+    @Test(arguments: try SmallProgram.all().filter(\.needsAdapter)) func withoutAnAdapterItFailsWithTheReason(
+        _ program: SmallProgram
+    ) async throws {
+        try await withFolder { folder in
+            let world = "\(folder)/world"
+            try SystemFiles.replace(world, with: Array(#"{"adapters": [], "devices": []}"#.utf8))
+            try await onItsOwnThread {
+                let running = try program.start(messages: "\(folder)/err", world: world)
+                #expect(running.join() == 1)
+                #expect(running.lines.first?.contains("dapter") == true, "\(running.lines)")
+            }
+        }
+    }
+
+    @Test func eachIsShort() throws {
+        for program in try SmallProgram.all() { #expect(program.codeLineCount <= 30, "\(program)") }
+    }
+
+    @Test func eachIsInTheTable() throws {
+        let table = contents(of: "\(SmallProgram.folder)/README.md")
+        for program in try SmallProgram.all() {
+            #expect(table.contains("[\(program.name)](Programs/\(program.name).swift)"), "\(program)")
+        }
+    }
+
+    /// What a visitor prints at its end (Tests/SmallPrograms/Visitors.swift).
+    private static let visited = "(visited)"
+}
+
+/// A program of Examples/Small with its head.
+struct SmallProgram: Sendable, CustomTestStringConvertible {
+    var name: String
+    /// The variables and arguments of the command in the head.
+    var environment: [(String, String)]
+    var arguments: [String]
+    /// The lines that it prints, with … for any text, and after `> ` those that are typed.
+    var transcript: [String]
+    /// Whether the head ends with Ctrl-C. A test sends SIGTERM, which nothing that starts a test ignores.
+    var isStopped: Bool
+    /// The lines of code below the head.
+    var codeLineCount: Int
+
+    static let root = String(#filePath.dropLast("/Tests/ProgramTests/SmallProgramTests.swift".count))
+    static let folder = "\(root)/Examples/Small"
+
+    var testDescription: String { name }
+    /// Whether a central visits it: its head says what happens then.
+    var isVisited: Bool {
+        ["BatteryPeripheral", "Beacon", "ChannelEcho", "ShowPasskey", "WriteHandler"].contains(name)
+    }
+    var needsAdapter: Bool { !["AdapterStates", "ParseAdvertisement"].contains(name) }
+
+    static func all() throws -> [SmallProgram] {
+        try SystemFiles.names(in: "\(folder)/Programs").sorted().filter { $0.hasSuffix(".swift") }.map {
+            try SmallProgram(file: $0)
+        }
+    }
+
+    init(file: String) throws {
+        name = String(file.dropLast(".swift".count))
+        let lines = contents(of: "\(Self.folder)/Programs/\(file)").split(
+            separator: "\n", omittingEmptySubsequences: false)
+        let head = lines.prefix { $0.hasPrefix("//") }
+        var shown = head.filter { $0.hasPrefix("//     ") }.map { String($0.dropFirst("//     ".count)) }
+        let command = try #require(shown.first, "\(file) has no command").split(separator: " ").map(String.init)
+        let run = "swift run --package-path Examples/Small \(name)".split(separator: " ").map(String.init)
+        let start = try #require(command.firstRange(of: run), "\(file): \(command) does not run it")
+        environment = command[..<start.lowerBound].dropFirst().map { variable in
+            let parts = variable.split(separator: "=").map(String.init)
+            return (parts[0], "\(Self.root)/\(parts.last ?? "")")
+        }
+        arguments = Array(command[start.upperBound...])
+        shown.removeFirst()
+        isStopped = shown.last == "^C"
+        transcript = isStopped ? shown.dropLast() : shown
+        codeLineCount = lines.dropFirst(head.count).count { line in
+            let code = line.drop { $0 == " " }
+            return !code.isEmpty && !code.hasPrefix("//")
+        }
+    }
+
+    func start(messages: String, world: String? = nil) throws -> RunningProgram {
+        let variables = world.map { [("BLUETOOTH_SIMULATION", $0)] } ?? environment
+        return try RunningProgram(
+            "SmallPrograms", arguments, messages: messages,
+            environment: variables + [("SMALL_PROGRAM", name)] + (isVisited ? [("SMALL_VISITOR", "1")] : []),
+            // A pipe gets what a terminal gets, a line at a time.
+            through: ["stdbuf", "-oL"], isTyped: true)
+    }
+
+    /// Whether a line is what the head says, where … is any text.
+    static func matches(_ line: String, _ pattern: String) -> Bool {
+        let parts = pattern.split(separator: "…", omittingEmptySubsequences: false)
+        guard parts.count > 1, let first = parts.first, let last = parts.last else { return line == pattern }
+        guard line.hasPrefix(first), line.hasSuffix(last), line.count >= first.count + last.count else { return false }
+        var rest = line.dropFirst(first.count).dropLast(last.count)
+        for part in parts.dropFirst().dropLast() {
+            guard let range = rest.firstRange(of: part) else { return false }
+            rest = rest[range.upperBound...]
+        }
+        return true
+    }
+}

@@ -1,0 +1,32 @@
+// Examples/Small/Programs/BatteryPeripheral.swift, for the tests. Generated from it:
+//     GUIDE_WRITE=1 swift test --filter GuideTests
+// swift-format-ignore-file
+
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+
+extension SmallPrograms {
+    static func runBatteryPeripheral() async throws {
+        struct BatteryPeripheral {
+            static func main() async {
+                do {
+                    let adapter = try await Adapter.open(power: .powerOn, on: .environment)
+                    let content = AdvertisementContent(localName: "Battery", services: [.battery])
+                    try await adapter.serve(content) {
+                        LocalService(.battery) {
+                            LocalCharacteristic(.batteryLevel, properties: [.read, .notify], value: [97])
+                        }
+                    } while: { _, connections in
+                        print("advertising")
+                        for try await connection in connections { print(connection.peer, "has connected") }
+                    }
+                } catch {
+                    print(error)
+                    exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+                }
+            }
+        }
+        await BatteryPeripheral.main()
+    }
+}

@@ -1,0 +1,39 @@
+// Examples/Small/Programs/ChannelEcho.swift, for the tests. Generated from it:
+//     GUIDE_WRITE=1 swift test --filter GuideTests
+// swift-format-ignore-file
+
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+
+extension SmallPrograms {
+    static func runChannelEcho() async throws {
+        struct ChannelEcho {
+            static func main() async {
+                do {
+                    let adapter = try await Adapter.open(power: .powerOn, on: .environment)
+                    let listener = try await adapter.listen(psm: 0x0085)
+                    try await adapter.withAdvertising(AdvertisementContent(localName: "Echo")) { _ in
+                        print("listening at PSM", listener.psm)
+                        try await withThrowingDiscardingTaskGroup { group in
+                            for try await channel in listener { group.addTask { await echo(channel) } }
+                        }
+                    }
+                } catch {
+                    print(error)
+                    exit((error as? BluetoothError)?.code == .notPermitted ? 77 : 1)
+                }
+            }
+
+            static func echo(_ channel: ConnectionOrientedChannel) async {
+                do throws(BluetoothError) {
+                    while let bytes = try await channel.read() { try await channel.write(bytes) }
+                    print(channel.peer, "has closed its channel")
+                } catch {
+                    print(channel.peer, error)
+                }
+            }
+        }
+        await ChannelEcho.main()
+    }
+}

@@ -1,0 +1,30 @@
+// Examples/Small/Programs/WatchSignal.swift, for the tests. Generated from it:
+//     GUIDE_WRITE=1 swift test --filter GuideTests
+// swift-format-ignore-file
+
+import BluetoothAdvertising
+import BluetoothLE
+import BluetoothSimulation
+import Glibc
+
+extension SmallPrograms {
+    static func runWatchSignal() async throws {
+        struct WatchSignal {
+            static func main() async {
+                do throws(BluetoothError) {
+                    let adapter = try await Adapter.open(power: .powerOn, on: .environment)
+                    // A scan reports a device once, and again when its data changes; with `.all`, each of its packets.
+                    let options = ScanOptions(filter: .manufacturer(.apple, data: [0x02, 0x15]), duplicates: .all)
+                    for try await advertisement in try await adapter.scan(options) {
+                        guard let beacon = advertisement.data.iBeacon, let rssi = advertisement.rssi else { continue }
+                        print(beacon.major, beacon.minor, rssi, String(repeating: "#", count: max(0, rssi + 100)))
+                    }
+                } catch {
+                    print(error)
+                    exit(error.code == .notPermitted ? 77 : 1)
+                }
+            }
+        }
+        await WatchSignal.main()
+    }
+}

@@ -1,0 +1,28 @@
+import BluetoothLE
+import BluetoothSockets
+import BluetoothSystem
+import Glibc
+
+/// The programs of `Examples/Small` in one executable, so that the tests run them as processes and link one.
+///
+/// The environment chooses: `SMALL_PROGRAM=Scan`. The arguments, standard input and everything else are the program's. With
+/// `SMALL_VISITOR=1` a central connects to it and prints a line when it has ended.
+@main enum SmallPrograms {
+    static func main() async throws {
+        guard let name = SystemFiles.environment("SMALL_PROGRAM"), let program = all[name] else {
+            print("SMALL_PROGRAM is none of", all.keys.sorted().joined(separator: ", "))
+            exit(64)
+        }
+        if let visit = Visitors.all[name], SystemFiles.environment("SMALL_VISITOR") != nil {
+            Task { await Visitors.run(visit) }
+        }
+        try await program()
+    }
+}
+
+extension Adapter {
+    /// Opens hci0, since the visitors use hci1. The compiler prefers it to the library's, which has more parameters.
+    static func open(power: PowerPolicy, on kernel: (any BluetoothKernel)?) async throws(BluetoothError) -> Adapter {
+        try await open(.index(0), power: power, on: kernel)
+    }
+}
