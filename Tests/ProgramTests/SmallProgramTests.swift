@@ -40,19 +40,10 @@ import Testing
             try await onItsOwnThread {
                 let running = try program.start(messages: "\(folder)/err", world: world)
                 #expect(running.join() == 1)
-                #expect(running.lines.first?.contains("dapter") == true, "\(running.lines)")
+                let reasons = ["No Bluetooth adapter found.", "Bluetooth is not usable: unsupported"]
+                let first = running.lines.first ?? ""
+                #expect(reasons.contains { first.contains($0) }, "\(running.lines)")
             }
-        }
-    }
-
-    @Test func eachIsShort() throws {
-        for program in try SmallProgram.all() { #expect(program.codeLineCount <= 30, "\(program)") }
-    }
-
-    @Test func eachIsInTheTable() throws {
-        let table = contents(of: "\(SmallProgram.folder)/README.md")
-        for program in try SmallProgram.all() {
-            #expect(table.contains("[\(program.name)](Programs/\(program.name).swift)"), "\(program)")
         }
     }
 
@@ -70,8 +61,6 @@ struct SmallProgram: Sendable, CustomTestStringConvertible {
     var transcript: [String]
     /// Whether the head ends with Ctrl-C. A test sends SIGTERM, which nothing that starts a test ignores.
     var isStopped: Bool
-    /// The lines of code below the head.
-    var codeLineCount: Int
 
     static let root = String(#filePath.dropLast("/Tests/ProgramTests/SmallProgramTests.swift".count))
     static let folder = "\(root)/Examples/Small"
@@ -106,10 +95,6 @@ struct SmallProgram: Sendable, CustomTestStringConvertible {
         shown.removeFirst()
         isStopped = shown.last == "^C"
         transcript = isStopped ? shown.dropLast() : shown
-        codeLineCount = lines.dropFirst(head.count).count { line in
-            let code = line.drop { $0 == " " }
-            return !code.isEmpty && !code.hasPrefix("//")
-        }
     }
 
     func start(messages: String, world: String? = nil) throws -> RunningProgram {
