@@ -74,9 +74,9 @@ final class RunningProgram {
         if let input { shutdown(input, Int32(SHUT_WR)) }
     }
 
-    /// Waits until there are `count` complete lines; false if the output ends before.
-    func reaches(lines count: Int) -> Bool {
-        while lines.count < count {
+    /// Waits until `condition` holds for the complete lines; false if the output ends before.
+    func reaches(_ condition: ([String]) -> Bool) -> Bool {
+        while !condition(lines) {
             guard readMore() else { return false }
         }
         return true
