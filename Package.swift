@@ -224,9 +224,8 @@ let package = Package(
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "BluetoothSystem", "BluetoothCapture", "BluetoothHCI", "LINBLE", "BluetoothManagement",
-                "BluetoothSimulation",
-                "LINBLESimulation", "TestSupport",
+                "BluetoothLE", "BluetoothSystem", "BluetoothCapture", "BluetoothDeviceFile", "BluetoothHCI", "LINBLE",
+                "BluetoothManagement", "BluetoothSimulation", "LINBLESimulation", "TestSupport",
             ],
             swiftSettings: testSettings),
         // The programs of Examples/Small, which is a package of its own, in one executable.

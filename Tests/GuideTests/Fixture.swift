@@ -28,6 +28,8 @@ struct Fixture: Sendable {
     let linble: SimulatedLINBLE
     /// The folder for the files of snippets.
     let folder: String
+    /// When the story began.
+    let start: KernelInstant
 
     private static let fixtures = Mutex<[ObjectIdentifier: Fixture]>([:])
 
@@ -42,16 +44,8 @@ struct Fixture: Sendable {
         _ adapters: [SimulatedController] = [.fresh], stallGrace: Duration = .seconds(2),
         _ story: @escaping @Sendable (Fixture) async throws -> Void
     ) async throws {
-        var template = Array("/tmp/guideXXXXXX".utf8CString)
-        let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
-        defer { rmdir(folder) }
         let radio = SimulatedRadio(time: .virtual, seed: 1)
-        let fixture = Fixture(
-            radio: radio, kernel: radio.makeKernel(adapters: adapters), sensor: try Sensor(on: radio),
-            linble: SimulatedLINBLE(
-                on: radio,
-                .init(address: BluetoothAddress(0xC098_E512_3456, kind: .random), signalStrength: -65)),
-            folder: folder)
+        let fixture = try Fixture(radio.makeKernel(adapters: adapters))
         SimulatedPeripheral(
             on: radio, address: BluetoothAddress(0xC098_E512_0001, kind: .random),
             advertisements: [
@@ -59,10 +53,32 @@ struct Fixture: Sendable {
                     fields: [.manufacturerData(ManufacturerData(company: .apple, data: [0x02, 0x15, 0, 1]))],
                     isConnectable: false, isScannable: false)
             ], signalStrength: -80)
-        fixtures.withLock { $0[ObjectIdentifier(radio)] = fixture }
-        defer { fixtures.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(radio)) } }
-        try await $current.withValue(fixture) {
-            try await radio.run(limit: .seconds(600), stallGrace: stallGrace) { try await story(fixture) }
+        try await fixture.run(stallGrace: stallGrace, story)
+    }
+
+    /// Runs a story on the radio that the text of a file describes.
+    static func run(world text: String, _ story: @escaping @Sendable (Fixture) async throws -> Void) async throws {
+        let fixture = try Fixture(SimulationFile(reading: Array(text.utf8)).makeKernel(time: .virtual))
+        fixture.sensor.peripheral.remove()
+        fixture.linble.peripheral.remove()
+        try await fixture.run(stallGrace: .seconds(2), story)
+    }
+
+    private init(_ kernel: SimulatedKernel) throws {
+        var template = Array("/tmp/guideXXXXXX".utf8CString)
+        folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        (radio, self.kernel, start) = (kernel.radio, kernel, kernel.radio.now)
+        sensor = try Sensor(on: radio)
+        linble = SimulatedLINBLE(
+            on: radio, .init(address: BluetoothAddress(0xC098_E512_3456, kind: .random), signalStrength: -65))
+    }
+
+    private func run(stallGrace: Duration, _ story: @escaping @Sendable (Fixture) async throws -> Void) async throws {
+        defer { rmdir(folder) }
+        Self.fixtures.withLock { $0[ObjectIdentifier(radio)] = self }
+        defer { Self.fixtures.withLock { _ = $0.removeValue(forKey: ObjectIdentifier(radio)) } }
+        try await Self.$current.withValue(self) {
+            try await radio.run(limit: .seconds(600), stallGrace: stallGrace) { try await story(self) }
         }
         radio.tearDown()
     }

@@ -41,15 +41,16 @@ import Testing
             let text = try Pages.text(of: "Docs/Guide/\(front).md")
             let linked = text.matches(of: /\]\(([A-Za-z\/]+\.md)\)/).map { "Docs/Guide/\($0.1)" }
             #expect(linked.count > count)
-            #expect(Set(linked).isSubset(of: Pages.paths + [Pages.glossary]))
+            #expect(Set(linked).isSubset(of: Pages.paths + Tutorial.paths + [Pages.glossary]))
             #expect(linked.contains(Pages.glossary))
         }
     }
 
     @Test func everySnippetHasAStory() throws {
         let stories = try [
-            "Adapters", "Attributes", "Bonds", "Caching", "Channels", "Connecting", "LocalServer", "Other",
-            "Peripheral", "Scanning", "Security", "SeveralAdapters", "Testing",
+            "Adapters", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting", "LocalServer",
+            "Other",
+            "Peripheral", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",
         ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
         for path in Pages.paths {
             let snippets = Pages.snippets(of: path, text: try Pages.text(of: path))
@@ -61,6 +62,31 @@ import Testing
                     stories[$0.upperBound...].first.map { "()".contains($0) } == true
                 }
                 #expect(isRun, "no story runs \(call)")
+            }
+        }
+    }
+
+    @Test func everyPageSaysWhatComesNext() throws {
+        let folders = ["Docs/Guide", "Docs/Guide/Central", "Docs/Guide/Peripheral", "Docs/Guide/Tutorials"]
+        for folder in folders {
+            for name in try SystemFiles.names(in: "\(Pages.root)/\(folder)") where name.hasSuffix(".md") {
+                let last = try Pages.text(of: "\(folder)/\(name)").split(separator: "\n").last ?? ""
+                #expect(last.hasPrefix("**Next:** ["), "\(folder)/\(name) does not end with what to read next")
+            }
+        }
+    }
+
+    @Test func everyStepOfATutorialHasAStory() throws {
+        let stories = try Pages.text(of: "Tests/GuideTests/TutorialStories.swift")
+        for path in Tutorial.paths {
+            let tutorial = try Tutorial(path)
+            #expect(!tutorial.steps.isEmpty)
+            #expect(tutorial.strays.map(\.heading).isEmpty, "begin each block with the path of its file")
+            for step in tutorial.steps {
+                // Its own tests run as those here do.
+                let isTest = step.heading != "The lamp as a file" && step.files.contains { $0.path.hasPrefix("Tests/") }
+                let name = "Page.\(Tutorial.space(of: step))."
+                #expect(isTest || stories.contains(name), "no story runs \(name)")
             }
         }
     }
@@ -95,5 +121,38 @@ import Testing
         #expect(snippets.map(Pages.name) == ["toADeviceSEnd", "toADeviceSEnd2"])
         #expect(snippets.map { Pages.parameters(of: $0).map(\.name) } == [["adapter"], []])
         #expect(Pages.space(of: "Docs/Guide/Some.md") == "SomePage")
+    }
+
+    @Test func aStepOfATutorialHasTheFilesSoFar() throws {
+        let page = """
+            # A tutorial
+            ## The first step
+            ```swift
+            // Sources/Lamp/Lamp.swift
+            import BluetoothLE
+
+            struct Lamp {}
+            ```
+            ## Then
+            ```swift
+            // Sources/lamp/Program.swift
+            import Lamp
+
+            @main struct Program {}
+            ```
+            ```console
+            $ swift run lamp
+            on
+            ```
+            """
+        let tutorial = Tutorial("Docs/Guide/Tutorials/Some.md", text: page)
+        #expect(tutorial.steps.map(Tutorial.space) == ["TheFirstStep", "Then"])
+        #expect(
+            tutorial.steps.map { $0.files.map(\.path) } == [
+                ["Sources/Lamp/Lamp.swift"], ["Sources/Lamp/Lamp.swift", "Sources/lamp/Program.swift"],
+            ])
+        #expect(try tutorial.output(below: "Then") == ["on"])
+        let text = tutorial.file.text
+        #expect(text.contains("import BluetoothLE") && !text.contains("import Lamp") && !text.contains("@main"))
     }
 }

@@ -22,10 +22,10 @@ enum Pages {
         "README.md", "Docs/Guide/Bonds.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
         "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
-        "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md",
+        "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md", "Docs/Guide/ComingFrom.md",
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Security.md",
-        "Docs/Guide/Testing.md",
+        "Docs/Guide/Simulation.md", "Docs/Guide/Testing.md",
     ]
 
     /// The page of terms, which has no snippets.
@@ -82,9 +82,10 @@ enum Pages {
         return snippets
     }
 
-    /// Whether it is a Package.swift or a line for one, which no test can compile.
-    private static func isManifest(_ lines: [String]) -> Bool {
+    /// Whether it is a Package.swift or a part of one, which no test can compile.
+    static func isManifest(_ lines: [String]) -> Bool {
         lines.contains("import PackageDescription") || lines.allSatisfy { $0.hasPrefix(".package(") }
+            || lines.first?.contains("arget(") == true
     }
 
     // MARK: Writing
@@ -98,7 +99,7 @@ enum Pages {
         // The modules of all pages, since a snippet need not repeat an import of an earlier page.
         let modules = Set(pages.flatMap(\.1).flatMap(\.lines).filter { $0.hasPrefix("import ") })
         let imports = modules.union(["import BluetoothLE"]).sorted().joined(separator: "\n")
-        return pages.filter { !$0.1.isEmpty }.map { page, snippets in
+        return try pages.filter { !$0.1.isEmpty }.map { page, snippets in
             let name = space(of: page)
             return (
                 "\(folder)/\(name).swift",
@@ -115,7 +116,7 @@ enum Pages {
 
                 """
             )
-        }
+        } + Tutorial.paths.map { try Tutorial($0).file }
     }
 
     /// The type with a page's functions, such as `ScanningPage`.

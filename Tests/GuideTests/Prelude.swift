@@ -1,4 +1,6 @@
 import BluetoothLE
+import BluetoothSimulation
+import Foundation
 import Logging
 
 // Replacements for the machine and the terminal of a reader's program: the story's kernel and output. The compiler prefers
@@ -34,5 +36,20 @@ extension PacketTrace {
     /// A file of this name, in the story's folder.
     static func open(_ path: String) async throws(BluetoothError) -> PacketTrace {
         try await open("\(Fixture.current?.folder ?? "/tmp")/\(path)", source: nil, on: Fixture.current?.kernel)
+    }
+}
+
+extension Optional where Wrapped == any BluetoothKernel {
+    /// The story's kernel, as if the environment had selected it.
+    static var environment: (any BluetoothKernel)? {
+        get throws(BluetoothError) { Fixture.current?.kernel }
+    }
+}
+
+extension Date {
+    /// The story's time of day, which begins at 9 o'clock.
+    static var now: Date {
+        let elapsed = Fixture.ofCaller.map { $0.start.duration(to: $0.radio.now) } ?? .zero
+        return Date(timeIntervalSince1970: 1_795_597_200 + elapsed / .seconds(1))
     }
 }

@@ -23,10 +23,10 @@ package struct SimulationFile: Sendable {
     /// The devices that the file describes.
     package var devices: [DeviceDescription] { file.devices }
 
-    /// A radio in real time with the devices on the air, and the kernel of the machine, with one adapter that is off
-    /// unless the file describes others.
-    package func makeKernel() -> SimulatedKernel {
-        let radio = SimulatedRadio(time: .real, seed: file.seed)
+    /// A radio with the devices on the air, and the kernel of the machine, with one adapter that is off unless the file
+    /// describes others.
+    package func makeKernel(time: SimulatedTime = .real) -> SimulatedKernel {
+        let radio = SimulatedRadio(time: time, seed: file.seed)
         put(on: radio)
         guard let adapters = file.adapters else { return radio.makeKernel(adapters: [.fresh]) }
         let kernel = radio.makeKernel(adapters: adapters.map(\.controller))
