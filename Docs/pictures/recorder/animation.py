@@ -79,13 +79,13 @@ def document(stage, name, description, colours, frames, length, still, groups):
         f'.l{{fill:none;stroke:{colours["faint"]};stroke-width:1.2}}'
         f'.cursor{{fill:{colours["faint"]};opacity:.6}}.t{{font:12px {palette.SANS};fill:{colours["faint"]}}}'
         f'.w{{fill:{colours["ground"]};stroke:{colours["border"]}}}'
-        f'.f{{visibility:hidden}}.s{{visibility:visible}}{"".join(rules)}'
+        f'.f{{visibility:hidden}}.s{{visibility:visible}}\n{chr(10).join(rules)}\n'
         f'@media (prefers-reduced-motion:no-preference){{.f{{animation:{length:.2f}s step-end infinite}}{"".join(moves)}}}')
     return (
         f'<svg xmlns="http://www.w3.org/2000/svg" width="{width:.0f}" height="{height:.0f}" viewBox="-1 -1 {width:.1f} {height:.1f}" '
         f'role="img" aria-labelledby="t"><title id="t">{escape(description)}</title><style>{style}</style>'
         f'{"".join(window(pane, tops[index], width - 2, len(stage.panes) > 1) for index, pane in enumerate(stage.panes))}'
-        f'{"".join(body)}</svg>\n')
+        f'\n{chr(10).join(body)}\n</svg>\n')
 
 
 def window(pane, top, width, has_title):

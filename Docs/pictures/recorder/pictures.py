@@ -4,7 +4,9 @@ import shutil
 import sys
 
 import animation
+import dissection
 import palette
+import plots
 import sessions
 import stage
 
@@ -39,4 +41,16 @@ def session(play, longest=2, hold=3, programs=()):
     return record
 
 
-ALL = {name: session(play) for name, play in sessions.ALL.items()}
+def still(make, programs=()):
+    """A picture that does not move; `make` returns its forms."""
+    def record(name, folder, binaries):
+        need(*programs)
+        return save(name, folder, make(name, folder, os.path.abspath(binaries)))
+    return record
+
+
+ALL = {
+    **{name: session(play, programs=['picocom'] if name == 'bridge' else []) for name, play in sessions.ALL.items()},
+    'dissection': still(dissection.dissection, programs=['tshark']),
+    **{name: still(make) for name, make in plots.ALL.items()},
+}
