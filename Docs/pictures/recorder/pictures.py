@@ -9,13 +9,17 @@ import palette
 import plots
 import sessions
 import stage
+import targets
+
+# The Debian packages of programs, where they are named differently.
+PACKAGES = {'dot': 'graphviz'}
 
 
 def need(*programs):
     """Ends with the command that installs a program that is missing."""
     for program in programs:
         if not shutil.which(program):
-            sys.exit(f'record: {program} is missing; install it with: sudo apt-get install {program}')
+            sys.exit(f'record: {program} is missing; install it with: sudo apt-get install {PACKAGES.get(program, program)}')
 
 
 def save(name, folder, forms):
@@ -52,5 +56,6 @@ def still(make, programs=()):
 ALL = {
     **{name: session(play, programs=['picocom'] if name == 'bridge' else []) for name, play in sessions.ALL.items()},
     'dissection': still(dissection.dissection, programs=['tshark']),
+    'architecture': still(targets.architecture, programs=['dot']),
     **{name: still(make) for name, make in plots.ALL.items()},
 }

@@ -55,11 +55,11 @@ def throughput(name, folder, programs):
             of_link = [row for row in rows if (row['phy'], row['data_length']) == (phy, octets)]
             left.plot([float(row['interval_ms']) for row in of_link], [int(row['bytes_per_second']) / 1000 for row in of_link],
                       marker=mark, markersize=5, color=colours[colour])
-            left.annotate(f'{phy}, data length {octets}', (float(of_link[2]['interval_ms']), int(of_link[2]['bytes_per_second']) / 1000),
-                          xytext=(0, -15 if octets != '27' else 7), textcoords='offset points', ha='center', color=colours[colour])
+            left.annotate(f'{phy}, data length {octets}', (float(of_link[-1]['interval_ms']), int(of_link[-1]['bytes_per_second']) / 1000),
+                          xytext=(0, 8), textcoords='offset points', ha='right', color=colours[colour])
         trips = sorted({(float(row['interval_ms']), float(row['round_trip_ms'])) for row in rows})
         right.plot(*zip(*trips), marker='o', markersize=5, color=colours['first'])
-        left.set_ylim(0, 190)
+        left.set_ylim(0, 200)
         left.set_title('notifications, kB/s', loc='left', color=colours['text'], fontsize=11)
         right.set_title('round trip of a read, ms', loc='left', color=colours['text'], fontsize=11)
         right.set_yscale('log')
