@@ -1,6 +1,6 @@
 """Assembles a DocC catalogue: a product's own, and for BluetoothLE the pages of the guide.
 
-The pages link to each other as files, so that they can be read where they are. DocC has addresses of its own.
+The pages link to each other, and to pictures, as files, so that they can be read where they are. DocC has addresses of its own.
 """
 import os
 import re
@@ -9,6 +9,7 @@ import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
 GUIDE = os.path.join(ROOT, 'Docs', 'Guide')
+PICTURES = os.path.join(ROOT, 'Docs', 'pictures')
 HOME = 'BluetoothLE'
 
 
@@ -20,6 +21,8 @@ def assemble(module, folder):
         for page in pages():
             with open(os.path.join(catalogue, os.path.basename(page)), 'w') as file:
                 file.write(converted(page))
+        for name in pictures():
+            shutil.copy(os.path.join(PICTURES, name), catalogue)
     return catalogue
 
 
@@ -33,6 +36,11 @@ def pages():
     return sorted(found)
 
 
+def pictures():
+    """The files of the pictures: NAME.svg, and NAME~dark.svg, which DocC shows in its dark mode."""
+    return sorted(name for name in os.listdir(PICTURES) if name.endswith('.svg'))
+
+
 def converted(page):
     """A page's text, with the addresses of DocC."""
     lines, is_code = [], False
@@ -40,17 +48,21 @@ def converted(page):
         for line in file:
             if line.startswith('```'):
                 is_code = not is_code
-            lines.append(line if is_code else re.sub(r'\[([^\]]+)\]\(([^)\s]+)\)', lambda m: link(page, m), line))
+            lines.append(line if is_code else re.sub(r'(!?)\[([^\]]+)\]\(([^)\s]+)\)', lambda m: link(page, m), line))
     return ''.join(lines)
 
 
 def link(page, match):
-    """A link in the address of DocC; what is not in the guide is named as a file of the repository."""
-    text, address = match.groups()
+    """A link in the address of DocC; what is not in the guide is named as a file of the repository. A picture has its name alone."""
+    is_picture, text, address = match.groups()
     if re.match(r'[a-z]+:', address):
         return match.group(0)
     path, _, fragment = address.partition('#')
     target = os.path.normpath(os.path.join(os.path.dirname(page), path)) if path else page
+    if is_picture:
+        if os.path.dirname(target) != PICTURES or os.path.basename(target) not in pictures():
+            sys.exit(f'{page}: there is no picture {address} in Docs/pictures')
+        return f'![{text}]({os.path.basename(target)})'
     if not target.startswith(GUIDE + os.sep):
         return f'{text} (`{os.path.relpath(target, ROOT)}`)'
     name = os.path.splitext(os.path.basename(target))[0]

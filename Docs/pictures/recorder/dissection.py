@@ -39,7 +39,7 @@ def capture(programs):
 
 def dissection(name, folder, programs):
     """A capture of ble in tshark's words: ATT requests, responses and notifications; of a heart rate notification, the tree and the bytes."""
-    packets, opened, tree, data = capture(programs)
+    packets, opened, tree, data = capture(programs())
     return {form: draw(colours, packets, opened, tree, data) for form, colours in palette.FORMS.items()}
 
 

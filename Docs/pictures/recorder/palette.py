@@ -10,7 +10,7 @@ FORMS = {
     'dark': {
         'page': '#0d1117', 'ground': '#0d1117', 'border': '#3d444d', 'text': '#f0f6fc', 'faint': '#9198a1',
         'red': '#ff7b72', 'green': '#56d364', 'yellow': '#e3b341', 'blue': '#79c0ff', 'magenta': '#d2a8ff', 'cyan': '#56d4dd',
-        'first': '#58a6ff', 'second': '#f0883e', 'third': '#bc8cff', 'selected': '#1c4066',
+        'first': '#58a6ff', 'second': '#f0883e', 'third': '#d2a8ff', 'selected': '#1c4066',
         'tint1': '#12283f', 'tint2': '#12301c', 'tint3': '#3a2413', 'tint4': '#21262d', 'tint5': '#2c1d3f',
     },
 }

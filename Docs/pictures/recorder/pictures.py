@@ -3,8 +3,10 @@ import os
 import shutil
 import sys
 
+import adaptive
 import animation
 import dissection
+import ownership
 import palette
 import plots
 import sessions
@@ -22,13 +24,20 @@ def need(*programs):
             sys.exit(f'record: {program} is missing; install it with: sudo apt-get install {PACKAGES.get(program, program)}')
 
 
+def built(folder):
+    """The folder of ble and linble, as an absolute path; ends with the command that builds them if they are missing."""
+    if not folder or not all(os.path.exists(os.path.join(folder, name)) for name in ('ble', 'linble')):
+        sys.exit('record: ble and linble are not built; build them with: swift build -c release, or name their folder: --programs DIR')
+    return os.path.abspath(folder)
+
+
 def save(name, folder, forms):
     """Writes the forms of a picture."""
     paths = []
     for form, text in forms.items():
         paths.append(os.path.join(folder, name + palette.SUFFIXES[form] + '.svg'))
         with open(paths[-1], 'w') as file:
-            file.write(text)
+            file.write(adaptive.adapt(text) if form == 'light' else text)
     return paths
 
 
@@ -36,7 +45,7 @@ def session(play, longest=2, hold=3, programs=()):
     """A moving picture of a terminal session."""
     def record(name, folder, binaries):
         need(*programs)
-        place = stage.Stage(os.path.abspath(binaries))
+        place = stage.Stage(built(binaries))
         try:
             play(place)
             return save(name, folder, animation.draw(place, name, play.__doc__, longest=longest, hold=hold))
@@ -49,7 +58,7 @@ def still(make, programs=()):
     """A picture that does not move; `make` returns its forms."""
     def record(name, folder, binaries):
         need(*programs)
-        return save(name, folder, make(name, folder, os.path.abspath(binaries)))
+        return save(name, folder, make(name, folder, lambda: built(binaries)))
     return record
 
 
@@ -57,5 +66,7 @@ ALL = {
     **{name: session(play, programs=['picocom'] if name == 'bridge' else []) for name, play in sessions.ALL.items()},
     'dissection': still(dissection.dissection, programs=['tshark']),
     'architecture': still(targets.architecture, programs=['dot']),
-    **{name: still(make) for name, make in plots.ALL.items()},
+    'ownership': still(ownership.ownership),
+    'costs': still(plots.costs),
+    'throughput': still(plots.throughput),
 }

@@ -18,7 +18,7 @@ def figure(colours, width, height, panels=1):
     """An empty figure in the colours of a page."""
     drawn, axes = pyplot.subplots(1, panels, figsize=(width, height), squeeze=False)
     for axis in axes[0]:
-        axis.set_facecolor('none')
+        axis.set_facecolor(colours['page'])
         axis.tick_params(colors=colours['text'], which='both', length=3)
         for side in ('top', 'right'):
             axis.spines[side].set_visible(False)
@@ -27,14 +27,14 @@ def figure(colours, width, height, panels=1):
         axis.set_axisbelow(True)
         for text in (axis.title, axis.xaxis.label, axis.yaxis.label):
             text.set_color(colours['text'])
-    drawn.patch.set_alpha(0)
+    drawn.patch.set_facecolor(colours['page'])
     return drawn, axes[0]
 
 
 def document(drawn, description):
     """The SVG of a figure."""
     text = io.StringIO()
-    drawn.savefig(text, format='svg', metadata={'Date': None, 'Creator': None}, bbox_inches='tight', pad_inches=0.08)
+    drawn.savefig(text, format='svg', metadata={'Date': None, 'Creator': None}, bbox_inches='tight', pad_inches=0.12)
     pyplot.close(drawn)
     svg = text.getvalue()
     svg = svg[svg.index('<svg'):].replace('<svg ', '<svg role="img" aria-labelledby="t" ', 1)
@@ -45,8 +45,8 @@ def document(drawn, description):
 def throughput(name, folder, programs):
     """Throughput and round trip over the connection interval, for LE 1M and LE 2M, on the simulated radio."""
     path = os.path.join(folder, 'data', name + '.csv')
-    if programs:
-        measurement.measure(path, programs)
+    if not os.path.exists(path):
+        measurement.measure(path, programs())
     rows, date = measurement.read(path)
     forms = {}
     for form, colours in palette.FORMS.items():
@@ -108,6 +108,3 @@ def costs(name, folder, programs):
         drawn.tight_layout()
         forms[form] = document(drawn, costs.__doc__)
     return forms
-
-
-ALL = {'throughput': throughput, 'costs': costs}

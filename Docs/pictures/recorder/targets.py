@@ -67,7 +67,7 @@ def direct(graph):
 def described(graph, colours):
     """The graph in Graphviz' language."""
     font = 'Helvetica,Arial,sans-serif'
-    lines = [f'digraph {{ rankdir=TB; bgcolor=transparent; ranksep=.42; nodesep=.16; splines=spline; '
+    lines = [f'digraph {{ rankdir=TB; bgcolor="{colours["page"]}"; pad=.12; ranksep=.42; nodesep=.16; splines=spline; '
              f'node [shape=box style="rounded,filled" fontname="{font}" margin=".1,.06" color="{colours["border"]}" '
              f'fontcolor="{colours["text"]}"]; edge [color="{colours["faint"]}" arrowsize=.6 penwidth=.9];']
     for name, (kind, words) in TARGETS.items():
