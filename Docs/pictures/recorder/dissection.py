@@ -10,7 +10,7 @@ import palette
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 WORLD = os.path.join(ROOT, 'Examples', 'CoreBluetoothCentral', 'world.json')
-COLUMNS = [('No.', '%m', 4), ('Time', '%t', 9), ('Source', '%s', 28), ('Protocol', '%p', 8), ('Info', '%i', 84)]
+COLUMNS = [('No.', '%m', 4), ('Time', '%t', 9), ('Protocol', '%p', 8), ('Info', '%i', 84)]
 CELL, LINE, SIZE, PADDING = 7.2, 17, 12, 10
 PACKETS = 12
 
