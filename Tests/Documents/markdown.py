@@ -43,7 +43,7 @@ class Page:
     def links(self):
         """The relative links: (place, path, fragment)."""
         for number, line in self.prose:
-            for address in re.findall(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"', line):
+            for address in re.findall(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"', re.sub(r'`[^`]*`', '', line)):
                 address = address[0] or address[1]
                 if not re.match(r'[a-z]+:', address):
                     path, _, fragment = address.partition('#')
