@@ -7,11 +7,13 @@ import shapes
 
 CELL, LINE, SIZE, BASE = 8.4, 18, 14, 13.2
 PADDING, TITLE, GAP = 12, 26, 12
+LOOP = 11
 COLOURS = {'red', 'green', 'yellow', 'blue', 'magenta', 'cyan'}
 
 
-def timeline(frames, longest, shortest=0.05, hold=3):
-    """The frames with their times in the loop, and its length: pauses are cut to `longest` seconds, the last frame is held."""
+def timeline(frames, longest=2, shortest=0.05):
+    """The frames with their times in the loop, and its length: pauses are cut to `longest` seconds, the last frame is held, so
+    that the loop takes at least LOOP seconds."""
     kept, now, last = [], 0, None
     for index, (time, frame) in enumerate(frames):
         now += 0 if last is None else min(time - last, longest)
@@ -20,7 +22,7 @@ def timeline(frames, longest, shortest=0.05, hold=3):
             kept[-1] = (kept[-1][0], frame, index)
         else:
             kept.append((now, frame, index))
-    return kept, now + hold
+    return kept, max(now + 3, LOOP)
 
 
 def pieces(frame):
@@ -40,9 +42,9 @@ def pieces(frame):
             yield number, *cursor, '', ('cursor', False)
 
 
-def draw(stage, name, description, forms=palette.FORMS, longest=2, hold=3):
+def draw(stage, description):
     """The SVG in each form."""
-    frames, length = timeline(stage.frames, longest, hold=hold)
+    frames, length = timeline(stage.frames)
     still = len(frames) - 1
     if stage.still is not None:
         still = max(number for number, frame in enumerate(frames) if frame[2] <= stage.still or number == 0)
@@ -53,11 +55,11 @@ def draw(stage, name, description, forms=palette.FORMS, longest=2, hold=3):
     groups = {}
     for piece, numbers in shown.items():
         groups.setdefault(tuple(numbers), []).append(piece)
-    return {form: document(stage, name, description, colours, frames, length, still, groups)
-            for form, colours in forms.items()}
+    return {form: document(stage, description, colours, frames, length, still, groups)
+            for form, colours in palette.FORMS.items()}
 
 
-def document(stage, name, description, colours, frames, length, still, groups):
+def document(stage, description, colours, frames, length, still, groups):
     tops, top = [], 0
     for pane in stage.panes:
         tops.append(top + (TITLE if len(stage.panes) > 1 else 0) + PADDING)

@@ -41,14 +41,14 @@ def save(name, folder, forms):
     return paths
 
 
-def session(play, longest=2, hold=3, programs=()):
+def session(play, programs=()):
     """A moving picture of a terminal session."""
     def record(name, folder, binaries):
         need(*programs)
         place = stage.Stage(built(binaries))
         try:
             play(place)
-            return save(name, folder, animation.draw(place, name, play.__doc__, longest=longest, hold=hold))
+            return save(name, folder, animation.draw(place, play.__doc__))
         finally:
             place.close()
     return record

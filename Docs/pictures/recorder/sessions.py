@@ -1,13 +1,14 @@
 """The terminal sessions: each plays on a stage, on the simulated radio."""
 import os
 import shutil
+import sys
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__)))))
 
 
 def expect(status, wanted, command):
     if status != wanted:
-        raise RuntimeError(f'{command} ended with {status} instead of {wanted}')
+        sys.exit(f'record: {command} ended with {status} instead of {wanted}')
 
 
 def scan(stage):
@@ -29,7 +30,7 @@ def explore(stage):
 
 
 def bridge(stage):
-    """linble bridge, and picocom on its port: the adapter is unplugged and plugged in again; a line typed meanwhile is echoed after that."""
+    """linble bridge, and picocom on its port: the adapter is unplugged and plugged in again; a line typed meanwhile is echoed then."""
     world = bring(stage, 'Docs/pictures/worlds/unplugged.json')
     above = stage.pane('the bridge', 94, 10)
     below = stage.pane('a program on the port, whose device echoes each line', 94, 8)

@@ -1,7 +1,9 @@
 """Draws the characters that terminals draw themselves, since those of fonts leave gaps: lines of boxes, and blocks."""
 
 # The arms of a character: left, right, up, down.
-ARMS = {'─': 'lr', '│': 'ud', '├': 'rud', '└': 'ru', '┌': 'rd', '┐': 'ld', '┘': 'lu', '┤': 'lud', '┬': 'lrd', '┴': 'lru', '┼': 'lrud'}
+ARMS = {
+    '─': 'lr', '│': 'ud', '├': 'rud', '└': 'ru', '┌': 'rd', '┐': 'ld', '┘': 'lu', '┤': 'lud', '┬': 'lrd', '┴': 'lru', '┼': 'lrud',
+}
 SHADES = {'░': 0.22, '▒': 0.5, '▓': 0.75}
 
 

@@ -71,6 +71,16 @@ class Pane:
         os.kill(self.process, signal.SIGINT)
         return self.ended()
 
+    def end(self):
+        """Ends the program without showing it; SIGTERM lets it remove its files."""
+        os.kill(self.process, signal.SIGTERM)
+        deadline = time.monotonic() + 3
+        while os.waitpid(self.process, os.WNOHANG)[0] == 0:
+            if time.monotonic() > deadline:
+                os.kill(self.process, signal.SIGKILL)
+            time.sleep(0.02)
+        self.process = None
+
     def receive(self):
         try:
             data = os.read(self.descriptor, 65536)
@@ -147,7 +157,5 @@ class Stage:
     def close(self):
         for pane in self.panes:
             if pane.process:
-                os.kill(pane.process, signal.SIGKILL)
-                os.waitpid(pane.process, 0)
-                pane.process = None
+                pane.end()
         shutil.rmtree(self.folder, ignore_errors=True)

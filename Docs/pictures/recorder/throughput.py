@@ -57,7 +57,8 @@ def measure(path, programs):
             json.dump(world(), described)
         file.write(f'# {datetime.date.today()}, the simulated radio: Docs/pictures/record throughput\n'
                    f'# rate: ble notify {SOURCE} --for {SECONDS} --interval I --phy P --data-length L --json, '
-                   f'values of {LENGTH} bytes; the best of {RUNS} runs\n# round trip: ble bench -n Source latency --count 25 --interval I --json, the median\n')
+                   f'values of {LENGTH} bytes; the best of {RUNS} runs\n'
+                   '# round trip: ble bench -n Source latency --count 25 --interval I --json, the median\n')
         table = csv.writer(file, lineterminator='\n')
         table.writerow(['interval_ms', 'phy', 'data_length', 'bytes_per_second', 'round_trip_ms'])
         for interval in INTERVALS:
