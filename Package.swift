@@ -241,7 +241,7 @@ let package = Package(
             dependencies: [
                 "SmallPrograms", "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile",
                 "BluetoothHost",
-                "BluetoothJSON",
+                "BluetoothJSON", "BluetoothSystem",
                 "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,
             ],
             path: "Tests/ProgramTests",

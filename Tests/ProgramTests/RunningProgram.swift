@@ -66,7 +66,7 @@ final class RunningProgram {
     func type(_ line: String) {
         guard let input else { return }
         let bytes = Array("\(line)\n".utf8)
-        #expect(send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL.rawValue)) == bytes.count)
+        #expect(send(input, bytes, bytes.count, Int32(MSG_NOSIGNAL)) == bytes.count)
     }
 
     /// Ends its standard input, as Ctrl-D does.

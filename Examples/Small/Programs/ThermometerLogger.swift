@@ -9,7 +9,8 @@
 //     …,36.7,
 //     ^C
 //
-// Without a thermometer within ten seconds it ends; the first column is the time in seconds since 1970.
+// The first column is the time in seconds since 1970. The log, on standard error, also says that the adapter is gone.
+// Without a thermometer within ten seconds the program ends.
 import BluetoothLE
 import BluetoothSimulation
 import Glibc

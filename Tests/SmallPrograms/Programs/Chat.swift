@@ -19,11 +19,10 @@ extension SmallPrograms {
                     print("online")
                     Task {
                         while let line = await typedLine() { try await uart.send(Array("\(line)\n".utf8)) }
+                        try await uart.flush()
                         await uart.disconnect()
                     }
-                    for try await line in uart.frames(DelimiterFramer()) {
-                        print("<", String(decoding: line, as: UTF8.self))
-                    }
+                    for try await line in uart.frames(DelimiterFramer()) { print("<", String(decoding: line, as: UTF8.self)) }
                 } catch {
                     if error.disconnectReason == .local { return }  // after Ctrl-D
                     print(error)
