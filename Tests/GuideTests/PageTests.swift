@@ -66,6 +66,21 @@ import Testing
         }
     }
 
+    /// A declaration without a topic is in an alphabetical list at the end.
+    @Test(arguments: [
+        "BluetoothAdvertising", "BluetoothHCI", "BluetoothLE", "BluetoothSimulation", "CoreBluetooth", "LINBLE",
+        "LINBLESimulation",
+    ])
+    func everyDeclarationHasATopic(product: String) throws {
+        let page = try Pages.text(of: "Sources/\(product)/\(product).docc/\(product).md")
+        let top = /^(?:@resultBuilder |final )?(?:class|enum|func|let|protocol|struct|typealias) ([A-Za-z0-9_]+)/
+        for line in try Pages.text(of: "Tests/PublicAPI/\(product).txt").split(separator: "\n") {
+            guard let name = line.firstMatch(of: top)?.1 else { continue }
+            let isListed = page.contains("``\(name)``") || page.contains("``\(name)(")
+            #expect(isListed, "\(name) is in no topic of \(product)")
+        }
+    }
+
     @Test func everyPageSaysWhatComesNext() throws {
         let folders = ["Docs/Guide", "Docs/Guide/Central", "Docs/Guide/Peripheral", "Docs/Guide/Tutorials"]
         for folder in folders {

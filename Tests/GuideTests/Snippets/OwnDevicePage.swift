@@ -29,8 +29,8 @@ enum OwnDevicePage {
             }
 
             /// The brightness in per cent; nil if the lamp sends an empty value.
-            public func brightness() async throws(BluetoothError) -> Int? {
-                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first.map(Int.init)
+            public func brightness() async throws(BluetoothError) -> UInt8? {
+                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first
             }
 
             /// Changes the brightness; the lamp has confirmed it when the call returns.
@@ -38,7 +38,7 @@ enum OwnDevicePage {
                 try await connection.write([percent], to: Self.brightness, in: Self.service, timeout: .seconds(5))
             }
 
-            /// The changes that are made at the lamp.
+            /// The values after changes at the lamp, such as `[40]`.
             public func changes() async throws(BluetoothError) -> BoundedStream<[UInt8]> {
                 try await connection.subscribe(to: Self.brightness, in: Self.service)
             }
@@ -64,8 +64,8 @@ enum OwnDevicePage {
             }
 
             /// The brightness in per cent; nil if the lamp sends an empty value.
-            public func brightness() async throws(BluetoothError) -> Int? {
-                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first.map(Int.init)
+            public func brightness() async throws(BluetoothError) -> UInt8? {
+                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first
             }
 
             /// Changes the brightness; the lamp has confirmed it when the call returns.
@@ -73,7 +73,7 @@ enum OwnDevicePage {
                 try await connection.write([percent], to: Self.brightness, in: Self.service, timeout: .seconds(5))
             }
 
-            /// The changes that are made at the lamp.
+            /// The values after changes at the lamp, such as `[40]`.
             public func changes() async throws(BluetoothError) -> BoundedStream<[UInt8]> {
                 try await connection.subscribe(to: Self.brightness, in: Self.service)
             }
@@ -182,8 +182,8 @@ enum OwnDevicePage {
             }
 
             /// The brightness in per cent; nil if the lamp sends an empty value.
-            public func brightness() async throws(BluetoothError) -> Int? {
-                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first.map(Int.init)
+            public func brightness() async throws(BluetoothError) -> UInt8? {
+                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first
             }
 
             /// Changes the brightness; the lamp has confirmed it when the call returns.
@@ -191,7 +191,7 @@ enum OwnDevicePage {
                 try await connection.write([percent], to: Self.brightness, in: Self.service, timeout: .seconds(5))
             }
 
-            /// The changes that are made at the lamp.
+            /// The values after changes at the lamp, such as `[40]`.
             public func changes() async throws(BluetoothError) -> BoundedStream<[UInt8]> {
                 try await connection.subscribe(to: Self.brightness, in: Self.service)
             }
@@ -377,8 +377,8 @@ enum OwnDevicePage {
             }
 
             /// The brightness in per cent; nil if the lamp sends an empty value.
-            public func brightness() async throws(BluetoothError) -> Int? {
-                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first.map(Int.init)
+            public func brightness() async throws(BluetoothError) -> UInt8? {
+                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first
             }
 
             /// Changes the brightness; the lamp has confirmed it when the call returns.
@@ -386,7 +386,7 @@ enum OwnDevicePage {
                 try await connection.write([percent], to: Self.brightness, in: Self.service, timeout: .seconds(5))
             }
 
-            /// The changes that are made at the lamp.
+            /// The values after changes at the lamp, such as `[40]`.
             public func changes() async throws(BluetoothError) -> BoundedStream<[UInt8]> {
                 try await connection.subscribe(to: Self.brightness, in: Self.service)
             }
@@ -597,8 +597,8 @@ enum OwnDevicePage {
             }
 
             /// The brightness in per cent; nil if the lamp sends an empty value.
-            public func brightness() async throws(BluetoothError) -> Int? {
-                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first.map(Int.init)
+            public func brightness() async throws(BluetoothError) -> UInt8? {
+                try await connection.read(Self.brightness, in: Self.service, timeout: .seconds(5)).first
             }
 
             /// Changes the brightness; the lamp has confirmed it when the call returns.
@@ -606,7 +606,7 @@ enum OwnDevicePage {
                 try await connection.write([percent], to: Self.brightness, in: Self.service, timeout: .seconds(5))
             }
 
-            /// The changes that are made at the lamp.
+            /// The values after changes at the lamp, such as `[40]`.
             public func changes() async throws(BluetoothError) -> BoundedStream<[UInt8]> {
                 try await connection.subscribe(to: Self.brightness, in: Self.service)
             }

@@ -201,7 +201,7 @@ enum ThermometerLoggerPage {
                 do throws(BluetoothError) {
                     try await run()
                 } catch {
-                    print(error)
+                    FileHandle.standardError.write(Data("\(error)\n".utf8))
                     exit(error.code == .notPermitted ? 77 : 1)
                 }
             }
