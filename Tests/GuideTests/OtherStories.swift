@@ -8,7 +8,7 @@ import Testing
 @Suite struct OtherStories {
     @Test func theFirstSnippet() async throws {
         try await Fixture.run { fixture in
-            try await ReadmePage.swiftBluetoothLe()
+            try await ReadmePage.aFirstProgram()
             let name: BluetoothUUID = 0x2A00
             #expect(fixture.lines.count == 2)
             #expect(fixture.lines.first == "\(BluetoothUUID(0x1800)) \([name])")

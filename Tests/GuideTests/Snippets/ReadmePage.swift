@@ -12,8 +12,8 @@ import Testing
 
 /// README.md
 enum ReadmePage {
-    /// swift-bluetooth-le
-    static func swiftBluetoothLe() async throws {
+    /// A first program
+    static func aFirstProgram() async throws {
         struct FirstProgram {
             static func main() async {
                 do throws(BluetoothError) {
