@@ -219,13 +219,4 @@ import Testing
             #expect(fixture.lines.first?.hasPrefix("a gap:") == true)
         }
     }
-
-    @Test func aUARTThatOutlivesLinks() async throws {
-        try await Fixture.withAdapter { fixture, adapter in
-            try await ConnectingPage.aUARTThatOutlivesLinks(adapter)
-            #expect(fixture.lines == ["measure", "8"])
-            try await fixture.radio.sleep(for: .seconds(3))
-            #expect(fixture.kernel.links(adapter: 0).isEmpty)
-        }
-    }
 }

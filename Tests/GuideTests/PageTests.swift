@@ -51,6 +51,7 @@ import Testing
             "Adapters", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting", "LocalServer",
             "Other",
             "Peripheral", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",
+            "UARTModules",
         ].map { try Pages.text(of: "Tests/GuideTests/\($0)Stories.swift") }.joined()
         for path in Pages.paths {
             let snippets = Pages.snippets(of: path, text: try Pages.text(of: path))

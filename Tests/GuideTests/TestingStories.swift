@@ -19,6 +19,13 @@ import Testing
         }
     }
 
+    @Test func yourProgramBesideTheTest() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await TestingPage.yourProgramBesideTheTest(adapter, fixture.radio)
+            #expect(fixture.lines.contains("LINBLE-Z1"))
+        }
+    }
+
     @Test func losingThings() async throws {
         try await Fixture.withConnection { fixture, adapter, connection in
             try await TestingPage.losingThings(fixture.radio, fixture.kernel, fixture.sensor.peripheral)

@@ -227,10 +227,13 @@ actor AdapterSession: LoopActor {
                 } else if host.resume(with: adapterRecord.information) {
                     scheduler.adapterBecameAvailable()
                 }
-            case .changed(let state, let reason?):
-                if state == .poweredOff, powerState?.isSwitchedOffHere == false { health.wasPoweredOff() }
+            case .changed(let before, let state, let reason?):
+                // One that was plugged in, or is no longer blocked, is off as well.
+                if before.isReady, state == .poweredOff, powerState?.isSwitchedOffHere == false {
+                    health.wasPoweredOff()
+                }
                 host.advertising.adapterBecameUnavailable(reason, comesBack: health.bringsAdapterBack)
-            case .changed(_, nil):
+            case .changed(_, _, nil):
                 host.advertising.adapterBecameAvailable()
                 health.adapterChanged(isReady: true)
             case .ended(let reason):

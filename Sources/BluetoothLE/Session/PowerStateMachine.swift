@@ -15,7 +15,7 @@ final class PowerStateMachine {
         /// Before a change of state is published; with the reason if the adapter cannot be used.
         case changing(from: AdapterState, to: AdapterState, BluetoothError?)
         /// After the change has been published.
-        case changed(AdapterState, BluetoothError?)
+        case changed(from: AdapterState, to: AdapterState, BluetoothError?)
         /// The adapter is closed, or its state can no longer be followed.
         case ended(BluetoothError)
     }
@@ -221,7 +221,7 @@ final class PowerStateMachine {
         let reason = reason(state)
         followers(.changing(from: before, to: state, reason))
         stateSource.set(state)
-        followers(.changed(state, reason))
+        followers(.changed(from: before, to: state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()
     }

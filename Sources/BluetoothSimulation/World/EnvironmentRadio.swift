@@ -38,7 +38,7 @@ package enum EnvironmentRadio {
         } catch {
             throw BluetoothError(
                 .invalidArgument, .init("open the simulated radio"), "\(variable)=\(path) cannot be used: \(error).",
-                remedy: "Docs/Guide/Simulation.md says what the file may contain.")
+                remedy: "Docs/Guide/Files.md of swift-bluetooth-le has the format.")
         }
     }
 }
