@@ -125,29 +125,15 @@ enum ConnectingPage {
     /// Keeping a device connected
     static func keepingADeviceConnected2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let kept = adapter.keepConnected(to: address)
-        let notices = try await kept.subscribe(to: .heartRateMeasurement, in: .heartRate)
+        let notices = try await kept.subscribe(to: .heartRateMeasurement, in: .heartRate, timeout: nil)
         for try await notice in notices {
             switch notice {
             case .value(let bytes): print(bytes)
-            case .interrupted(let reason): print("a gap:", reason)
+            case .interrupted(let reason): print("a gap:", reason.message)
             case .resumed: print("resumed")
             }
             break
         }
         await kept.disconnect()
-    }
-
-    /// A UART that outlives links
-    static func aUARTThatOutlivesLinks(_ adapter: Adapter) async throws {
-        let uart = UARTConnection.keep(.name("LINBLE-Z1"), on: adapter)
-        // Waits in the buffer until there is a link.
-        try await uart.send(Array("measure\n".utf8))
-        for try await line in uart.frames(DelimiterFramer()) {
-            print(String(decoding: line, as: UTF8.self))
-            break
-        }
-        try await uart.flush()
-        print(await uart.statistics.confirmedByteCount)
-        await uart.disconnect()
     }
 }

@@ -18,6 +18,7 @@ enum ReadmePage {
             static func main() async {
                 do throws(BluetoothError) {
                     let adapter = try await Adapter.open(.first, power: .powerOn)
+                    // The name of your device; ble scan lists those that advertise.
                     let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.localName == "LINBLE-Z1" }
 
                     let connection = try await adapter.connect(to: found)

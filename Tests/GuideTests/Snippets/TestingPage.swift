@@ -39,6 +39,16 @@ enum TestingPage {
         print(thermometer.address)
     }
 
+    /// Your program beside the test
+    static func yourProgramBesideTheTest(_ adapter: Adapter, _ radio: SimulatedRadio) async throws {
+        let logging = Task(executorPreference: radio.loop) {
+            for try await advertisement in try await adapter.scan() { print(advertisement.localName ?? "-") }
+        }
+        try await radio.sleep(for: .seconds(1))
+        logging.cancel()
+        _ = await logging.result
+    }
+
     /// Losing things
     static func losingThings(_ radio: SimulatedRadio, _ kernel: SimulatedKernel, _ thermometer: SimulatedPeripheral) async throws {
         thermometer.breakLinks()                              // as if it were out of reach
