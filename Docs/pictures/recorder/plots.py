@@ -102,7 +102,7 @@ def costs(name, folder, programs):
         axis.xaxis.set_minor_locator(matplotlib.ticker.NullLocator())
         axis.grid(True, axis='x', color=colours['border'], linewidth=0.6)
         axis.tick_params(axis='y', length=0)
-        axis.set_xlabel('processor time of both ends, in multiples of the bare system calls (1 ×); less is better')
+        axis.set_xlabel('processor time of both ends, in multiples of the bare system calls (1 ×), logarithmic; less is better')
         axis.legend(frameon=False, loc='upper right', labelcolor=colours['text'])
         drawn.text(0.995, 0.0, f'{date}; Docs/Performance.md', ha='right', va='top', color=colours['faint'], fontsize=9)
         drawn.tight_layout()
