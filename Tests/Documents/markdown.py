@@ -1,7 +1,6 @@
 """The parts of a page that can be wrong: links, code spans and blocks of commands."""
 import os
 import re
-import subprocess
 from dataclasses import dataclass, field
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
@@ -58,9 +57,16 @@ def github(heading):
 
 def pages():
     """Every page of the repository."""
-    listed = subprocess.run(['git', 'ls-files', '--cached', '--others', '--exclude-standard', '*.md'], cwd=ROOT,
-                            capture_output=True, text=True, check=True).stdout.splitlines()
-    return [read(path) for path in sorted(listed) if os.path.exists(os.path.join(ROOT, path))]
+    return [read(path) for path in files('.md')]
+
+
+def files(ending, folder='.'):
+    """The paths of the repository's files with an ending, in order; those of builds are in hidden folders."""
+    found = []
+    for place, folders, names in os.walk(os.path.join(ROOT, folder)):
+        folders[:] = [name for name in folders if not name.startswith('.')]
+        found += [os.path.relpath(os.path.join(place, name), ROOT) for name in names if name.endswith(ending)]
+    return sorted(found)
 
 
 def read(path):
