@@ -24,7 +24,10 @@ exec "$BIN/{name}" "$@"
 SUDO = '#!/bin/bash\nexec "$@"\n'
 SWIFT = '''#!/bin/bash
 # swift run PROGRAM, of the programs that are built.
-[ "$1" = run ] && shift && exec "$@"
+[ "$1" = run ] && shift
+[ "$1" = -q ] && shift
+[ "$1" = --package-path ] && shift 2
+exec "$@"
 '''
 
 

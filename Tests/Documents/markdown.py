@@ -4,7 +4,10 @@ import re
 from dataclasses import dataclass, field
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-MARK = re.compile(r'<!-- *((?:not run|varies|run by)\b.*?) *-->\s*$')
+MARK = re.compile(r'<!-- *((?:not run|varies|run by|run here|file)\b.*?) *-->\s*$')
+
+# The end of a mark for all blocks after it that have none of their own.
+EVERY = ': every block'
 
 
 @dataclass
@@ -75,7 +78,7 @@ def read(path):
 
 
 def parse(path, text):
-    page, block, mark, before = Page(path), None, None, ''
+    page, block, mark, before, usual = Page(path), None, None, '', None
     for number, line in enumerate(text.split('\n'), 1):
         if block and block.language is not None:
             if line.strip().startswith('```'):
@@ -85,11 +88,11 @@ def parse(path, text):
         elif block and (line.startswith('    ') or not line.strip()):
             block.lines.append(line[4:])
         elif line.strip().startswith('```'):
-            block = Block(path, number, line.strip()[3:], mark)
+            block = Block(path, number, line.strip()[3:], mark or usual)
             page.blocks.append(block)
             mark = None
         elif line.startswith('    ') and not before.strip() and not is_continued(page):
-            block = Block(path, number, None, mark, [line[4:]])
+            block = Block(path, number, None, mark or usual, [line[4:]])
             page.blocks.append(block)
             mark = None
         else:
@@ -98,6 +101,8 @@ def parse(path, text):
             if line.strip():
                 found = MARK.match(line.strip())
                 mark = found[1] if found else None
+                if mark and mark.endswith(EVERY):
+                    mark, usual = None, mark.removesuffix(EVERY)
         before = line
     return page
 
