@@ -80,4 +80,5 @@ def heading(page, fragment):
 
 
 def github(text):
+    """The fragment by which a forge addresses a heading."""
     return re.sub(r'[^\w\- ]', '', text.replace('`', '').strip().lower()).replace(' ', '-')

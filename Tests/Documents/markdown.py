@@ -1,9 +1,13 @@
 """The parts of a page that can be wrong: links, code spans and blocks of commands."""
 import os
 import re
+import sys
 from dataclasses import dataclass, field
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
+sys.path.insert(0, os.path.join(ROOT, 'Docs', 'site'))
+from catalogue import github
+
 MARK = re.compile(r'<!-- *((?:not run|varies|run by|run here|file)\b.*?) *-->\s*$')
 
 # The end of a mark for all blocks after it that have none of their own.
@@ -32,7 +36,7 @@ class Page:
 
     @property
     def anchors(self):
-        return {github(line) for _, line in self.prose if re.match(r'#+\s', line)}
+        return {github(re.sub(r'^#+\s+', '', line)) for _, line in self.prose if re.match(r'#+\s', line)}
 
     @property
     def spans(self):
@@ -50,12 +54,6 @@ class Page:
                 if not re.match(r'[a-z]+:', address):
                     path, _, fragment = address.partition('#')
                     yield f'{self.path}:{number}', path, fragment
-
-
-def github(heading):
-    """The fragment by which a forge addresses a heading."""
-    text = re.sub(r'^#+\s+', '', heading).strip().lower().replace('`', '')
-    return re.sub(r'[^\w\- ]', '', text).replace(' ', '-')
 
 
 def pages():

@@ -188,6 +188,31 @@ import Testing
         }
     }
 
+    /// An adapter that is plugged in is off as well.
+    @Test func onlyAnAdapterThatWasOnCountsAsPoweredOff() async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            fixture.kernel.unplug(0)
+            try await fixture.radio.sleep(for: .seconds(1))
+            fixture.kernel.plug(SimulatedController(address: adapter.information.publicAddress))
+            try await adapter.ready(timeout: .seconds(60))
+            await adapter.close()
+            for try await event in events { Issue.record("\(event)") }
+        }
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
+            let events = await adapter.healthEvents()
+            fixture.kernel.setPowered(false, adapter: 0)
+            try await fixture.radio.sleep(for: .seconds(1))
+            try await adapter.ready(timeout: .seconds(60))
+            await adapter.close()
+            var count = 0
+            for try await event in events { if case .problem(.poweredOff) = event { count += 1 } }
+            #expect(count == 1)
+        }
+    }
+
     @Test func nothingIsDoneIfItIsSwitchedOff() async throws {
         try await Fixture.run(limit: .seconds(100_000)) { fixture in
             let adapter = try await Adapter.open(
