@@ -8,8 +8,10 @@ let settings: [SwiftSetting] = [
     .enableExperimentalFeature("Lifetimes"),
 ]
 
-/// Tests are more than half of the code and need no optimisation; what they test has it in release builds.
-let unoptimised = SwiftSetting.unsafeFlags(["-Onone"], .when(configuration: .release))
+/// Tests are more than half of the code and need no optimisation; what they test has it in release builds. Few targets import
+/// their modules, which are therefore not compiled twice, a first time for whoever waits for them.
+let unoptimised = SwiftSetting.unsafeFlags(
+    ["-Onone", "-no-emit-module-separately-wmo"], .when(configuration: .release))
 let testSettings = settings + [unoptimised]
 
 /// One floor of the house: a folder below Sources, mostly with its own folder below Tests.

@@ -34,21 +34,24 @@ final class BridgeClient: Sendable {
         hasHungUp.load(ordering: .sequentiallyConsistent) && !isWaiting.load(ordering: .sequentiallyConsistent)
     }
 
+    /// Ends once its bytes have been passed on; nil if they have. Keeps the client's connection open for nobody.
+    var endOfInput: AsyncStream<Void>? { hasEndedInput ? nil : inputEnd.stream }
+
     /// Ends its output.
     func leave() { departure.continuation.finish() }
 
     /// Moves bytes in both directions until the client has left: its input ends, and its output fails, or ends by
     /// ``leave()``. An error of the connection ends only this client; one of `send` is thrown. What the client has sent
-    /// before it left is passed on, after the bytes of `previous`.
+    /// before it left is passed on, once the bytes before it have ended.
     func serve(
-        _ send: @escaping @Sendable ([UInt8]) async throws -> Void, after previous: BridgeClient?,
+        _ send: @escaping @Sendable ([UInt8]) async throws -> Void, after previous: AsyncStream<Void>?,
         onClose: @escaping @Sendable () -> Void
     ) async throws {
-        isWaiting.store(previous.map { !$0.hasEndedInput } ?? false, ordering: .sequentiallyConsistent)
+        isWaiting.store(previous != nil, ordering: .sequentiallyConsistent)
         defer { inputEnd.continuation.finish() }
         try await withThrowingTaskGroup(of: Part.self) { group in
             group.addTask { [self] in
-                if let previous { for await _ in previous.inputEnd.stream {} }
+                if let previous { for await _ in previous {} }
                 isWaiting.store(false, ordering: .sequentiallyConsistent)
                 while case let bytes = (try? await connection.read()) ?? [], !bytes.isEmpty { try await send(bytes) }
                 guard !Task.isCancelled else { return .input }

@@ -93,13 +93,13 @@ final class BridgePorts: Sendable {
                 group.addTask { try await tcp.accept() }
                 let next = BridgeClient(connection, capacity: capacity)
                 let (isFree, previous) = client.withLock { client in
-                    guard client?.isReplaceable ?? true else { return (false, BridgeClient?.none) }
+                    guard client?.isReplaceable ?? true else { return (false, AsyncStream<Void>?.none) }
                     defer { client = next }
-                    return (true, client)
+                    client?.leave()
+                    return (true, client?.endOfInput)
                 }
                 report.client(connection.peer, isFree ? .connected : .refused)
                 guard isFree else { continue }
-                previous?.leave()
                 group.addTask { [self] in
                     defer { forget(next) }
                     try await next.serve(send, after: previous) { [report] in

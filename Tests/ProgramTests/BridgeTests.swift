@@ -93,6 +93,9 @@ import Testing
             let third = try Self.connect(program)
             #expect(write(third, "again", 5) == 5)
             #expect(readDescriptor(third, count: 5) == Array("again".utf8))
+            // And its connection ends.
+            var end = pollfd(fd: first, events: Int16(POLLIN), revents: 0)
+            #expect(poll(&end, 1, 20_000) == 1)
             #expect(readDescriptor(first) == [])
             for descriptor in [first, third] { close(descriptor) }
         }

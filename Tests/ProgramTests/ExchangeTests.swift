@@ -4,7 +4,9 @@ import Testing
 @Suite(.serialized) struct ExchangeTests {
     @Test func anIncompleteResponseIsPrintedAndFails() async throws {
         // A minute of samples, four a second.
+        let start = ContinuousClock.now
         let ended = try await run("linble", ["exchange", "02043C", "--gap", "1", "-t", "2", "--simulate"])
+        #expect(ContinuousClock.now - start >= .seconds(2))
         #expect(ended.status == 75)
         #expect(ended.lines.count == 2)
         #expect(ended.lines.first == "Tx | 02043C")

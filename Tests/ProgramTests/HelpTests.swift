@@ -118,12 +118,23 @@ import Testing
         for notation in notations { #expect(AttributeSelector(notation) != nil, "\(notation)") }
     }
 
+}
+
+/// That the examples run, in parts side by side: most of them wait.
+@Suite struct HelpExampleTests {
     /// The commands that run until they are stopped.
     private static let endless = ["scan", "notify", "advertise", "serve", "bridge"]
+    private static let parts = 8
 
-    @Test(arguments: HelpTests.examples) func everyExampleRuns(_ example: Example) async throws {
+    @Test(arguments: 0..<parts) func everyExampleRuns(_ part: Int) async throws {
+        for (number, example) in HelpTests.examples.enumerated() where number % Self.parts == part {
+            try await Self.run(example)
+        }
+    }
+
+    private static func run(_ example: HelpTests.Example) async throws {
         try await withFolder { folder in
-            let device = try #require(Self.commands.first { $0.path == ["serve"] && $0.root == "ble" }).discussion
+            let device = try #require(HelpTests.commands.first { $0.path == ["serve"] && $0.root == "ble" }).discussion
                 .split(separator: "\n\n").first { $0.contains("{\"name\"") }
             let files =
                 "printf '%s' '\(device ?? "")' >device.json; cp '\(world)' .; printf abc >value.bin; printf abc >data.bin"
@@ -131,7 +142,7 @@ import Testing
             if !line.contains("--simulate") { line += " --simulate" }
             // Neither a link nor a port that another program may have.
             line = line.replacing("/tmp/", with: "").replacing("--tcp 4000", with: "--tcp 0")
-            let isEndless = Self.endless.contains { example.arguments.contains($0) } || line.contains("--watch")
+            let isEndless = endless.contains { example.arguments.contains($0) } || line.contains("--watch")
             if isEndless, !line.contains("--count"), !line.contains("--once"), !line.contains("--clear") {
                 line += " --for 2"
             }
@@ -146,10 +157,10 @@ import Testing
             fclose(script)
             let status = await shell(
                 "cd \(folder); PATH='\(builtFolder)':$PATH timeout 120 sh script </dev/null >out 2>err")
-            #expect(status == 0, "\(contents(of: "\(folder)/err"))")
+            #expect(status == 0, "\(line): \(contents(of: "\(folder)/err"))")
             // Without a user, the interactive ones have nothing to print.
             let isInteractive = line.contains("terminal") || line.hasPrefix("ble shell")
-            #expect(!contents(of: "\(folder)/out").isEmpty || line.contains("send") || isInteractive)
+            #expect(!contents(of: "\(folder)/out").isEmpty || line.contains("send") || isInteractive, "\(line)")
         }
     }
 }

@@ -62,31 +62,6 @@ def btmon_reads(path):
         check(text in out, f'btmon shows no "{text}" of {path}:\n{out[-600:]}')
 
 
-def a_missing_folder():
-    program = exchange('/nowhere/file.btsnoop', '-n', 'LINBLE-Z1', exits=73)
-    program.check(program.err.count('/nowhere/file.btsnoop cannot be written') == 1, 'not printed once')
-    program.check(not program.out and not any(kernel.adapters().values()), 'the program did something first')
-
-
-def a_file_that_exists():
-    """It is not replaced, not even by root, or through another user's link in a world-writable folder."""
-    victim, link = os.path.join(FOLDER, 'victim'), os.path.join(FOLDER, 'link')
-    with open(victim, 'w') as file:
-        file.write('old')
-    os.symlink(victim, link)
-    for path in (victim, link):
-        exchange(path, '-n', 'LINBLE-Z1', exits=73).says('exists already')
-    exchange(link, '-n', 'LINBLE-Z1', '--force')
-    check(open(victim).read() == 'old' and not os.path.islink(link), 'the file behind the link was written')
-    check(os.stat(link).st_mode & 0o777 == 0o600, 'others can read it')
-
-
-def a_full_disk():
-    program = exchange('/dev/full', '-n', 'LINBLE-Z1', exits=74).says('/dev/full cannot be written')
-    program.check(program.err.count('cannot be written') == 1, 'printed more than once')
-    program.check('Rx | 0140' in program.out, 'no response')
-
-
 def read_while_recording(radio):
     """tshark prints the packets of an endless scan as they arrive."""
     with subprocess.Popen([executable('ble'), 'scan', '-i', 'hci0', '--watch', '--json', '--trace', '-'],
@@ -117,8 +92,5 @@ with Radio('linble') as radio:
     run_story('btmon reads it', btmon_reads, os.path.join(FOLDER, 'monitor.btsnoop'))
     run_story('without privileges our own packets are recorded', own_packets, radio)
     run_story('btmon reads that', btmon_reads, os.path.join(FOLDER, 'nobody', 'own.btsnoop'))
-    run_story('a file that cannot be created ends the program first', a_missing_folder)
-    run_story('an existing file is replaced only on request', a_file_that_exists)
-    run_story('a full disk stops nothing, but is a failure', a_full_disk)
     run_story('packets are read while the program runs', read_while_recording, radio)
 the_end()

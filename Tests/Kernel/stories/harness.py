@@ -3,6 +3,8 @@
 A story is a function that returns if it passes and raises otherwise; run_story() runs it and prints a line, the_end() prints
 the counts and exits. The programs under test are in the folder BIN."""
 
+import asyncio
+import multiprocessing
 import os
 import re
 import signal
@@ -16,6 +18,7 @@ import time
 import traceback
 
 import kernel
+import virtual_radio
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 RADIO = os.path.join(HERE, '..', 'radio', 'radio')
@@ -74,18 +77,80 @@ def run_story(name, story, *arguments):
         say(f'ok - {name} ({time.monotonic() - began:.1f} s)')
 
 
+# The end of one test in swift-testing's output.
+ENDED = re.compile(r'^\S+ +Test (?!run )"?((?:(?! recorded an issue).)*?)"?(?: with \d+ test cases)? (passed|failed|skipped)\b(?: after ([\d.]+) seconds)?')
+
+
+def run_suite(band, command, environment, may_be_empty=False):
+    """Runs a test bundle on a band and prints a line for each of its tests, for a failed one also its output."""
+    global passed, failed
+    bundle = subprocess.Popen(command, env={**os.environ, 'NO_COLOR': '1', **environment}, stdin=subprocess.DEVNULL,
+                              stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    output, before = [], failed
+    for line in bundle.stdout:
+        line = line.rstrip()
+        ended = ENDED.match(line)
+        if not ended:
+            output.append(line)
+            continue
+        name, result, seconds = ended.groups()
+        if result == 'failed':
+            failed += 1
+            say(f'not ok - {GROUP}: {band}: {name} ({seconds} s)')
+            say('\n'.join(f'#   {each}' for each in output if not each.startswith('◇')))
+        elif result == 'skipped':
+            say(f'# {GROUP}: {band}: {name} was skipped')
+        else:
+            passed += 1
+            say(f'ok - {GROUP}: {band}: {name} ({seconds} s)')
+        output = []
+    code = bundle.wait()
+    # 69: no test matches.
+    if not (code == 0 or code == 1 and failed > before or code == 69 and may_be_empty):
+        failed += 1
+        say(f'not ok - {GROUP}: {band}: the bundle ended with {code}')
+        say('\n'.join(f'#   {each}' for each in output[-60:]))
+
+
 def the_end():
     say(f'{passed} passed, {failed} failed')
     sys.exit(1 if failed else 0)
 
 
-class Band:
-    """A process that adds controllers to the kernel, and removes them at its end."""
+class Fork(multiprocessing.get_context('fork').Process):
+    """A process that runs a function with what this one has imported, used like one of subprocess."""
 
-    def __init__(self, command, count):
+    def __init__(self, function, output):
+        def run():
+            for stream in (1, 2):
+                os.dup2(output.fileno(), stream)
+            os.closerange(3, 1024)
+            function()
+
+        super().__init__(target=run)
+        self.start()
+
+    def poll(self):
+        return self.exitcode
+
+    def wait(self):
+        self.join()
+
+    @property
+    def returncode(self):
+        return self.exitcode
+
+
+class Band:
+    """A process that adds controllers to the kernel, and removes them at its end: a command or a function."""
+
+    def __init__(self, band, count):
         check(not kernel.adapters(), f'there are controllers already: {kernel.adapters()}')
         self.log = open(os.path.join(FOLDER, 'band.log'), 'a+')
-        self.process = subprocess.Popen(command, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
+        if callable(band):
+            self.process = Fork(band, self.log)
+        else:
+            self.process = subprocess.Popen(band, stdout=self.log, stderr=subprocess.STDOUT, stdin=subprocess.DEVNULL)
         try:
             until(lambda: self.alive() and len(kernel.adapters()) == count, 60, 'controllers')
         except BaseException:
@@ -99,11 +164,12 @@ class Band:
         return True
 
     def settle(self):
-        """Waits until the controllers are down: the kernel keeps a new one up for 2 s to set it up."""
-        def is_settled():
-            adapters = kernel.adapters()
-            return self.alive() and not any(adapters.values()) and kernel.managed() == set(adapters)
-        until(is_settled, 30, 'all controllers set up, and down')
+        """Waits until the kernel has set the controllers up, and takes them down, which it would do after 2 s."""
+        until(lambda: self.alive() and kernel.managed() == set(kernel.adapters()), 30, 'all controllers set up')
+        for index, is_up in kernel.adapters().items():
+            if is_up:
+                kernel.down(index)
+        check(not any(kernel.adapters().values()), 'a controller remains up')
 
     def __enter__(self):
         return self
@@ -124,8 +190,9 @@ class Radio(Band):
             if os.path.exists(left):
                 os.unlink(left)
         options = ['-n', str(n), '--profile', profile, '--ready', ready, '--control', control]
-        super().__init__([RADIO, *options, *(['--dual-mode'] if dual_mode else []),
-                          *([] if has_address else ['--no-address']), *devices], n)
+        words = virtual_radio.options([*options, *(['--dual-mode'] if dual_mode else []),
+                                       *([] if has_address else ['--no-address']), *devices])
+        super().__init__(lambda: asyncio.run(virtual_radio.main(words)), n)
         until(lambda: self.alive() and os.path.exists(ready), 60, 'the band on the air')
         self.address = {words[0]: words[1] for words in map(str.split, open(ready))}
         self.socket = socket.socket(socket.AF_UNIX)

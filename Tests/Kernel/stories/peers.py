@@ -1,12 +1,11 @@
-"""Runs the suite Peers of the test bundle PEERS on each kind of band; words select its stories by parts of their names."""
+"""Runs the suite Peers of the test bundle PEERS on each kind of band. Words select its stories by parts of their names; the
+words extended, extended-attributes, extended-pairing and legacy select a part of them, which together are all."""
 
 import os
-import re
-import subprocess
 import sys
 
 import harness
-from harness import FOLDER, Radio, check, say
+from harness import FOLDER, Radio, check, run_suite
 
 DEVICES = ['gatt', 'gatt:name=narrow,mtu=64,hanging=1', 'gatt:name=late,mtu=64', 'big:name=big', 'big:name=turned,hash=msb', 'echo',
            'flood:name=flood', 'refuser:name=refuser',
@@ -19,57 +18,32 @@ SECURE = ['just', 'again', 'kept', 'reading', 'refusing', 'silent', 'forgetful',
 CENTRALS = ['caller', 'unwelcome', 'returning', 'caller-shown,pair=passkey,passkey=042042', 'caller-typed,pair=keyboard',
             'caller-numbers,pair=numeric', 'caller-bearers', 'ported-caller', 'ported-unwelcome']
 PAIRING_SUITE = '^Peers\\.Peers/Pairing'
-BANDS = ((DEVICES, '^Peers\\.'),
-         ([f'secure:name={device}' for device in SECURE] + [f'central:name={device}' for device in CENTRALS],
-          PAIRING_SUITE))
+KEEPERS = [f'secure:name={device}' for device in SECURE] + [f'central:name={device}' for device in CENTRALS]
 # What depends on no command of advertising, scanning or connecting is shown on the extended band alone, unless asked for.
-ABOVE_THE_LINK = '^Peers\\.Peers/((Several)?Attributes|Subscribing|Channels|EnhancedBearers|Pairing|LateAnswers/anAnswerThatIsLate)'
-WORDS = sys.argv[1:]
-# The end of one story in swift-testing's output.
-ENDED = re.compile(r'^\S+ +Test (?!run )"?((?:(?! recorded an issue).)*?)"?(?: with \d+ test cases)? (passed|failed|skipped)\b(?: after ([\d.]+) seconds)?')
+ABOVE_THE_LINK = '^Peers\\.Peers/((Several)?Attributes|Subscribing|Channels|EnhancedBearers|LateAnswers/anAnswerThatIsLate)'
+ALL = '^Peers\\.'
+# The kind of controller, the devices, the stories and those of them that are left out.
+PARTS = {'extended': ('extended', DEVICES, ALL, (PAIRING_SUITE, ABOVE_THE_LINK)),
+         'extended-attributes': ('extended', DEVICES, ABOVE_THE_LINK, ()),
+         'extended-pairing': ('extended', KEEPERS, PAIRING_SUITE, ()),
+         'legacy': ('legacy', DEVICES, ALL, (PAIRING_SUITE, ABOVE_THE_LINK))}
+BY_WORD = [(profile, *rest) for profile in ('extended', 'legacy')
+           for rest in ((DEVICES, ALL, (PAIRING_SUITE,)), (KEEPERS, PAIRING_SUITE, ()))]
+WORDS = [word for word in sys.argv[1:] if word not in PARTS]
+CHOSEN = [PARTS[word] for word in sys.argv[1:] if word in PARTS] or (BY_WORD if WORDS else PARTS.values())
 
 
-def run_suite(profile, stories):
-    """Runs the suite and counts its stories; a failed one is printed with all its output."""
+def run_stories(profile, stories, left_out):
+    """Runs those of a band."""
     filters = [part for word in WORDS or [''] for part in ('--filter', f'(?i){stories}.*{word}')]
-    if stories != PAIRING_SUITE:
-        filters += ['--skip', PAIRING_SUITE]
-    if profile == 'legacy' and not WORDS:
-        filters += ['--skip', ABOVE_THE_LINK]
-    environment = {**os.environ, 'BLUETOOTH_PEERS': os.path.join(FOLDER, 'control'), 'BLUETOOTH_PEERS_PROFILE': profile,
-                   'NO_COLOR': '1'}
-    bundle = subprocess.Popen([os.environ['PEERS'], '--testing-library', 'swift-testing', *filters], env=environment,
-                              stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    output = []
-    for line in bundle.stdout:
-        line = line.rstrip()
-        ended = ENDED.match(line)
-        if not ended:
-            output.append(line)
-            continue
-        name, result, seconds = ended.groups()
-        if result == 'failed':
-            harness.failed += 1
-            say(f'not ok - peers: {profile}: {name} ({seconds} s)')
-            say('\n'.join(f'#   {each}' for each in output if not each.startswith('◇')))
-        else:
-            harness.passed += 1
-            say(f'ok - peers: {profile}: {name} ({seconds} s)')
-        output = []
-    code = bundle.wait()
-    # 69: no story matches on this band.
-    if code not in (0, 1, 69):
-        harness.failed += 1
-        say(f'not ok - peers: {profile}: the bundle ended with {code}')
-        say('\n'.join(f'#   {each}' for each in output[-60:]))
+    filters += [part for suite in left_out for part in ('--skip', suite)]
+    environment = {'BLUETOOTH_PEERS': os.path.join(FOLDER, 'control'), 'BLUETOOTH_PEERS_PROFILE': profile}
+    run_suite(profile, [os.environ['PEERS'], '--testing-library', 'swift-testing', *filters], environment, may_be_empty=True)
 
 
 check('PEERS' in os.environ, 'PEERS does not name a test bundle')
-for profile in ('extended', 'legacy'):
-    for devices, stories in BANDS:
-        if profile == 'legacy' and stories == PAIRING_SUITE and not WORDS:
-            continue
-        with Radio(*devices, profile=profile):
-            run_suite(profile, stories)
+for profile, devices, stories, left_out in CHOSEN:
+    with Radio(*devices, profile=profile):
+        run_stories(profile, stories, left_out)
 check(harness.passed + harness.failed, 'no story matches')
 harness.the_end()

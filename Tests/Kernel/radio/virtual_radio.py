@@ -202,7 +202,7 @@ class VirtualRadio:
         writer.close()
 
 
-async def main():
+def options(words=None):
     parser = argparse.ArgumentParser('radio', usage=__doc__)
     parser.add_argument('-n', type=int, default=1)
     parser.add_argument('--profile', choices=['legacy', 'extended'], default='extended')
@@ -214,7 +214,10 @@ async def main():
     parser.add_argument('--seconds', type=float, default=10**9, help='exit after this time')
     parser.add_argument('--verbose', action='store_true')
     parser.add_argument('device', nargs='*')
-    args = parser.parse_args()
+    return parser.parse_args(words)
+
+
+async def main(args):
     logging.basicConfig(level=logging.DEBUG if args.verbose else logging.ERROR)
     radio = VirtualRadio(args)
     await radio.start()
@@ -222,4 +225,4 @@ async def main():
 
 
 if __name__ == '__main__':
-    asyncio.run(main())
+    asyncio.run(main(options()))
