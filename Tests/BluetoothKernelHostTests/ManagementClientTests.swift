@@ -88,6 +88,24 @@ import Testing
         }
     }
 
+    /// The answer of an adapter that is off to a command that changes nothing, as Linux 6.12 can answer one that should.
+    @Test func powerThatIsAnsweredButNotSwitchedIsSwitchedAgain() async throws {
+        try await Self.run { _, kernel in
+            let faulty = FaultyManagement(kernel)
+            let management = ManagementCaller(on: faulty)
+            _ = try await management.send(.setPowered(false), to: 0)
+            faulty.clearLastByte(ofPacket: 0)
+            let reply = try await management.sendWhenIdle(.setPowered(true), to: 0)
+            guard case .settings(let settings) = reply else { return #expect(Bool(false), "\(reply)") }
+            #expect(settings.contains(.powered))
+            faulty.clearLastByte(ofPacket: nil)
+            _ = try await management.send(.setPowered(false), to: 0)
+            faulty.clearLastByte(ofPacket: 0)
+            #expect(await failure { _ = try await management.send(.setPowered(true), to: 0) }?.code == .busy)
+            await management.close(.cancelled(.init("test")))
+        }
+    }
+
     /// The socket of a command that is never answered is replaced, and no other can be opened.
     @Test func whoeverWaitsIsToldWhenTheSocketCannotBeOpenedAgain() async throws {
         try await Self.run { radio, kernel in
@@ -118,6 +136,7 @@ private final class FaultyManagement: BluetoothKernel {
     private struct State {
         var sent = 0
         var failing: Int?
+        var changing: Int?
         var refusesOpening = false
     }
 
@@ -132,10 +151,14 @@ private final class FaultyManagement: BluetoothKernel {
     /// Makes opening further sockets fail.
     func refuseOpening() { state.withLock { $0.refusesOpening = true } }
 
-    fileprivate func failsNext() -> Bool {
+    /// Sets the last byte of the packet with this number, from zero, to zero.
+    func clearLastByte(ofPacket number: Int?) { state.withLock { ($0.sent, $0.changing) = (0, number) } }
+
+    /// Whether the next packet fails, and whether it is changed.
+    fileprivate func faultsOfNext() -> (fails: Bool, changes: Bool) {
         state.withLock { state in
             defer { state.sent += 1 }
-            return state.sent == state.failing
+            return (state.sent == state.failing, state.sent == state.changing)
         }
     }
 
@@ -176,7 +199,12 @@ private final class FaultySocket: PacketSocket {
     init(_ base: any PacketSocket, _ kernel: FaultyManagement) { (self.base, self.kernel) = (base, kernel) }
 
     func send(_ packet: RawSpan) -> SendOutcome {
-        kernel.failsNext() ? .failed(KernelError("send", .networkDown)) : base.send(packet)
+        let faults = kernel.faultsOfNext()
+        guard !faults.fails else { return .failed(KernelError("send", .networkDown)) }
+        guard faults.changes else { return base.send(packet) }
+        var bytes = [UInt8](packet)
+        bytes[bytes.count - 1] = 0
+        return base.send(bytes.span.bytes)
     }
 
     func receive(_ body: (RawSpan) -> Void) -> ReceiveOutcome { base.receive(body) }

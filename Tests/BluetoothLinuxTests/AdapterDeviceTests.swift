@@ -7,20 +7,33 @@ import Testing
 /// Binding an adapter's device again, on a made-up tree with the layout of sysfs. No chip has seen this.
 @Suite struct AdapterDeviceTests {
     /// Runs `body` with the root of a tree that has a USB adapter hci0, a serial one hci1, and hci2 without a device.
+    ///
+    /// Without a shell, which would have the sockets of tests that run at the same time for a moment.
     private static func withTree(_ body: (String) throws -> Void) throws {
         var template = Array("/tmp/sysfsXXXXXX".utf8CString)
         let root = try #require(mkdtemp(&template).map { String(cString: $0) })
-        defer { _ = system("rm -r \(root)") }
-        let script = """
-            cd \(root) && mkdir -p class/bluetooth/hci0 class/bluetooth/hci1 class/bluetooth/hci2 \
-            devices/usb1/1-1.3:1.0 devices/serial0/serial0-0 bus/usb/drivers/btusb bus/serial/drivers/hci_uart_bcm && \
-            ln -s ../../../devices/usb1/1-1.3:1.0 class/bluetooth/hci0/device && \
-            ln -s ../../../devices/serial0/serial0-0 class/bluetooth/hci1/device && \
-            ln -s ../../../bus/usb/drivers/btusb devices/usb1/1-1.3:1.0/driver && \
-            ln -s ../../../bus/serial/drivers/hci_uart_bcm devices/serial0/serial0-0/driver && \
-            touch bus/usb/drivers/btusb/unbind bus/usb/drivers/btusb/bind bus/serial/drivers/hci_uart_bcm/unbind
-            """
-        try #require(system(script) == 0)
+        var made = [root]
+        defer { for path in made.reversed() { remove(path) } }
+        func make(_ path: String, _ body: (String) -> CInt) throws {
+            made.append("\(root)/\(path)")
+            try #require(body(made[made.count - 1]) >= 0)
+        }
+        for folder in [
+            "class", "class/bluetooth", "class/bluetooth/hci0", "class/bluetooth/hci1", "class/bluetooth/hci2",
+            "devices",
+            "devices/usb1", "devices/usb1/1-1.3:1.0", "devices/serial0", "devices/serial0/serial0-0", "bus", "bus/usb",
+            "bus/usb/drivers", "bus/usb/drivers/btusb", "bus/serial", "bus/serial/drivers",
+            "bus/serial/drivers/hci_uart_bcm",
+        ] { try make(folder) { mkdir($0, 0o700) } }
+        for (target, link) in [
+            ("devices/usb1/1-1.3:1.0", "class/bluetooth/hci0/device"),
+            ("devices/serial0/serial0-0", "class/bluetooth/hci1/device"),
+            ("bus/usb/drivers/btusb", "devices/usb1/1-1.3:1.0/driver"),
+            ("bus/serial/drivers/hci_uart_bcm", "devices/serial0/serial0-0/driver"),
+        ] { try make(link) { symlink("../../../\(target)", $0) } }
+        for file in ["usb/drivers/btusb/unbind", "usb/drivers/btusb/bind", "serial/drivers/hci_uart_bcm/unbind"] {
+            try make("bus/\(file)") { close(creat($0, 0o600)) }
+        }
         try body(root)
     }
 

@@ -84,6 +84,10 @@ extension Conformance {
                 if let number { await central.endInitialParameters(number) }
                 await peripheral.closeChannel()
                 try #require(await central.isTold("channel closed closedByPeer"))
+                // The kernel lets the peripheral advertise again only after the link's end.
+                try await central.scan()
+                try #require(await central.isTold("report \(peripheral.address)"))
+                await central.stopScan()
                 try await central.connect(to: peripheral.address)
                 try #require(await central.isTold("channel writable", times: 2))
                 let next = try await central.attach()

@@ -152,8 +152,13 @@ struct ManagementUser: Sendable {
     ) async throws -> [UInt8] {
         let index = adapter?.index ?? Self.noIndex
         var answer = try await self.command(command.rawValue, index, parameters)
-        // Linux answers Set Powered a little before it is ready for the next command.
-        for _ in 0..<20 where answer.status == Self.busy {
+        // Linux answers Set Powered a little before it is ready for the next command: with Busy, or with the settings of
+        // before, and does nothing.
+        func isUndone() -> Bool {
+            guard command == .setPowered, answer.status == 0 else { return answer.status == Self.busy }
+            return answer.parameters.first.map { $0 & 1 } != parameters.first
+        }
+        for _ in 0..<20 where isUndone() {
             await kernel.loop.pause(for: .milliseconds(50))
             answer = try await self.command(command.rawValue, index, parameters)
         }

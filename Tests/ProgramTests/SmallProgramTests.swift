@@ -103,9 +103,10 @@ struct SmallProgram: Sendable, CustomTestStringConvertible {
 
     func start(messages: String, world: String? = nil) throws -> RunningProgram {
         let variables = world.map { [("BLUETOOTH_SIMULATION", $0)] } ?? environment
+        let visitor = isVisited && world == nil ? [("SMALL_VISITOR", "1")] : []
         return try RunningProgram(
             "SmallPrograms", arguments, messages: messages,
-            environment: variables + [("SMALL_PROGRAM", name)] + (isVisited ? [("SMALL_VISITOR", "1")] : []),
+            environment: variables + [("SMALL_PROGRAM", name)] + visitor,
             // A pipe gets what a terminal gets, a line at a time.
             through: ["stdbuf", "-oL"], isTyped: true)
     }

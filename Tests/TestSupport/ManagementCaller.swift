@@ -29,5 +29,11 @@ package actor ManagementCaller: LoopActor {
         try await client.send(command, to: index, timeout: timeout)
     }
 
+    package func sendWhenIdle(
+        _ command: ManagementCommand, to index: UInt16
+    ) async throws(BluetoothError) -> ManagementReply {
+        try await client.sendWhenIdle(command, to: index)
+    }
+
     package func close(_ reason: BluetoothError) { client.close(reason) }
 }

@@ -353,6 +353,8 @@ package final class ManagementClient {
         else { return Received() }
         let request = requests.remove(at: position)
         let operation = Self.operation(request.command, index)
+        // Linux 6.12 answers Set Powered for one that has just ended as well, and does nothing.
+        let status = status.isSuccess && Self.isContradicted(request.command, by: reply) ? .busy : status
         guard status.isSuccess else {
             return Received(answered: (request, .failure(.management(operation, status, kernel.environment()))))
         }
@@ -361,6 +363,11 @@ package final class ManagementClient {
         // The caller of a change receives the settings in the reply; the event is for the followers.
         if case .settings(let settings) = reply { received.notice = .settings(index, settings) }
         return received
+    }
+
+    private static func isContradicted(_ command: ManagementCommand, by reply: ManagementReply?) -> Bool {
+        guard case .setPowered(let isOn) = command, case .settings(let settings) = reply else { return false }
+        return settings.contains(.powered) != isOn
     }
 
     /// Reports the end to the followers, and ends.
