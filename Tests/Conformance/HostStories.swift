@@ -27,6 +27,21 @@ extension Conformance {
             try #require(await peripheral.isTold("channel from \(central.address)"))
         }
 
+        /// Connects once more. An attempt that coincides with the restart of the advertising after the last link fails with
+        /// btvirt (0x3E, Connection Failed to be Established), which Linux 6.12 need not notice; a program gives it up.
+        private static func linkAgain(_ central: HostUser, _ peripheral: HostUser) async throws {
+            for _ in 1...4 {
+                let before = central.told.entries.count
+                try await central.connect(to: peripheral.address)
+                let entries = await central.told.wait(on: central.loop, limit: .seconds(10)) { entries in
+                    entries.dropFirst(before).contains { $0.hasPrefix("channel ") }
+                }
+                let result = entries?.dropFirst(before).first { $0.hasPrefix("channel ") }
+                if result == "channel writable" { return }
+                await central.closeChannel()
+            }
+        }
+
         @Test func whatOneAdvertisesTheOtherHears() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()
@@ -84,11 +99,7 @@ extension Conformance {
                 if let number { await central.endInitialParameters(number) }
                 await peripheral.closeChannel()
                 try #require(await central.isTold("channel closed closedByPeer"))
-                // The kernel lets the peripheral advertise again only after the link's end.
-                try await central.scan()
-                try #require(await central.isTold("report \(peripheral.address)"))
-                await central.stopScan()
-                try await central.connect(to: peripheral.address)
+                try await Self.linkAgain(central, peripheral)
                 try #require(await central.isTold("channel writable", times: 2))
                 let next = try await central.attach()
                 // Of the defaults, controllers take the shortest or the longest interval.

@@ -3,6 +3,7 @@
 import os
 import sys
 
+import harness
 from harness import Btvirt, Radio, check, run_suite, the_end
 
 BANDS = {'radio-extended': lambda: Radio(n=2, profile='extended'), 'radio-legacy': lambda: Radio(n=2, profile='legacy'),
@@ -14,4 +15,5 @@ for band, controllers in BANDS.items():
     if not WORDS or any(word in band for word in WORDS):
         with controllers():
             run_suite(band, ['bash', '-c', os.environ['CONFORMANCE']], {'BAND': band})
+check(harness.passed + harness.failed, 'no test matches')
 the_end()

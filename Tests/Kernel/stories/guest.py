@@ -28,7 +28,10 @@ def run(file, words):
         runpy.run_path(sys.argv[0], run_name='__main__')
         code = 0
     except SystemExit as end:
-        code = end.code if isinstance(end.code, int) else 1
+        code = end.code or 0
+        if not isinstance(code, int):
+            print(code, file=sys.stderr)
+            code = 1
     except BaseException:
         traceback.print_exc()
     finally:

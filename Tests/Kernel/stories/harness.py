@@ -78,7 +78,7 @@ def run_story(name, story, *arguments):
 
 
 # The end of one test in swift-testing's output.
-ENDED = re.compile(r'^\S+ +Test (?!run )"?((?:(?! recorded an issue).)*?)"?(?: with \d+ test cases)? (passed|failed|skipped)\b(?: after ([\d.]+) seconds)?')
+ENDED = re.compile(r'^\S+ +Test (?!run )"?((?:(?! recorded an issue).)*?)"?(?: with \d+ test cases?)? (passed|failed|skipped)\b(?: after ([\d.]+) seconds)?')
 
 
 def run_suite(band, command, environment, may_be_empty=False):
@@ -127,7 +127,7 @@ class Fork(multiprocessing.get_context('fork').Process):
             os.closerange(3, 1024)
             function()
 
-        super().__init__(target=run)
+        super().__init__(target=run, daemon=True)
         self.start()
 
     def poll(self):
