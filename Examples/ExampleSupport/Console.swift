@@ -216,10 +216,10 @@ func terminalSize(of descriptor: Int32) -> (width: Int, height: Int) {
 public func printable(_ text: some StringProtocol) -> String {
     var result = ""
     for scalar in text.unicodeScalars {
-        switch scalar.properties.generalCategory {
-        case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned:
+        if JSONValue.isInvisible(scalar) {
             result += "\\u{" + String(scalar.value, radix: 16, uppercase: true) + "}"
-        default: result.unicodeScalars.append(scalar)
+        } else {
+            result.unicodeScalars.append(scalar)
         }
     }
     return result

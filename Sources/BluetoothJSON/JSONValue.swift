@@ -70,14 +70,25 @@ public indirect enum JSONValue: Sendable, CustomStringConvertible {
             case "\n": text += "\\n"
             case "\r": text += "\\r"
             case "\t": text += "\\t"
-            case "\u{0}"..."\u{1F}", "\u{7F}"..."\u{9F}", "\u{2028}", "\u{2029}",
-                // Bidirectional controls (Unicode UAX #9 §2), with which a name could reorder the text after it.
-                "\u{061C}", "\u{200E}", "\u{200F}", "\u{202A}"..."\u{202E}", "\u{2066}"..."\u{2069}":
-                let digits = String(scalar.value, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            case let scalar where isInvisible(scalar):
+                for unit in String(scalar).utf16 {
+                    let digits = String(unit, radix: 16)
+                    text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                }
             default: text.unicodeScalars.append(scalar)
             }
         }
         text += "\""
+    }
+
+    /// Whether a scalar is escaped wherever a peer's text is printed, since it shows nothing of its own or changes the text
+    /// around it: controls, line separators, and Unicode's format characters, such as bidirectional controls (UAX #9 §2),
+    /// zero-width spaces and tags; private and unassigned ones, since a terminal decides what they are.
+    package static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        guard !(" "..."~").contains(scalar) else { return false }
+        return switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .lineSeparator, .paragraphSeparator, .privateUse, .unassigned: true
+        default: false
+        }
     }
 }

@@ -16,6 +16,23 @@ import Testing
         #expect(value.description == text)
     }
 
+    /// A device can have all of them in its name.
+    @Test func invisibleCharactersAreEscaped() throws {
+        var count = 0
+        for value in 0...0x10FFFF as ClosedRange<UInt32> {
+            guard let scalar = Unicode.Scalar(value) else { continue }
+            let category = scalar.properties.generalCategory
+            guard category == .control || category == .format else { continue }
+            count += 1
+            let text = JSONValue.string(String(scalar)).description
+            #expect(text.utf8.allSatisfy { (0x20..<0x7F).contains($0) }, "U+\(String(value, radix: 16))")
+            #expect(try JSONValue(reading: Array(text.utf8)).text == String(scalar))
+        }
+        #expect(count >= 230)
+        #expect(JSONValue.string("a\u{200B}b\u{E0041}").description == #""a\u200bb\udb40\udc41""#)
+        #expect(JSONValue.string("Zürich 漢 😀").description == #""Zürich 漢 😀""#)
+    }
+
     @Test(
         arguments: [
             (" {\"a\" : [1, -2.5, true, false, null, \"x\"]}\n", #"{"a":[1,-2.5,true,false,null,"x"]}"#),
