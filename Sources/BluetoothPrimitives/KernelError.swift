@@ -40,6 +40,8 @@ public struct ErrorNumber: RawRepresentable, Hashable, Sendable {
     public static let tooManyLinks = ErrorNumber(rawValue: 31)
     /// EPIPE: the adapter of a socket was removed.
     public static let brokenPipe = ErrorNumber(rawValue: 32)
+    /// ELOOP: a symbolic link that is not followed, or too many of them.
+    public static let symbolicLink = ErrorNumber(rawValue: 40)
     /// ENOSYS: the kernel's value for link-layer reasons that have no error number.
     public static let notImplemented = ErrorNumber(rawValue: 38)
     /// EMSGSIZE: the packet is longer than the channel's MTU.

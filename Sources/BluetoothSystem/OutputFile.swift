@@ -13,7 +13,8 @@ final class OutputFile: Sendable {
     /// Creates a file that only its owner can read, or opens an existing pipe, device or descriptor.
     ///
     /// An existing regular file, or a symbolic link to one or to nothing, is an error (EEXIST) unless it is replaced:
-    /// then it is removed first, so that a link's target stays unchanged. A pipe without a reader is an error (ENXIO).
+    /// then it is removed first, so that a link's target stays unchanged. A symbolic link to anything else is an error
+    /// (ELOOP), since another user may have planted it, and so is a pipe without a reader (ENXIO).
     init(_ path: String, replacingExisting: Bool) throws(KernelError) {
         if let number = Self.descriptorNumber(path) {
             descriptor = try Self.duplicate(number)
@@ -42,7 +43,9 @@ final class OutputFile: Sendable {
 
     /// Opens a pipe or a device.
     private static func openSpecial(_ path: String) throws(KernelError) -> CInt {
-        let descriptor = try check("open") { systemOpen(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK) }
+        let descriptor = try check("open") {
+            systemOpen(path, O_WRONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK | O_NOFOLLOW)
+        }
         var status = stat()
         guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT != S_IFREG else {
             _ = systemClose(descriptor)

@@ -6,32 +6,36 @@ import BluetoothPrimitives
     import Musl
 #endif
 
-/// The reading of a file with secrets, which no other user may read or change.
+/// The reading of files with secrets, which no other user may read or change, and the check of their folders.
 public enum SecretFile {
-    /// The reason why a file is not used.
+    /// The reason why a file or a folder is not used.
     public enum Failure: Error, Hashable, Sendable {
         /// There is no such file.
         case missing
-        /// It is a directory, a pipe or a device.
+        /// It is a directory, a pipe or a device; of a folder, that it is none.
         case notRegular
-        /// Other users have access to it: its mode, such as 0644.
-        case accessible(mode: UInt32)
+        /// It is a symbolic link, which is not followed.
+        case symbolicLink
+        /// Other users have access to it, or can write to the folder: its mode, such as 0644, and its owner.
+        case accessible(mode: UInt32, owner: UInt32)
         /// It belongs to another user than this one and the superuser.
-        case foreign
+        case foreign(owner: UInt32)
         /// It has more than the permitted number of bytes.
         case tooLong
         /// A system call failed.
         case failed(KernelError)
     }
 
-    /// The content of a file of at most `limit` bytes. A symbolic link is followed; what counts is the file at its end,
-    /// which is checked after it was opened, so that it cannot be exchanged meanwhile.
+    /// The content of a file of at most `limit` bytes, which is checked after it was opened, so that it cannot be
+    /// exchanged meanwhile.
     public static func read(_ path: String, limit: Int) throws(Failure) -> [UInt8] {
         let number: CInt
         do throws(KernelError) {
-            number = try check("open") { systemOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY) }
+            number = try check("open") {
+                systemOpen(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK | O_NOCTTY | O_NOFOLLOW)
+            }
         } catch {
-            throw [ENOENT, ENOTDIR].contains(error.number.rawValue) ? .missing : .failed(error)
+            throw Failure(error)
         }
         let file = FileDescriptor(number)
         try checkAccess(to: file.number)
@@ -50,6 +54,26 @@ public enum SecretFile {
         }
     }
 
+    /// Checks a folder of such files, into which no other user may put one. A missing one passes: whoever creates it
+    /// owns it. The folders above it are not checked.
+    ///
+    /// A symbolic link to a folder passes if it is this user's or the superuser's, as those of systemd are
+    /// (`DynamicUser=`): nobody else has planted it.
+    public static func checkFolder(_ path: String) throws(Failure) {
+        var (link, folder) = (stat(), stat())
+        do throws(KernelError) {
+            try check("lstat") { lstat(path, &link) }
+            try check("stat") { stat(path, &folder) }
+        } catch {
+            guard Failure(error) != .missing else { return }
+            throw Failure(error)
+        }
+        try checkOwner(of: link)
+        try checkOwner(of: folder)
+        guard folder.st_mode & S_IFMT == S_IFDIR else { throw .notRegular }
+        try checkMode(of: folder, without: S_IWGRP | S_IWOTH)
+    }
+
     private static func checkAccess(to number: CInt) throws(Failure) {
         var status = stat()
         do throws(KernelError) {
@@ -58,7 +82,35 @@ public enum SecretFile {
             throw .failed(error)
         }
         guard status.st_mode & S_IFMT == S_IFREG else { throw .notRegular }
-        guard status.st_uid == geteuid() || status.st_uid == 0 else { throw .foreign }
-        guard status.st_mode & 0o077 == 0 else { throw .accessible(mode: UInt32(status.st_mode & 0o777)) }
+        try checkOwner(of: status)
+        try checkMode(of: status, without: S_IRWXG | S_IRWXO)
+    }
+
+    private static func checkOwner(of status: stat) throws(Failure) {
+        guard status.st_uid == geteuid() || status.st_uid == 0 else { throw .foreign(owner: status.st_uid) }
+    }
+
+    private static func checkMode(of status: stat, without bits: mode_t) throws(Failure) {
+        guard status.st_mode & bits == 0 else {
+            throw .accessible(mode: UInt32(status.st_mode & 0o7777), owner: status.st_uid)
+        }
+    }
+}
+
+extension SecretFile.Failure {
+    fileprivate init(_ error: KernelError) {
+        switch error.number.rawValue {
+        case ENOENT, ENOTDIR: self = .missing
+        case ELOOP: self = .symbolicLink
+        default: self = .failed(error)
+        }
+    }
+
+    /// Whether another user could have read or changed it.
+    public var isUnsafe: Bool {
+        switch self {
+        case .symbolicLink, .accessible, .foreign: true
+        case .missing, .notRegular, .tooLong, .failed: false
+        }
     }
 }

@@ -16,10 +16,21 @@ public enum SystemFiles {
         return text.isEmpty ? nil : text
     }
 
-    /// As ``environment(_:)``, and nil in a program that has privileges its user does not have, such as file capabilities
-    /// (`AT_SECURE`).
-    public static func trustedEnvironment(_ name: String) -> String? {
-        getauxval(UInt(AT_SECURE)) == 0 ? environment(name) : nil
+    /// Whether this program has privileges that its caller does not have, such as file capabilities (`AT_SECURE`).
+    public static let isSecureExecution = getauxval(UInt(AT_SECURE)) != 0
+
+    /// As ``environment(_:)``, and nil in secure execution, where the caller's variables choose nothing.
+    public static func trustedEnvironment(_ name: String, isSecure: Bool = isSecureExecution) -> String? {
+        isSecure ? nil : environment(name)
+    }
+
+    /// The value of an environment variable that names a folder; nil when it is unset or empty, and in a program that
+    /// opens files as another user or group than its caller (set-user-ID, set-group-ID).
+    ///
+    /// A program with file capabilities opens them as its caller, who gains nothing by naming a folder. systemd starts one
+    /// in secure execution as well, with `STATE_DIRECTORY`.
+    public static func folderEnvironment(_ name: String) -> String? {
+        getuid() == geteuid() && getgid() == getegid() ? environment(name) : nil
     }
 
     /// The contents of a file, or nil when it does not exist (`open`, `read`).
@@ -171,8 +182,11 @@ public enum SystemFiles {
     /// Whether a file or directory exists at `path` (`access`).
     public static func exists(_ path: String) -> Bool { access(path, F_OK) == 0 }
 
-    /// Whether this process runs as the superuser (`geteuid`).
-    public static var isSuperuser: Bool { geteuid() == 0 }
+    /// The user as which this process opens files (`geteuid`).
+    public static var userIdentifier: UInt32 { geteuid() }
+
+    /// Whether this process runs as the superuser.
+    public static var isSuperuser: Bool { userIdentifier == 0 }
 
     /// Renames a file, replacing any file with the new name (`rename`).
     public static func rename(_ path: String, to other: String) throws(KernelError) {

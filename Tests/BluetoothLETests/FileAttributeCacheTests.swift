@@ -55,6 +55,27 @@ import Testing
         }
     }
 
+    @Test func whatAnotherUserCanHavePlantedIsNotUsed() async throws {
+        try await Self.withCache { cache, path in
+            await cache.setDatabase(Self.database, for: Self.key)
+            func found() async throws -> CachedDatabase? {
+                await (try FileAttributeCache(directory: cache.directory)).database(for: Self.key)
+            }
+            for place in [cache.directory, cache.directory + "/001122334455"] {
+                try #require(chmod(place, 0o777) == 0)
+                #expect(try await found() == nil)
+                await cache.setDatabase(nil, for: Self.key)
+                try #require(chmod(place, 0o700) == 0)
+                #expect(try await found() == Self.database)
+            }
+            let elsewhere = path + ".moved"
+            try SystemFiles.rename(path, to: elsewhere)
+            try #require(symlink(elsewhere, path) == 0)
+            #expect(try await found() == nil)
+            try SystemFiles.remove(elsewhere)
+        }
+    }
+
     @Test func aDamagedFileIsRenamedAndNotUsed() async throws {
         try await Self.withCache { cache, path in
             await cache.setDatabase(Self.database, for: Self.key)

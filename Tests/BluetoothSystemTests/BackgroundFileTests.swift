@@ -184,6 +184,17 @@ import Testing
         await Self.close(file)
     }
 
+    @Test(arguments: [false, true]) func aLinkToADeviceIsNotFollowed(replacingExisting: Bool) throws {
+        let path = Self.temporaryPath()
+        defer { unlink(path) }
+        #expect(symlink("/dev/full", path) == 0)
+        #expect(throws: KernelError("open", .symbolicLink)) {
+            try BackgroundFile(path, replacingExisting: replacingExisting) { _ in }
+        }
+        var status = stat()
+        #expect(lstat(path, &status) == 0 && status.st_mode & S_IFMT == S_IFLNK)
+    }
+
     @Test(arguments: [("/nowhere/file", "ENOENT"), ("/tmp", "EISDIR")])
     func aFileThatCannotBeCreatedIsAnError(path: String, reason: String) {
         do {

@@ -7,7 +7,8 @@ import Logging
 /// A cache in files, one for each device and adapter, so that a known device need not be discovered after a restart
 /// either.
 ///
-/// Each file has a checksum and the device's address. A damaged file is renamed to `….damaged` with a warning in the
+/// Each file has a checksum and the device's address. Files are for this user alone, as `SecretFile` requires; a file or
+/// folder of another user, and a symbolic link, is not used, with a warning in the log. A damaged file is renamed to `….damaged` with a warning in the
 /// log, and its device is discovered again. Files are replaced atomically, so a killed program leaves the old or the
 /// new content. They are read and written on Swift's thread pool, not on the event loop, and their content is cached in
 /// memory. Devices with private addresses, which change, are cached in memory only.
@@ -21,10 +22,10 @@ package final class FileAttributeCache: DatabaseCache {
     /// set.
     package static var defaultDirectory: String? {
         // The XDG base directory specification says to ignore relative paths.
-        if let cache = SystemFiles.environment("XDG_CACHE_HOME"), cache.hasPrefix("/") {
+        if let cache = SystemFiles.folderEnvironment("XDG_CACHE_HOME"), cache.hasPrefix("/") {
             return cache + "/swift-bluetooth-le/attributes"
         }
-        return SystemFiles.environment("HOME").map { $0 + "/.cache/swift-bluetooth-le/attributes" }
+        return SystemFiles.folderEnvironment("HOME").map { $0 + "/.cache/swift-bluetooth-le/attributes" }
     }
 
     /// Creates a cache in a directory, which is created with the first file.
@@ -51,6 +52,17 @@ package final class FileAttributeCache: DatabaseCache {
         "\(directory)/\(digits(key.adapter))/\(digits(key.peer))-\(key.peer.kind == .public ? "public" : "random").gatt"
     }
 
+    /// Whether no other user can put files into the folders of a device's file.
+    private func isSafe(_ operation: BluetoothError.Operation, _ key: AttributeCacheKey) -> Bool {
+        do throws(BluetoothError) {
+            try SecretFile.checkFolders([directory, "\(directory)/\(digits(key.adapter))"], operation)
+            return true
+        } catch {
+            log.warning("\(error)")
+            return false
+        }
+    }
+
     private func digits(_ address: BluetoothAddress) -> String { "\(address)".filter { $0 != ":" } }
 
     /// The cached database of a device.
@@ -71,12 +83,13 @@ package final class FileAttributeCache: DatabaseCache {
 
     private func read(_ key: AttributeCacheKey) -> CachedDatabase? {
         let path = path(for: key)
+        let operation = BluetoothError.Operation("read the cached attributes")
+        guard isSafe(operation, key) else { return nil }
         let bytes: [UInt8]
-        do throws(KernelError) {
-            guard let found = try SystemFiles.read(path, limit: CachedDatabase.maximumLength) else { return nil }
-            bytes = found
+        do throws(SecretFile.Failure) {
+            bytes = try SecretFile.read(path, limit: CachedDatabase.maximumLength)
         } catch {
-            log.warning("\(path) cannot be read: \(error)")
+            if error != .missing { log.warning("\(BluetoothError.unusable(.file, path, error, operation))") }
             return nil
         }
         do throws(CachedDatabaseError) {
@@ -103,6 +116,7 @@ package final class FileAttributeCache: DatabaseCache {
 
     private func write(_ database: CachedDatabase?, _ key: AttributeCacheKey) {
         let path = path(for: key)
+        guard isSafe(.init("cache the attributes"), key) else { return }
         do throws(KernelError) {
             if let bytes = database?.encoded(for: key) {
                 try SystemFiles.replace(path, with: bytes)

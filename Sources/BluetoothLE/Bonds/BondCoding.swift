@@ -22,9 +22,16 @@ private enum Field {
 extension Bond {
     /// The maximum size in bytes of an encoded bond.
     static let maximumLength = 1 << 20
+    /// The maximum number of keys in an encoded bond: more than any pairing has.
+    static let maximumKeyCount = 64
+
+    private var keyCount: Int { longTermKeys.count + signatureKeys.count + (identityResolvingKey == nil ? 0 : 1) }
 
     /// The encoded form of the bond with one adapter.
     func encoded(for adapter: BluetoothAddress) throws(BufferFull) -> [UInt8] {
+        guard keyCount <= Self.maximumKeyCount else {
+            throw BufferFull(needed: keyCount, available: Self.maximumKeyCount)
+        }
         var writer = ByteWriter(growingTo: Self.maximumLength - RecordFormat.overhead)
         for address in [adapter, identity] { try writer.writeWithKind(address) }
         try writer.writeField(Field.time) { (field) throws(BufferFull) in try field.write(time) }
@@ -70,6 +77,7 @@ extension Bond {
                 let kind = try reader.readUInt8()
                 let field = ByteReader(try reader.read(Int(try reader.readUInt16())))
                 try decode(kind, field)
+                guard keyCount <= Self.maximumKeyCount else { throw RecordFormat.Failure.damaged }
             }
         } catch let error as RecordFormat.Failure {
             throw error

@@ -6,6 +6,11 @@ import Logging
 
 /// A store of bonds in files, one for each device and adapter, readable by their user only.
 ///
+/// Files and folders are used only if they belong to this user or to root and no other user can change them, files also
+/// only if no other user can read them; symbolic links in place of a file are not followed. Anything else is refused with
+/// `.notPermitted`, which has the command that mends it, and left as it is. So the programs that share a store run as one
+/// user.
+///
 /// A file is `ADAPTER/DEVICE-public.bond` or `ADAPTER/DEVICE-random.bond` below the directory, without colons. Files
 /// are replaced atomically: after a killed program or a full disk, the old or the new content is complete. A damaged
 /// file is renamed to `….damaged` with a warning in the log, a file of a later version of this library to `….newer`;
@@ -29,7 +34,7 @@ public final class FileBondStore: BondStore {
     /// - for the superuser `/var/lib/swift-bluetooth-le/bonds`;
     /// - else `$XDG_STATE_HOME/swift-bluetooth-le/bonds`, or the same below `$HOME/.local/state`.
     public static var defaultDirectory: String? {
-        defaultDirectory(isSuperuser: SystemFiles.isSuperuser, SystemFiles.environment)
+        defaultDirectory(isSuperuser: SystemFiles.isSuperuser, SystemFiles.folderEnvironment)
     }
 
     static func defaultDirectory(isSuperuser: Bool, _ environment: (String) -> String?) -> String? {
@@ -84,33 +89,40 @@ public final class FileBondStore: BondStore {
 
     /// All bonds of an adapter, by address.
     ///
-    /// - Throws: `.storageFailed` when the directory exists and cannot be read.
+    /// - Throws: `.storageFailed` when the directory exists and cannot be read, `.notPermitted` when other users have access
+    ///   to it or to one of the files.
     public func bonds(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond] {
         try await offLoop { () throws(BluetoothError) in try self.read(adapter) }
     }
 
     private func read(_ adapter: BluetoothAddress) throws(BluetoothError) -> [Bond] {
         let folder = folder(of: adapter)
+        let operation = BluetoothError.Operation("read the bonds")
+        try SecretFile.checkFolders([directory, folder], operation)
         let names: [String]
         do throws(KernelError) {
             names = try SystemFiles.names(in: folder)
         } catch {
-            throw .storageFailed(.init("read the bonds"), folder, error)
+            throw .storageFailed(operation, folder, error)
         }
-        let bonds = names.sorted().filter { $0.hasSuffix(Self.suffix) }.compactMap { name in
-            self.bond("\(folder)/\(name)", adapter)
+        var bonds: [Bond] = []
+        for name in names.sorted() where name.hasSuffix(Self.suffix) {
+            if let bond = try bond("\(folder)/\(name)", adapter, operation) { bonds.append(bond) }
         }
         return bonds.sorted { $0.identity < $1.identity }
     }
 
-    private func bond(_ path: String, _ adapter: BluetoothAddress) -> Bond? {
+    private func bond(
+        _ path: String, _ adapter: BluetoothAddress, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> Bond? {
         let bytes: [UInt8]
-        do throws(KernelError) {
-            // A file that another program has just removed is no error.
-            guard let found = try SystemFiles.read(path, limit: Bond.maximumLength) else { return nil }
-            bytes = found
+        do throws(SecretFile.Failure) {
+            bytes = try SecretFile.read(path, limit: Bond.maximumLength)
         } catch {
-            log.warning("the bond in \(path) is not used, since it cannot be read: \(error)")
+            let problem = BluetoothError.unusable(.file, path, error, operation)
+            if error.isUnsafe { throw problem }
+            // A file that another program has just removed is no error.
+            if error != .missing { log.warning("a bond is not used: \(problem)") }
             return nil
         }
         do throws(RecordFormat.Failure) {
@@ -152,7 +164,8 @@ public final class FileBondStore: BondStore {
     }
 
     /// The identity of an adapter; without a stored one, the proposal, which is stored.
-    /// - Throws: `.storageFailed` when the file exists and cannot be read, or cannot be written.
+    /// - Throws: `.storageFailed` when the file exists and cannot be read, or cannot be written, `.notPermitted` when other
+    ///   users have access to it or to the directory.
     public func localIdentity(
         ofAdapterAt place: String, orStore proposal: LocalIdentity?
     ) async throws(BluetoothError) -> LocalIdentity? {
@@ -163,19 +176,29 @@ public final class FileBondStore: BondStore {
         _ place: String, _ proposal: LocalIdentity?
     ) throws(BluetoothError) -> LocalIdentity? {
         let path = path(ofAdapterAt: place)
+        let operation = BluetoothError.Operation("store the adapter's identity")
+        try SecretFile.checkFolders([directory], operation)
+        if let kept = try storedIdentity(path, place, operation) { return kept }
+        guard let proposal else { return nil }
         do throws(KernelError) {
-            if let kept = try storedIdentity(path, place) { return kept }
-            guard let proposal else { return nil }
             if try SystemFiles.make(path, with: proposal.encoded(forAdapterAt: place), hook: hook) { return proposal }
-            // Another program has made the file first.
-            return try storedIdentity(path, place) ?? proposal
         } catch {
-            throw .storageFailed(.init("store the adapter's identity"), path, error)
+            throw .storageFailed(operation, path, error)
         }
+        // Another program has made the file first.
+        return try storedIdentity(path, place, operation) ?? proposal
     }
 
-    private func storedIdentity(_ path: String, _ place: String) throws(KernelError) -> LocalIdentity? {
-        guard let bytes = try SystemFiles.read(path, limit: LocalIdentity.maximumLength) else { return nil }
+    private func storedIdentity(
+        _ path: String, _ place: String, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> LocalIdentity? {
+        let bytes: [UInt8]
+        do throws(SecretFile.Failure) {
+            bytes = try SecretFile.read(path, limit: LocalIdentity.maximumLength)
+        } catch {
+            if error == .missing { return nil }
+            throw .unusable(.file, path, error, operation)
+        }
         do throws(RecordFormat.Failure) {
             return try LocalIdentity(decoding: bytes, place: place)
         } catch {
@@ -195,7 +218,8 @@ public final class FileBondStore: BondStore {
     // MARK: Writing
 
     /// Stores a bond.
-    /// - Throws: `.storageFailed` when the file cannot be written; its former content remains.
+    /// - Throws: `.storageFailed` when the file cannot be written, `.notPermitted` when other users have access to it or to
+    ///   the folder; its former content remains.
     public func save(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) {
         try await offLoop { () throws(BluetoothError) in
             _ = try self.write(bond, adapter, isUpdate: false)
@@ -203,7 +227,7 @@ public final class FileBondStore: BondStore {
     }
 
     /// Stores a bond in place of the one with the same device; false if its file has been removed.
-    /// - Throws: `.storageFailed` when the file cannot be written; its former content remains.
+    /// - Throws: as ``save(_:of:)``.
     public func update(_ bond: Bond, of adapter: BluetoothAddress) async throws(BluetoothError) -> Bool {
         try await offLoop { () throws(BluetoothError) in
             try self.write(bond, adapter, isUpdate: true)
@@ -219,6 +243,13 @@ public final class FileBondStore: BondStore {
             throw .invalidArgument(operation, "The bond exceeds the maximum size of its file.")
         }
         let path = path(of: bond.identity, adapter: adapter)
+        try SecretFile.checkFolders([directory, folder(of: adapter)], operation)
+        do throws(SecretFile.Failure) {
+            _ = try SecretFile.read(path, limit: Bond.maximumLength)
+        } catch {
+            // What is refused is not replaced either.
+            if error.isUnsafe { throw .unusable(.file, path, error, operation) }
+        }
         do throws(KernelError) {
             if isUpdate { return try SystemFiles.replaceExisting(path, with: bytes, hook: hook) }
             do throws(KernelError) {
@@ -235,7 +266,8 @@ public final class FileBondStore: BondStore {
     }
 
     /// Removes the file of a bond, its renamed versions, and temporary files left by killed programs.
-    /// - Throws: `.storageFailed` when one of them cannot be removed.
+    /// - Throws: `.storageFailed` when one of them cannot be removed, `.notPermitted` when other users can write to their
+    ///   folder.
     public func removeBond(
         with identity: BluetoothAddress, of adapter: BluetoothAddress
     ) async throws(BluetoothError) {
@@ -244,33 +276,16 @@ public final class FileBondStore: BondStore {
 
     private func remove(_ identity: BluetoothAddress, _ adapter: BluetoothAddress) throws(BluetoothError) {
         let path = path(of: identity, adapter: adapter)
+        let folder = folder(of: adapter)
+        let operation = BluetoothError.Operation("remove the bond", peer: identity)
+        try SecretFile.checkFolders([directory, folder], operation)
         do throws(KernelError) {
             try SystemFiles.remove(path)
-            let folder = folder(of: adapter)
             for name in try SystemFiles.names(in: folder) where "\(folder)/\(name)".hasPrefix(path + ".") {
                 try SystemFiles.remove("\(folder)/\(name)")
             }
         } catch {
-            throw .storageFailed(.init("remove the bond", peer: identity), path, error)
+            throw .storageFailed(operation, path, error)
         }
-    }
-}
-
-extension BluetoothError.Code {
-    /// Stored data cannot be read or written.
-    public static let storageFailed = BluetoothError.Code(rawValue: "storageFailed")
-}
-
-extension BluetoothError {
-    static func storageFailed(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {
-        let remedy =
-            switch error.number {
-            case .accessDenied, .notPermitted, .readOnlyFileSystem:
-                "Give this user access to it, or pass another directory for the bond store."
-            case .noSpace: "Make room on the disk."
-            default: nil as String?
-            }
-        return BluetoothError(
-            .storageFailed, operation, "\(path) cannot be read or written.", remedy: remedy, cause: .kernel(error))
     }
 }

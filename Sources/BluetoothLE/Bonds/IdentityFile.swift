@@ -19,15 +19,16 @@ public enum IdentityFile {
     static let maximumLength = 4 << 20
 
     /// Reads a file. Nobody but this user may have access to it, since whoever has the keys can follow the devices.
-    /// - Throws: `.notFound` when there is no such file, `.notPermitted` when other users have access to it,
-    ///   `.storageFailed` when it cannot be read, `.invalidArgument` with the line when its content is no such list.
+    /// - Throws: `.notFound` when there is no such file, `.notPermitted` when other users have access to it or it is a
+    ///   symbolic link, `.storageFailed` when it cannot be read, `.invalidArgument` with the line when its content is no
+    ///   such list.
     public static func read(_ path: String) async throws(BluetoothError) -> [DeviceIdentity] {
         try await offLoop { () throws(BluetoothError) in
             let bytes: [UInt8]
             do throws(SecretFile.Failure) {
                 bytes = try SecretFile.read(path, limit: maximumLength)
             } catch {
-                throw error.about(path, operation)
+                throw .unusable(.file, path, error, operation)
             }
             return try parse(bytes, path)
         }
@@ -129,27 +130,5 @@ public enum IdentityFile {
         let description: String
 
         init(_ description: String) { self.description = description }
-    }
-}
-
-extension SecretFile.Failure {
-    fileprivate func about(_ path: String, _ operation: BluetoothError.Operation) -> BluetoothError {
-        switch self {
-        case .missing: BluetoothError(.notFound, operation, "There is no file \(path).")
-        case .notRegular: .invalidArgument(operation, "\(path) is not a regular file.")
-        case .accessible(let mode):
-            BluetoothError(
-                .notPermitted, operation,
-                "Other users have access to \(path) (mode 0\(String(mode, radix: 8))), whose keys are secret.",
-                remedy: "Keep it to yourself: chmod 600 \(path)")
-        case .foreign:
-            BluetoothError(
-                .notPermitted, operation, "\(path) belongs to another user, who could change its keys.",
-                remedy: "Make a copy of your own: install -m 600 \(path) COPY")
-        case .tooLong:
-            .invalidArgument(operation, "\(path) has more than \(IdentityFile.maximumLength >> 20) MiB.")
-        case .failed(let error):
-            BluetoothError(.storageFailed, operation, "\(path) cannot be read.", cause: .kernel(error))
-        }
     }
 }

@@ -7,13 +7,13 @@ extension Bond {
     /// The bond with one adapter as bytes, with a checksum, for a ``BondStore`` of the program's own.
     ///
     /// They contain the keys: anyone who has them can impersonate the device.
-    /// - Throws: `.invalidArgument` for a bond of more than 1 MiB.
+    /// - Throws: `.invalidArgument` for a bond of more than 64 keys or 1 MiB.
     public func stored(for adapter: BluetoothAddress) throws(BluetoothError) -> [UInt8] {
         do throws(BufferFull) {
             return try encoded(for: adapter)
         } catch {
             throw BluetoothError(
-                .invalidArgument, .init("store the bond", peer: identity), "The bond is larger than 1 MiB.")
+                .invalidArgument, .init("store the bond", peer: identity), "The bond has more than 64 keys or 1 MiB.")
         }
     }
 

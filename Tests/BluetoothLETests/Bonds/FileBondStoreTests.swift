@@ -1,3 +1,4 @@
+import BluetoothCryptography
 import BluetoothPrimitives
 import BluetoothSystem
 import Glibc
@@ -98,6 +99,31 @@ import Testing
         }
     }
 
+    @Test func aBondHasAtMost64Keys() async throws {
+        try await BondSamples.withDirectory { directory in
+            let (store, log) = try Self.store(directory)
+            var many = bond
+            // Two long term keys and an identity resolving key are there.
+            many.signatureKeys = (0..<61).map {
+                Bond.SignatureKey(kind: .unauthenticatedLocal, value: BondSamples.key($0), signCounter: 0)
+            }
+            try await store.save(many, of: adapter)
+            #expect(try await store.bonds(of: adapter) == [many])
+            let path = store.path(of: bond.identity, adapter: adapter)
+            // The last field, a signature key of 21 bytes with its kind and length, once more.
+            let format = RecordFormat("BLE-BOND", version: 1)
+            let body = try format.open(try #require(try SystemFiles.read(path, limit: 4096)))
+            let key: [UInt8] = [3, 21, 0] + [UInt8](repeating: 0, count: 21)
+            try SystemFiles.replace(path, with: format.seal(body + key))
+            #expect(try await store.bonds(of: adapter).isEmpty)
+            #expect(SystemFiles.exists(path + ".damaged"))
+            #expect(log.lines.contains { $0.contains("\(path) is damaged") })
+            many.signatureKeys += many.signatureKeys.suffix(1)
+            let error = await failure { [many] in try await store.save(many, of: self.adapter) }
+            #expect(error?.code == .invalidArgument)
+        }
+    }
+
     @Test func aFileOfALaterFormatIsRenamed() async throws {
         try await BondSamples.withDirectory { directory in
             let (store, log) = try Self.store(directory)
@@ -143,7 +169,7 @@ import Testing
 
     @Test func symbolicLinksAreNotFollowed() async throws {
         try await BondSamples.withDirectory { directory in
-            let (store, log) = try Self.store(directory)
+            let (store, _) = try Self.store(directory)
             try await store.save(bond, of: adapter)
             let other = BluetoothAddress(1, kind: .public)
             let path = store.path(of: other, adapter: adapter)
@@ -152,16 +178,20 @@ import Testing
             try SystemFiles.replace(outside, with: Array("precious".utf8))
             for target in [outside, "/dev/zero", path, "\(directory)/nothing"] {
                 try #require(symlink(target, path) == 0)
-                #expect(try await store.bonds(of: adapter) == [bond], "\(target)")
-                // Saving and removing replace the symbolic link, not its target.
-                let own = BondSamples.bond(other, first: 6)
-                try await store.save(own, of: adapter)
-                #expect(try await store.bonds(of: adapter).count == 2)
+                let errors = [
+                    await failure { _ = try await store.bonds(of: self.adapter) },
+                    await failure { try await store.save(BondSamples.bond(other, first: 6), of: self.adapter) },
+                ]
+                for error in errors {
+                    #expect(error?.code == .notPermitted, "\(target)")
+                    #expect(error?.message == "\(path) is a symbolic link, which is not followed.")
+                }
+                // Removing removes the symbolic link, not its target.
                 try await store.removeBond(with: other, of: adapter)
                 #expect(try SystemFiles.read(outside, limit: 100) == Array("precious".utf8))
+                #expect(try await store.bonds(of: adapter) == [bond])
             }
             try SystemFiles.remove(outside)
-            #expect(!log.lines.isEmpty)
         }
     }
 
@@ -172,7 +202,7 @@ import Testing
             let path = store.path(of: BluetoothAddress(1, kind: .public), adapter: adapter)
             try SystemFiles.replace(path, with: [UInt8](repeating: 0, count: Bond.maximumLength + 1))
             #expect(try await store.bonds(of: adapter) == [bond])
-            #expect(log.lines.contains { $0.contains(path) && $0.contains("cannot be read") })
+            #expect(log.lines.contains { $0.contains(path) && $0.contains("too large") })
             try #require(chmod(path, 0) == 0)
             #expect(try await store.bonds(of: adapter) == [bond])
         }
