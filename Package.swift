@@ -41,7 +41,7 @@ let arguments: Target.Dependency = .product(name: "ArgumentParser", package: "sw
             name: "CoreBluetooth",
             dependencies: [
                 "CCoreBluetooth", "BluetoothLE", "BluetoothATT", "BluetoothLoop", "BluetoothKernelHost",
-                "BluetoothSimulation",
+                "BluetoothSimulation", "BluetoothSystem",
                 log,
             ],
             swiftSettings: settings + [.enableUpcomingFeature("InternalImportsByDefault")]),

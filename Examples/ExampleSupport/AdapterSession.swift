@@ -195,7 +195,7 @@ extension CommonOptions {
             switch trace.source {
             case .monitor: console.detail("recording the packets of all adapters in \(path)")
             case .synthesised:
-                console.detail("recording this program's packets in \(path); those of all adapters need CAP_NET_RAW")
+                console.detail("recording this program's packets in \(path); those of all adapters take root")
             }
             return trace
         } catch {

@@ -18,7 +18,8 @@ extension HostEnvironment {
             executablePath: linkTarget("/proc/self/exe"),
             isBluetoothDaemonRunning: isProcessRunning("bluetoothd"),
             radioSwitches: radioSwitches(in: "/sys/class/rfkill"),
-            kernelRelease: systemRelease())
+            kernelRelease: systemRelease(),
+            isSecureExecution: SystemFiles.isSecureExecution)
     }
 
     /// The error of opening a Bluetooth socket; nil if that works. Opening loads modules that are installed but not

@@ -128,6 +128,12 @@ extension SimulatedKernel {
         set { withHost { $0.conditions.hasNetBindService = newValue } }
     }
 
+    /// Whether the environment reports a program with privileges that its caller does not have (`AT_SECURE`).
+    public var isSecureExecution: Bool {
+        get { withHost { $0.conditions.isSecureExecution } }
+        set { withHost { $0.conditions.isSecureExecution = newValue } }
+    }
+
     /// Whether the kernel's Enhanced Credit Based Flow Control Mode is on (`enable_ecred`).
     public var hasEnhancedFlowControl: Bool {
         get { withHost { $0.conditions.hasEnhancedFlowControl } }

@@ -61,7 +61,8 @@ public final class SimulatedKernel: BluetoothKernel {
                     HostEnvironment.RadioSwitch(
                         name: "hci\($0.index)", isSoftBlocked: $0.power.isSoftBlocked,
                         isHardBlocked: $0.power.isHardBlocked)
-                }, kernelRelease: host.conditions.kernelRelease)
+                }, kernelRelease: host.conditions.kernelRelease,
+                isSecureExecution: host.conditions.isSecureExecution)
         }
     }
 

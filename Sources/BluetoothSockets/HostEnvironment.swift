@@ -33,12 +33,14 @@ public struct HostEnvironment: Hashable, Sendable {
     public var radioSwitches: [RadioSwitch]
     /// The kernel release, as in `uname -r`.
     public var kernelRelease: String
+    /// Whether this program has privileges that its caller does not have, such as file capabilities (`AT_SECURE`).
+    public var isSecureExecution: Bool
 
     /// An environment with the given fields; the defaults permit the use of Bluetooth.
     public init(
         socketError: KernelError? = nil, hasNetRaw: Bool = true, hasNetAdmin: Bool = true,
         executablePath: String? = nil, isBluetoothDaemonRunning: Bool = false, radioSwitches: [RadioSwitch] = [],
-        kernelRelease: String = ""
+        kernelRelease: String = "", isSecureExecution: Bool = false
     ) {
         self.socketError = socketError
         self.hasNetRaw = hasNetRaw
@@ -47,6 +49,7 @@ public struct HostEnvironment: Hashable, Sendable {
         self.isBluetoothDaemonRunning = isBluetoothDaemonRunning
         self.radioSwitches = radioSwitches
         self.kernelRelease = kernelRelease
+        self.isSecureExecution = isSecureExecution
     }
 }
 

@@ -75,6 +75,47 @@ final class TemporaryFile: Sendable {
         #expect(packets[end].payload.prefix(5) == hex("05 04 00")[...] + packets[complete].payload[4..<6])
     }
 
+    /// A program whose file has capabilities (`AT_SECURE`) does not show its user what other programs read and write.
+    @Test(arguments: [false, true]) func otherProgramsAreRecordedForThoseWhoMayReadThem(isSecure: Bool) async throws {
+        let file = TemporaryFile()
+        let secret = Array("ROOTSECRET".utf8)
+        try await Fixture.run { fixture in
+            fixture.kernel.isSecureExecution = isSecure
+            let server = try SimulatedGATTServer([
+                GATTService(
+                    0xFFF0,
+                    characteristics: [GATTCharacteristic(0xFFF1, properties: [.read, .write], value: .stored(secret))])
+            ])
+            let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)
+            let trace = try await PacketTrace.open(file.path, on: fixture.kernel)
+            #expect(trace.source == (isSecure ? .synthesised : .monitor))
+            let own = try await Adapter.open(on: fixture.kernel, trace: trace)
+            let other = try await Adapter.open(on: fixture.kernel)
+            let connection = try await other.connect(to: peripheral.address)
+            #expect(try await connection.read(0xFFF1, in: 0xFFF0) == secret)
+            try await connection.write(secret, to: 0xFFF1, in: 0xFFF0)
+            await connection.disconnect()
+            for adapter in [own, other] { await adapter.close() }
+            await trace.close()
+        }
+        let payloads = try file.packets().map(\.payload)
+        #expect(!payloads.isEmpty)
+        #expect(payloads.contains { $0.contains(secret) } == !isSecure)
+    }
+
+    @Test func theMonitorIsRefusedToAProgramWithFileCapabilities() async throws {
+        let file = TemporaryFile()
+        try await Fixture.run { fixture in
+            fixture.kernel.isSecureExecution = true
+            let error = await failure {
+                _ = try await PacketTrace.open(file.path, source: .monitor, on: fixture.kernel)
+            }
+            #expect(error?.code == .notPermitted)
+            #expect(error?.remedy?.contains("root") == true && error?.remedy?.contains("setcap") == false)
+        }
+        #expect(file.bytes.isEmpty)
+    }
+
     @Test func anExistingFileIsReplacedOnlyOnRequest() async throws {
         let file = TemporaryFile()
         try await Fixture.run { fixture in

@@ -7,13 +7,13 @@ import Testing
 
 @Suite struct SimulationTests {
     @Test func theEnvironmentChoosesTheAdapter() {
-        let configuration = CBLinux.Configuration(environment: ["BLUETOOTH_ADAPTER": "hci3"])
+        let configuration = CBLinux.Configuration(environment: { ["BLUETOOTH_ADAPTER": "hci3"][$0] })
         #expect(configuration.selector == .index(3))
         #expect(configuration.problem == nil)
-        #expect(CBLinux.Configuration(environment: ["BLUETOOTH_ADAPTER": "usb"]).problem?.code == .noAdapter)
-        #expect(CBLinux.Configuration(environment: [:]).selector == .first)
+        #expect(CBLinux.Configuration(environment: { ["BLUETOOTH_ADAPTER": "usb"][$0] }).problem?.code == .noAdapter)
+        #expect(CBLinux.Configuration(environment: { _ in nil }).selector == .first)
         let wrong = Result { () throws(BluetoothError) in try EnvironmentRadio.makeKernel("/nowhere") }
-        let refused = CBLinux.Configuration(environment: [:], simulation: wrong)
+        let refused = CBLinux.Configuration(environment: { _ in nil }, simulation: wrong)
         #expect(refused.problem?.code == .noAdapter)
         #expect(throws: BluetoothError.self) { try refused.makeKernel() }
     }
@@ -24,7 +24,7 @@ import Testing
                 #filePath[..<$0.lowerBound] + "/Examples/CoreBluetoothCentral/world.json"
             })
         let world = try EnvironmentRadio.makeKernel(String(path))
-        let configuration = CBLinux.Configuration(environment: [:], simulation: .success(world))
+        let configuration = CBLinux.Configuration(environment: { _ in nil }, simulation: .success(world))
         let kernel = try #require(configuration.kernel)
         let adapter = try await Adapter.open(power: .powerOn, on: kernel)
         let connection = try await adapter.connect(firstMatching: { $0.data.localName == "Pulse-Z1" })

@@ -11,7 +11,7 @@ import Testing
 
     @Test func theEnvironmentChoosesWhoAnswers() async throws {
         func agent(_ word: String) -> (any PairingAgent)? {
-            CBLinux.Configuration(environment: ["BLUETOOTH_PAIRING": word]).agent
+            CBLinux.Configuration(environment: { ["BLUETOOTH_PAIRING": word][$0] }).agent
         }
         #expect(agent("") == nil)
         #expect(agent("terminal")?.ioCapability == .keyboardDisplay)
@@ -20,7 +20,7 @@ import Testing
         let fixed = try #require(agent("004711"))
         #expect(try await fixed.enterPasskey(Self.request) == Passkey(4711))
         #expect(try await fixed.confirmPairing(Self.request))
-        let wrong = CBLinux.Configuration(environment: ["BLUETOOTH_PAIRING": "12345678"])
+        let wrong = CBLinux.Configuration(environment: { ["BLUETOOTH_PAIRING": "12345678"][$0] })
         #expect(wrong.pairingProblem?.code == .invalidArgument)
         #expect(wrong.pairingProblem.map { "\($0)".contains("1234") } == false)
         #expect(throws: BluetoothError.self) { try wrong.makeKernel() }

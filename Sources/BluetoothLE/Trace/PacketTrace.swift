@@ -10,9 +10,10 @@ import Synchronization
 /// A capture file of the packets on the air and between program and kernel, for Wireshark and btmon (btsnoop).
 ///
 /// Passed to `Adapter.open(trace:)`, it records the activity of that adapter. With CAP_NET_RAW it is a true capture of
-/// the kernel's monitor channel: every HCI and management packet of every adapter and program. Without, it is
-/// synthesised from the traffic of this program's own sockets, in the packets that carry it on the air; see ``Source``.
-/// Keys, passkeys and out-of-band data are replaced by zeros in both.
+/// the kernel's monitor channel: every HCI and management packet of every adapter and program. Without, or if the program
+/// has the capability from its file and its caller does not have it, it is synthesised from the traffic of this program's
+/// own sockets, in the packets that carry it on the air; see ``Source``. Keys, passkeys and out-of-band data are replaced
+/// by zeros in both.
 ///
 /// A thread of its own writes the file; at most 1 MiB waits for the disk, and packets that do not fit are counted in
 /// ``droppedCount`` and in the file. If a write fails, for instance because the disk is full, recording ends, the error
@@ -21,7 +22,9 @@ import Synchronization
 public final class PacketTrace: Sendable {
     /// The source of the packets.
     public enum Source: String, Sendable {
-        /// The kernel's monitor channel (`HCI_CHANNEL_MONITOR`, needs CAP_NET_RAW): all packets of all adapters.
+        /// The kernel's monitor channel (`HCI_CHANNEL_MONITOR`): all packets of all adapters, decrypted. Needs
+        /// CAP_NET_RAW, and that the caller has it: it is root, or the capability is ambient. A program file with
+        /// capabilities (`AT_SECURE`) would show its caller the links of others.
         case monitor
         /// The PDUs of this program's own sockets. ATT and L2CAP packets are wrapped in ACL data between synthetic
         /// events of connection and disconnection; of HCI and management there is only this program's traffic.
@@ -52,7 +55,7 @@ public final class PacketTrace: Sendable {
     ///
     /// - Parameters:
     ///   - path: the file to create, readable by its owner alone; or a device, a named pipe that has a reader,
-    ///     `/dev/stdout` or `/dev/fd/N`.
+    ///     `/dev/stdout` or `/dev/fd/N`. A symbolic link is not followed.
     ///   - replacingExisting: whether to remove an existing regular file, or a symbolic link to one, first; false
     ///     throws.
     ///   - source: the source of the packets; nil for the monitor channel where that is permitted.
@@ -60,7 +63,7 @@ public final class PacketTrace: Sendable {
     ///   - log: receives the error that ends the recording if there is no `onFailure`.
     ///   - onFailure: called once, on the writing thread, when a write fails.
     /// - Throws: `.failed` when the file cannot be created or exists already; `.notPermitted` when `source` is
-    ///   `.monitor` and CAP_NET_RAW is missing; `.noBluetooth`.
+    ///   `.monitor` and CAP_NET_RAW is missing or only the program's; `.noBluetooth`.
     public static func open(
         _ path: String, replacingExisting: Bool = false, source: Source? = nil,
         on kernel: (any BluetoothKernel)? = nil, log: Logger = Logger(label: "bluetooth.trace"),
@@ -70,12 +73,10 @@ public final class PacketTrace: Sendable {
         let kernel = try chosenKernel(kernel, operation)
         var listener: LoopBound<MonitorListener>?
         if source != .synthesised {
-            do throws(KernelError) {
-                listener = try await kernel.loop.perform { () throws(KernelError) in
-                    LoopBound(try MonitorListener(kernel, log: log), on: kernel.loop)
-                }
+            do throws(BluetoothError) {
+                listener = try await monitor(of: kernel, operation, log)
             } catch {
-                guard source == nil else { throw .controller(operation, error, kernel.environment()) }
+                guard source == nil else { throw error }
                 log.debug("no monitor: \(error)")
             }
         }
@@ -84,6 +85,26 @@ public final class PacketTrace: Sendable {
         }
         if let listener { await kernel.loop.perform { listener.value.start(writer) } }
         return PacketTrace(path, writer, listener, on: kernel.loop)
+    }
+
+    /// Opens a kernel's monitor, unless it would show the caller what only this program may read.
+    private static func monitor(
+        of kernel: any BluetoothKernel, _ operation: BluetoothError.Operation, _ log: Logger
+    ) async throws(BluetoothError) -> LoopBound<MonitorListener> {
+        let environment = kernel.environment()
+        guard !environment.isSecureExecution else {
+            throw BluetoothError(
+                .notPermitted, operation,
+                "The monitor channel has the packets of all programs, and this program's user has no right to them.",
+                remedy: "Run the program as root, or record its own packets: source: .synthesised")
+        }
+        do throws(KernelError) {
+            return try await kernel.loop.perform { () throws(KernelError) in
+                LoopBound(try MonitorListener(kernel, log: log), on: kernel.loop)
+            }
+        } catch {
+            throw .controller(operation, error, environment)
+        }
     }
 
     /// The number of packets dropped because the disk was too slow.
@@ -186,6 +207,7 @@ extension BluetoothError {
             case .fileExists: "Choose another name, or replace the file."
             case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
             case .noSuchDeviceOrAddress: "The pipe has no reader: start its reader first."
+            case .symbolicLink: "Name what the symbolic link leads to."
             case .noSpace: "Make room on the disk, or choose another."
             default: nil
             }

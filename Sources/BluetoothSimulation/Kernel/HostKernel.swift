@@ -16,6 +16,7 @@ struct HostConditions {
     var socketError: KernelError?
     var executablePath: String? = "/usr/bin/simulated"
     var kernelRelease = "6.12.0-simulated"
+    var isSecureExecution = false
 }
 
 /// One machine: its kernel's Bluetooth with all adapters and sockets.

@@ -2,6 +2,7 @@ public import BluetoothSockets
 public import BluetoothLE
 import BluetoothKernelHost
 import BluetoothSimulation
+import BluetoothSystem
 import Synchronization
 
 /// The configuration of Core Bluetooth on Linux: adapter, simulation and pairing. Apple's systems have no counterpart,
@@ -11,6 +12,7 @@ import Synchronization
 /// change of the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, selects the
 /// adapter; `BLUETOOTH_SIMULATION=FILE` runs the program on a simulated radio with the devices that the file describes,
 /// see Docs/Guide/Simulation.md; `BLUETOOTH_PAIRING` selects the pairing agent, see ``use(pairingAgent:)``. A
+/// program that has privileges its caller does not have, such as file capabilities, ignores all three (`AT_SECURE`). A
 /// call of one of these functions has precedence over the environment; it applies to managers that are created
 /// afterwards.
 public enum CBLinux {
@@ -115,7 +117,7 @@ public enum CBLinux {
     }
 
     private static let environment = Configuration(
-        environment: ProcessInfo.processInfo.environment, simulation: EnvironmentRadio.kernel)
+        environment: { SystemFiles.trustedEnvironment($0) }, simulation: EnvironmentRadio.kernel)
 }
 
 extension CBLinux {
@@ -156,11 +158,13 @@ extension CBLinux.Configuration {
 
     /// Reads the environment's choices.
     ///
-    /// - Parameter simulation: the kernel on the simulated radio that the environment chooses; nil for none.
-    init(environment: [String: String], simulation: Result<SimulatedKernel?, BluetoothError> = .success(nil)) {
+    /// - Parameters:
+    ///   - environment: the value of a variable; nil for none.
+    ///   - simulation: the kernel on the simulated radio that the environment chooses; nil for none.
+    init(environment: (String) -> String?, simulation: Result<SimulatedKernel?, BluetoothError> = .success(nil)) {
         self.init()
         let operation = BluetoothError.Operation("use Bluetooth")
-        if let name = environment["BLUETOOTH_ADAPTER"], !name.isEmpty {
+        if let name = environment("BLUETOOTH_ADAPTER") {
             if let selector = AdapterSelector(name) {
                 self.selector = selector
             } else {
@@ -169,7 +173,7 @@ extension CBLinux.Configuration {
                     remedy: "Use hci0, hci1 … or an adapter's address.")
             }
         }
-        if let word = environment["BLUETOOTH_PAIRING"], !word.isEmpty {
+        if let word = environment("BLUETOOTH_PAIRING") {
             switch word {
             case "terminal": agent = TextPairingAgent(on: Terminal())
             case "accept": agent = JustWorksPairingAgent()

@@ -56,11 +56,13 @@ def a_passive_scan_hears_no_names_from_scan_responses():
 
 
 def capabilities_replace_root():
-    """The two ways of Docs/Guide/Permissions.md: of the file, and ambient ones."""
-    def scan(exits, wrapper, path):
-        ended = subprocess.run([*wrapper, path, 'scan', '-i', 'hci0', '--for', '2'], capture_output=True, text=True)
+    """The two ways of Docs/Guide/Permissions.md: of the file, which keep the monitor from its caller, and ambient ones."""
+    def scan(exits, wrapper, path, records_all=False):
+        ended = subprocess.run([*wrapper, path, 'scan', '-i', 'hci0', '--for', '2', '-v', '--trace', '/dev/null'],
+                               capture_output=True, text=True)
         check(ended.returncode == exits, f'exit {ended.returncode} instead of {exits}: {ended.stderr}')
         check(('LINBLE-Z1' in ended.stdout) == (exits == 0), ended.stdout)
+        check(('recording the packets of all adapters' in ended.stderr) == records_all, ended.stderr)
 
     own = executable('ble')
     open_to_all(own)
@@ -71,7 +73,7 @@ def capabilities_replace_root():
     scan(0, NOBODY, copy)
     # A copy does not have them.
     scan(77, NOBODY, shutil.copy(copy, os.path.join(FOLDER, 'copy')))
-    scan(0, (*NOBODY[:4], '--inh-caps', '+net_raw,+net_admin', '--ambient-caps', '+net_raw,+net_admin'), own)
+    scan(0, (*NOBODY[:4], '--inh-caps', '+net_raw,+net_admin', '--ambient-caps', '+net_raw,+net_admin'), own, True)
 
 
 def beside_the_daemon():
