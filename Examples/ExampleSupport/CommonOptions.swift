@@ -104,8 +104,8 @@ extension CommonOptions {
     /// The passkey for pairing.
     public var passkey: String? { protection.passkey }
 
-    /// The minimum size of the link's encryption key in bytes.
-    public var minimumKeySize: Int { keySize.minimum ?? 7 }
+    /// The minimum size of the link's encryption key in bytes; nil for the library's.
+    public var minimumKeySize: Int? { keySize.minimum }
 
     /// Whether results are JSON Lines.
     public var json: Bool { output.json }

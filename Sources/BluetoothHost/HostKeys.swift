@@ -32,8 +32,8 @@ package protocol HostKeys: AnyObject {
     /// Removes a device from the host whose keys are not stored, and ends its link; then calls `completion`.
     func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void)
 
-    /// Ends the link to a device.
-    func disconnect(_ peer: BluetoothAddress)
+    /// Removes the keys of a device that are not stored from the host, without waiting; a link remains.
+    func removeUnstored(_ peer: BluetoothAddress)
 
     /// Stops the events.
     func close()

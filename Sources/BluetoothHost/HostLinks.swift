@@ -89,4 +89,10 @@ package protocol HostLink: AnyObject {
 
     /// Fails the calls that wait for the link, for this reason.
     func end(_ reason: BluetoothError)
+
+    /// Whether the controller's reports about the link arrive, such as that of encryption.
+    var isFollowed: Bool { get }
+
+    /// Asks the controller to end the link, whatever address the host has for its peer.
+    func disconnect()
 }

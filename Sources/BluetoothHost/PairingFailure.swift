@@ -34,6 +34,9 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let insufficientLevel = PairingFailure(rawValue: "insufficientLevel")
     /// The link is encrypted with a shorter key than ``SecurityOptions/minimumKeySize``.
     public static let keyTooShort = PairingFailure(rawValue: "keyTooShort")
+    /// The peer claimed the identity address of another bonded device, and has not shown that it is that device: its link
+    /// had another address, which was not made with the stored identity resolving key.
+    public static let identityClaimed = PairingFailure(rawValue: "identityClaimed")
     /// The link ended during pairing; ``BluetoothError/disconnectReason`` has the reason.
     public static let linkLost = PairingFailure(rawValue: "linkLost")
     /// The adapter's ``BondLimit`` is reached, and no bond can be replaced.
@@ -54,6 +57,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .keyMissing: "The peer no longer has the key of the earlier pairing."
         case .insufficientLevel: "The link could not be raised to the requested security level."
         case .keyTooShort: "The encryption key of the link is shorter than the minimum."
+        case .identityClaimed: "The peer claimed the identity of another bonded device."
         case .linkLost: "The link ended during the pairing."
         case .outOfBandDataRejected:
             "The pairing with out-of-band data failed: the peer does not use them, or has new ones."
@@ -72,6 +76,8 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
             "Remove the device's bond on this machine, and pair again: ble bonds remove ADDRESS; sudo ble pair"
         case .insufficientLevel:
             "Use an agent that can show or enter a number, if the device can do the counterpart."
+        case .identityClaimed:
+            "If it is that device, and was reset, remove its bond first, then pair again: ble bonds remove ADDRESS"
         case .keyTooShort:
             "A key of an earlier pairing is replaced by pairing again: ble bonds remove ADDRESS. A device that supports no "
                 + "longer key needs a smaller minimum."

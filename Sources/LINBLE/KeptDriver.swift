@@ -113,7 +113,7 @@ actor KeptDriver: LoopActor {
         var waitsForSlot = false
         while true {
             let attempt = reconnection.beginAttempt()
-            report(.connecting(attempt: attempt))
+            if !reconnection.isSilent { report(.connecting(attempt: attempt)) }
             let reason: BluetoothError
             do throws(BluetoothError) {
                 if let choice {
@@ -132,7 +132,7 @@ actor KeptDriver: LoopActor {
                 reason = end.reason
             } catch {
                 reason = error
-                reconnection.attemptFailed()
+                reconnection.attemptFailed(reason)
                 waitsForSlot = error.code == .linkLimitReached
             }
             if isEnding { return nil }
@@ -160,7 +160,7 @@ actor KeptDriver: LoopActor {
         }
         let delay = reconnection.delay(at: loop.now, for: radio.seed)
         guard delay > .zero else { return }
-        if !reason.concernsAdapter { report(.failed(reason, retryAfter: delay)) }
+        if !reason.concernsAdapter, !reconnection.isRepeated { report(.failed(reason, retryAfter: delay)) }
         guard await loop.sleep(for: delay) else { throw .cancelled(Self.operation) }
     }
 

@@ -10,8 +10,9 @@ public struct UARTServerOptions: Sendable {
     /// `.high` and above is authenticated, by comparing or entering numbers. The adapter needs an agent that allows
     /// such a pairing: for `.medium` such as `JustWorksPairingAgent`.
     public var security: SecurityLevel
-    /// The minimum size of the encryption key in bytes, 7 to 16, where ``security`` requires one.
-    public var minimumKeySize: Int
+    /// The minimum size of the encryption key in bytes, 7 to 16, where ``security`` requires one; nil as in
+    /// `SecurityOptions`: 16 for pairings.
+    public var minimumKeySize: Int?
     /// Whether the UART requires an encrypted link: whether ``security`` is `.medium` or more.
     public var requiresEncryption: Bool {
         get { security >= .medium }
@@ -37,7 +38,7 @@ public struct UARTServerOptions: Sendable {
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .unlimited,
         receiveCapacity: Int = 262_144, isExclusive: Bool = false,
         advertising: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume),
-        security: SecurityLevel = .low, minimumKeySize: Int = 7
+        security: SecurityLevel = .low, minimumKeySize: Int? = nil
     ) {
         self.name = name
         self.profile = profile

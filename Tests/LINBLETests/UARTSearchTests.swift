@@ -152,11 +152,7 @@ import Testing
         try await Self.run { fixture in
             let identity = try fixture.identity()
             try await fixture.adapters[1].setBond(
-                Bond(
-                    identity: Self.own,
-                    longTermKeys: [
-                        LongTermKey(address: Self.own, kind: .unauthenticated, isCentral: true, value: identity.key)
-                    ], identityResolvingKey: identity.key))
+                Bond(identity: Self.own, identityResolvingKey: identity.key))
             try fixture.rotate()
             let steps = Mutex<[String]>([])
             let uart = try await UARTConnection.open(.identity(identity), on: fixture.group) { progress in

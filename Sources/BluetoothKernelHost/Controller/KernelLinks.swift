@@ -113,6 +113,11 @@ final class KernelLinks: HostLinks {
         linksChanged()
     }
 
+    fileprivate func disconnect(_ number: UInt64) {
+        guard let handle = try? handle(of: number, .init("end the link", adapter: commands.name)) else { return }
+        commands.send(.disconnect(handle, reason: .authenticationFailure)) { _ in }
+    }
+
     fileprivate func end(_ number: UInt64, _ reason: BluetoothError) {
         table[number]?.watch?.end(reason)
         table[number]?.watch = nil
@@ -399,4 +404,8 @@ private final class KernelLink: HostLink {
     }
 
     func end(_ reason: BluetoothError) { links.end(number, reason) }
+
+    var isFollowed: Bool { links.commands.hasSocket }
+
+    func disconnect() { links.disconnect(number) }
 }

@@ -125,8 +125,10 @@ package final class KernelKeys: HostKeys {
         }
     }
 
-    private func unpair(_ identity: BluetoothAddress, then completion: @escaping (BluetoothError?) -> Void) {
-        post(.unpairDevice(ManagementAddress(identity), disconnect: true)) { [weak self] error in
+    private func unpair(
+        _ identity: BluetoothAddress, disconnect: Bool = true, then completion: @escaping (BluetoothError?) -> Void
+    ) {
+        post(.unpairDevice(ManagementAddress(identity), disconnect: disconnect)) { [weak self] error in
             switch (error?.code, error?.cause) {
             case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
@@ -137,8 +139,9 @@ package final class KernelKeys: HostKeys {
         }
     }
 
-    package func disconnect(_ peer: BluetoothAddress) {
-        post(.disconnect(ManagementAddress(peer))) { [log] error in
+    package func removeUnstored(_ peer: BluetoothAddress) {
+        guard status != .others else { return }
+        unpair(peer, disconnect: false) { [log] error in
             if let error { log.debug("\(error)") }
         }
     }
@@ -163,6 +166,8 @@ package final class KernelKeys: HostKeys {
         case .unpaired(index, let address):
             announced[address] = nil
             onEvent(.forgotten(address))
+        // Keys without an encryption key do not wait for a later pairing.
+        case .disconnected(index): announced = [:]
         default: break
         }
     }

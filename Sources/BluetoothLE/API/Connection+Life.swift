@@ -45,9 +45,20 @@ extension Connection {
         get async { await core { $0.adapter?.adapterName ?? "" } }
     }
 
-    /// The peer's identity address where pairing has revealed it; otherwise ``peer``.
+    /// The peer's identity address where it has proven it; otherwise ``peer``.
+    ///
+    /// Pairing reveals an identity that the peer claims. It counts once its bond is stored here, which needs the stored
+    /// identity resolving key if there is a bond with a device of that identity already.
     public var identity: BluetoothAddress {
         get async { await core { $0.identity } }
+    }
+
+    /// Whether the link has the security that the bond with its peer promises.
+    ///
+    /// In the central's role it has, unless ``SecurityOptions/leavesBondedLinksUnencrypted`` is set. A central begins
+    /// encryption by itself some time after it has connected.
+    public var bondProtection: BondProtection {
+        get async { await core { $0.bondProtection } }
     }
 
     /// The ATT_MTU in force, 23 to 517 bytes (Core Vol 3 Part F §3.2.8).

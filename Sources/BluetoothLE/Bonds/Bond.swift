@@ -60,9 +60,7 @@ public struct Bond: Hashable, Sendable {
     }
 
     /// Whether the keys were made by LE Secure Connections.
-    public var usesSecureConnections: Bool {
-        longTermKeys.contains { [.unauthenticated, .authenticated, .debug].contains($0.kind) }
-    }
+    public var usesSecureConnections: Bool { longTermKeys.contains { $0.kind.isSecureConnections } }
 
     /// Whether the pairing was protected against an attacker in the middle.
     public var isAuthenticated: Bool { longTermKeys.contains { $0.kind.isAuthenticated } }
@@ -79,10 +77,8 @@ public struct Bond: Hashable, Sendable {
 
     /// Adds a key from a pairing and removes the keys it replaces.
     mutating func add(_ key: LongTermKey) {
-        let isForBothRoles = [.unauthenticated, .authenticated, .debug].contains(key.kind)
         longTermKeys.removeAll {
-            isForBothRoles || $0.isCentral == key.isCentral
-                || [.unauthenticated, .authenticated, .debug].contains($0.kind)
+            key.kind.isSecureConnections || $0.isCentral == key.isCentral || $0.kind.isSecureConnections
         }
         longTermKeys.append(key)
     }
@@ -177,4 +173,7 @@ public enum BondChange: Hashable, Sendable {
     /// device used, which may be private and change. Omitted while 128 changes wait, since any device in range can
     /// cause it.
     case refused(BluetoothAddress)
+    /// A pairing was refused, since it would have replaced the bond with a device, which remains. The error has the
+    /// reason, and as its remedy how to remove the bond of a device that was reset. Omitted as ``refused(_:)`` is.
+    case notReplaced(BluetoothAddress, BluetoothError)
 }

@@ -13,8 +13,8 @@ final class BondManager: AdapterStore {
     private let mark: ComponentCount.Mark
     /// The receiver of changes of bonds, and the source of the links' state.
     struct Observer {
-        /// Called when a device was paired; `isAgain` if the pairing replaced a key.
-        let onBonded: (_ identity: BluetoothAddress, _ isAgain: Bool) -> Void
+        /// Returns the links to a device, under the address that the host has for it now.
+        let links: (BluetoothAddress) -> [any PairedLink]
         /// Called when the limit leaves no room for the bond with a device.
         let onRefused: (_ identity: BluetoothAddress) -> Void
         /// Returns whether there is a link with a device.
@@ -30,12 +30,13 @@ final class BondManager: AdapterStore {
     /// Nil where bonds are not stored.
     let writer: BondWriter?
     private var known: [BluetoothAddress: Bond] = [:]
-    /// The devices refused for lack of room, until the host has deleted their keys.
-    private var refused: Set<BluetoothAddress> = []
+    private var refusals = PairingRefusals()
     /// The error of the last attempt to read the bonds.
     private var readingFailure: BluetoothError?
     private var changes = Broadcaster<BondChange>()
     private var observer: Observer?
+    /// Whether another program may have replaced a bond in the store.
+    private(set) var mayBeOutdated = false
 
     init(_ store: (any BondStore)?, limit: BondLimit = BondLimit(), keys: any HostKeys, log: Logger) {
         mark = keys.loop.components.mark("BondManager")
@@ -89,7 +90,7 @@ final class BondManager: AdapterStore {
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
         guard let writer else { return }
         keys.begin(information.index)
-        readingFailure = nil
+        (readingFailure, mayBeOutdated) = (nil, false)
         do throws(BluetoothError) {
             guard let bonds = try await writer.read(of: information.address) else { return }
             var now = known.filter { writer.unsaved.contains($0.key) }
@@ -131,7 +132,9 @@ final class BondManager: AdapterStore {
     private func addKeys(_ made: PeerKeys) {
         guard let key = made.longTermKeys.first else { return }
         let identity = key.address
-        if known[identity]?.isAuthenticated == true, !key.kind.isAuthenticated { return refuse(key) }
+        let links = observer?.links(identity) ?? []
+        let new = NewBondKey(key: key, bond: known[identity], links: links)
+        if let objection = new.objection { return refuse(new, objection) }
         guard makeRoom(for: key) else { return }
         var bond = known[identity] ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
@@ -144,17 +147,57 @@ final class BondManager: AdapterStore {
         log.debug("bonded: \(bond)")
         write(identity, isUpdate: false)
         if resolvesOthers { keysChanged() }
-        observer?.onBonded(identity, isAgain)
+        for link in links { link.bonded(as: identity, isAgain: isAgain) }
     }
 
-    /// Refuses an unauthenticated key that would replace an authenticated one: another device may impersonate the
-    /// bonded one. The host gets the stored keys back, and the link ends.
-    private func refuse(_ key: LongTermKey) {
-        log.notice(
-            "an unauthenticated key is refused, since the bond has an authenticated one",
-            metadata: ["peer": "\(key.address)"])
+    /// Refuses a key: the host gets the stored keys back, and the link of the pairing ends.
+    private func refuse(_ new: NewBondKey, _ objection: NewBondKey.Objection) {
+        let identity = new.key.address
+        guard case .failure(let failure) = objection else {
+            mayBeOutdated = true
+            return log.debug("a key of another program's pairing is not stored", metadata: ["peer": "\(identity)"])
+        }
         keys.reload()
-        if status == .loaded { keys.disconnect(key.address) }
+        if new.bond == nil {
+            notice("a key from pairing is not stored: \(failure.sentence)", of: identity)
+        } else {
+            reportRefusal(of: identity, failure)
+        }
+        for link in failure == .identityClaimed ? new.claimants : new.links {
+            link.endLink(failure, refusing: new.key)
+        }
+    }
+
+    /// Reports that a pairing was refused which would have replaced the bond with a device.
+    func reportRefusal(of identity: BluetoothAddress, _ failure: PairingFailure) {
+        var error = BluetoothError.pairing(.init("replace the bond", peer: identity), failure)
+        error.remedy = "If the device was reset, remove its bond first, then pair again: ble bonds remove \(identity)"
+        notice(
+            "a pairing that would replace a bond is refused: \(failure.sentence) \(error.remedy ?? "")", of: identity)
+        changes.send(.notReplaced(identity, error), reserving: Self.roomForRefusals)
+    }
+
+    /// Writes a notice about a device, as far as the limit of notices permits.
+    private func notice(_ text: String, of peer: BluetoothAddress) {
+        let (isWritten, omitted) = refusals.nextNotice(at: keys.loop.now)
+        guard isWritten else { return }
+        log.notice(
+            "\(text)\(omitted > 0 ? " (\(omitted) notices about other pairings are omitted)" : "")",
+            metadata: ["peer": "\(peer)"])
+    }
+
+    /// Handles a key that is not to be stored: it protects its link, and is removed with it. It has replaced the stored
+    /// key of a bonded device in the host, which is no way to replace a bond.
+    func keyIsNotBonded(of peer: BluetoothAddress) {
+        guard known[peer] != nil else { return }
+        keys.reload()
+        reportRefusal(of: peer, .keyMissing)
+        for link in observer?.links(peer) ?? [] { link.endLink(.keyMissing, refusing: nil) }
+    }
+
+    /// Removes a key that is not stored from the host: its link has ended.
+    func removeUnbondedKey(of peer: BluetoothAddress) {
+        if known[peer] == nil { keys.removeUnstored(peer) } else { keys.reload() }
     }
 
     // MARK: Asking and changing
@@ -164,6 +207,45 @@ final class BondManager: AdapterStore {
 
     /// The bond with a device.
     func bond(with identity: BluetoothAddress) -> Bond? { known[identity] }
+
+    /// The bond with the device behind an address: its identity, or a private address made with its stored key.
+    func bond(behind address: BluetoothAddress) -> Bond? {
+        if let bond = known[address] { return bond }
+        guard address.randomKind == .resolvablePrivate else { return nil }
+        return ResolvingKeys(known.values.compactMap(\.irk)).identity(behind: address).flatMap { known[$0] }
+    }
+
+    /// The bond whose key must protect links to a device; nil if none has an encryption key.
+    /// - Throws: `.notPermitted` if the host cannot get the key; what prevented it.
+    func bondInForce(
+        with identity: BluetoothAddress, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) -> Bond? {
+        let optOut =
+            "To use the device without encryption, set leavesBondedLinksUnencrypted in the security options."
+        guard let bond = known[identity], !bond.longTermKeys.isEmpty else {
+            // Others may have changed the store: whether there is a bond is not known.
+            guard var error = readingFailure, error.code == .notPermitted else { return nil }
+            error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut
+            throw error.about(operation)
+        }
+        guard writer != nil else { return bond }
+        switch keys.status {
+        case .loaded: return bond
+        case .failed(var error):
+            error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut
+            throw error.about(operation)
+        case .notPermitted:
+            throw BluetoothError(
+                .notPermitted, operation,
+                "The device is bonded, and the kernel lacks the key of the bond: loading it needs CAP_NET_ADMIN.",
+                remedy: "Give the program CAP_NET_ADMIN and CAP_NET_RAW, or run it with sudo.\n" + optOut)
+        case .others:
+            throw BluetoothError(
+                .notPermitted, operation,
+                "The device is bonded with this program, and BlueZ's daemon manages the kernel's keys while it runs.",
+                remedy: "Stop the daemon for now: sudo systemctl stop bluetooth\n" + optOut)
+        }
+    }
 
     /// Stores a device's state as a client; does nothing without a bond.
     func setClient(_ client: GATTClientRecord, of identity: BluetoothAddress) {
@@ -270,16 +352,16 @@ final class BondManager: AdapterStore {
             return true
         }
         // Legacy pairing makes a key for each role.
-        guard refused.insert(identity).inserted else { return false }
+        guard refusals.withoutRoom.insert(identity).inserted else { return false }
         reportRefusal(of: identity)
         observer?.onRefused(identity)
-        keys.refuse(identity) { [weak self] in self?.refused.remove(identity) }
+        keys.refuse(identity) { [weak self] in self?.refusals.withoutRoom.remove(identity) }
         return false
     }
 
     /// Reports that the limit left no room for the bond with a device.
     func reportRefusal(of peer: BluetoothAddress) {
-        log.notice("a pairing is refused: the limit of \(limit.count) bonds is reached", metadata: ["peer": "\(peer)"])
+        notice("a pairing is refused: the limit of \(limit.count) bonds is reached", of: peer)
         changes.send(.refused(peer), reserving: Self.roomForRefusals)
     }
 

@@ -14,6 +14,12 @@ final class BondedPeer {
 
     /// Whether the link has been encrypted.
     private var wasEncrypted = false
+    /// Whether the controller has reported that the link is encrypted.
+    private(set) var isReported = false
+    /// The identity that a pairing on this link, or the stored key, has proven.
+    private var provenIdentity: BluetoothAddress?
+    /// Whether a pairing on this link has made the bond.
+    private var isBondedHere = false
     /// Whether the stored client state waits for encryption to be restored.
     private var awaitsRestoring = false
     /// Whether encrypting the link with the key of an earlier bond will be that bond's first use.
@@ -21,8 +27,20 @@ final class BondedPeer {
     /// The restored subscriptions that the program has not been notified of.
     private var restored: Set<AttributeHandle> = []
 
-    /// Returns whether the peer persists our subscriptions: it is bonded, and encryption has confirmed its identity.
-    func isBonded(_ link: Link) -> Bool { isEncrypted(link) && link.bond != nil }
+    /// Returns whether the peer is known to be the bonded device: the link is encrypted with the key of its bond.
+    func isBonded(_ link: Link) -> Bool {
+        isEncrypted(link) && link.bond != nil && (isBondedHere || !link.isPairedAnew)
+    }
+
+    /// Returns whether the peer of a link with another address has shown that it has this identity.
+    func proves(_ identity: BluetoothAddress, _ link: Link) -> Bool {
+        if provenIdentity == identity { return true }
+        guard let key = link.bonds?.bond(with: identity)?.identityResolvingKey,
+            PrivateAddressResolver().matches(link.peer, key)
+        else { return false }
+        provenIdentity = identity
+        return true
+    }
 
     private func isEncrypted(_ link: Link) -> Bool {
         if !wasEncrypted, let security = try? link.security(), security.level >= .medium { wasEncrypted = true }
@@ -30,8 +48,8 @@ final class BondedPeer {
     }
 
     /// Handles a new bond from a pairing on this link.
-    func bonded(isAgain: Bool, _ link: Link) {
-        isReturn = false
+    func bonded(as identity: BluetoothAddress, isAgain: Bool, _ link: Link) {
+        (isReturn, isBondedHere, provenIdentity) = (false, true, identity)
         restore(link)
         persistClientState(link)
         storeName(link)
@@ -76,9 +94,9 @@ final class BondedPeer {
     /// Restores a bonded client's subscriptions and change-awareness once encryption has confirmed its identity (Core
     /// Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     private func restore(_ link: Link) {
-        guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)), isEncrypted(link)
+        guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)), isBonded(link)
         else { return }
-        if isReturn, !link.isPairedAnew {
+        if isReturn {
             isReturn = false
             link.bonds?.recordUse(of: link.identity)
         }
@@ -121,7 +139,8 @@ final class BondedPeer {
 
     /// Handles the controller's report that the link is encrypted, which may precede the host's own.
     func linkIsEncrypted(_ link: Link) {
-        wasEncrypted = true
+        (wasEncrypted, isReported) = (true, true)
+        link.protectionIfAny?.encryptionIsReported(link)
         // A pairing on this link is not a use of an earlier bond.
         if link.isPairedAnew { isReturn = false }
         // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
@@ -136,7 +155,7 @@ final class BondedPeer {
     ///
     /// On an unencrypted link any device could claim to be that client.
     func persistClientState(_ link: Link) {
-        guard let bonds = link.bonds, let bond = link.bond, isEncrypted(link),
+        guard let bonds = link.bonds, let bond = link.bond, isBonded(link),
             let bearer = try? link.bearer(for: .init("persist subscriptions", peer: link.peer))
         else { return }
         // The stored state has not been restored yet.
@@ -148,12 +167,9 @@ final class BondedPeer {
 }
 
 extension Link {
-    /// The bond with the peer.
-    fileprivate var bond: Bond? { bonds?.bond(with: identity) }
-
     /// Whether there is, or was, a pairing on this link.
     fileprivate var isPairedAnew: Bool {
-        protectionIfAny?.madeKey != nil || pairings?.isPairing(addresses) == true
+        protectionIfAny?.pairing.hasPaired == true || pairings?.isPairing(addresses) == true
     }
 
     fileprivate func heardName(of address: BluetoothAddress) -> String? {

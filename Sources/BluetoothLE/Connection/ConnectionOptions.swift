@@ -21,7 +21,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The number of enhanced bearers to open in addition, if the link is encrypted by then and the peer supports them;
     /// ``Connection/bearerCount`` has the result. See ``Connection/openEnhancedBearers(count:timeout:)``.
     public var enhancedBearers: Int
-    /// The security of the link; by default none is raised until the peer requires it.
+    /// The security of the link; by default that of the peer's bond, and without one none until the peer requires it.
     public var security: SecurityOptions
     /// The connection parameters from the first connection event on; nil for those of ``use``, or else the host's.
     ///
@@ -52,6 +52,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var receiveBuffer: Int?
     /// Whether the device was heard on LE Coded, and must be looked for there.
     package var isHeardOnCoded = false
+    /// Whether the host encrypts the link by itself, with the key of the peer's bond.
+    var usesBond = false
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
     /// The time limit for finding a device by its key.
@@ -106,9 +108,11 @@ public struct ConnectionOptions: Hashable, Sendable {
 
     /// Options whose connection time limit exceeds this library's own, which therefore fires first.
     func socketOptions(_ remaining: Duration?) -> L2CAPOptions {
-        // Without a security level: this side raises it once the link is established, and can follow the progress.
+        // Only a bonded peer's link has a security level from the beginning, so that nothing is lost that arrives
+        // meanwhile. Pairing begins once the link is established, so that its progress can be followed.
         L2CAPOptions(
-            receiveMTU: Self.receiveMTU, sendBuffer: sendBuffer, receiveBuffer: receiveBuffer,
+            security: usesBond ? .medium : nil, receiveMTU: Self.receiveMTU, sendBuffer: sendBuffer,
+            receiveBuffer: receiveBuffer,
             connectTimeout: (remaining ?? .seconds(86400)) + .seconds(5))
     }
 }
@@ -141,26 +145,37 @@ public struct SecurityOptions: Hashable, Sendable {
     /// The minimum size of the link's encryption key in bytes, 7 to 16 (Core Vol 3 Part H §2.3.4).
     ///
     /// The devices agree on the longest key that both support. If that is shorter, raising the security, for a level, a
-    /// pairing or a refused request, fails with ``PairingFailure/keyTooShort``: the link is closed, and the bond that the
-    /// pairing has made is removed. In either role, requests to local attributes that require encryption are refused
-    /// with Insufficient Encryption Key Size (0x0C), whichever side has begun the pairing.
-    public var minimumKeySize: Int
+    /// pairing or a refused request, fails with ``PairingFailure/keyTooShort``: the link is closed, and the key is not
+    /// stored. In either role, requests to local attributes that require encryption are refused with Insufficient
+    /// Encryption Key Size (0x0C), whichever side has begun the pairing.
+    ///
+    /// Nil, the default, is 16 bytes for pairings, and the size of its key for a device that is bonded already. A device
+    /// that supports no longer key needs a smaller number here.
+    public var minimumKeySize: Int?
+    /// Whether a link to a bonded peer stays unencrypted until the peer, or ``level``, requires encryption.
+    ///
+    /// By default the key of the bond encrypts such a link before ``Adapter/connect(to:options:)-(BluetoothAddress,_)``
+    /// returns; a peer without it is refused with ``PairingFailure/keyMissing``, since any device can have its address.
+    /// This is for a device that has lost its keys and must be used nevertheless: what is read and written may be
+    /// another device's, and others can read along.
+    public var leavesBondedLinksUnencrypted: Bool
 
-    /// Creates options with the defaults: no level, 60 s, automatic pairing when the peer requires it, and a key of any
-    /// size.
+    /// Creates options with the defaults: no level above that of the peer's bond, 60 s, automatic pairing when the peer
+    /// requires it, and pairings with keys of 16 bytes.
     public init(
         _ level: SecurityLevel? = nil, policy: SecurityPolicy = .automatic, timeout: Duration? = .seconds(60),
-        minimumKeySize: Int = 7
+        minimumKeySize: Int? = nil, leavesBondedLinksUnencrypted: Bool = false
     ) {
         self.level = level
         self.policy = policy
         self.timeout = timeout
         self.minimumKeySize = minimumKeySize
+        self.leavesBondedLinksUnencrypted = leavesBondedLinksUnencrypted
     }
 
     /// Throws `.invalidArgument` for a value outside its range.
     func check(_ operation: BluetoothError.Operation) throws(BluetoothError) {
-        guard (7...16).contains(minimumKeySize) else {
+        if let minimumKeySize, !(7...16).contains(minimumKeySize) {
             throw .invalidArgument(
                 operation, "The minimum size of an encryption key is 7 to 16 bytes, not \(minimumKeySize).")
         }

@@ -16,8 +16,8 @@ struct LinkConfiguration {
     var receiveMTU: UInt16
     /// The policy for requests that the peer refuses for lack of security.
     var securityPolicy: SecurityPolicy
-    /// The minimum size of the encryption key in bytes.
-    var minimumKeySize: Int
+    /// The minimum size of the encryption key in bytes that the program has chosen.
+    var minimumKeySize: Int?
     var log: Logger
 
     init(
@@ -219,7 +219,7 @@ final class Link: ConnectAttempt, BearerOwner {
     ) -> ATTBearer {
         ATTBearer(
             channel, peer: peer, server: localServer, receiveMTU: configuration.receiveMTU,
-            minimumKeySize: configuration.minimumKeySize, loop: loop, log: log, of: self, enhancing: main)
+            minimumKeySize: minimumKeySize, loop: loop, log: log, of: self, enhancing: main)
     }
 
     /// Handles an event of the attribute channel.
@@ -262,6 +262,7 @@ final class Link: ConnectAttempt, BearerOwner {
         bondedPeerIfAny?.persistClientState(self)
         let reason = isConnected ? protection.explaining(reason, self) : reason
         let (former, attachment) = (state, attachment)
+        removeUnbondedKey()
         state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)
         pairings?.endDialogs(addresses)
@@ -343,8 +344,14 @@ final class Link: ConnectAttempt, BearerOwner {
         isConnected ? 1 + (enhancedBearersIfAny?.open.reduce(0) { count, _ in count + 1 } ?? 0) : 0
     }
 
-    /// The host's present address of the peer: after pairing its identity.
+    /// The peer's identity where it has shown that it has it; otherwise the address of the link's beginning.
     var identity: BluetoothAddress {
+        if case .ended(_, let identity, _) = state { return identity }
+        return proves(hostIdentity) ? hostIdentity : peer
+    }
+
+    /// The host's present address of the peer: after pairing the identity that the peer claims.
+    var hostIdentity: BluetoothAddress {
         switch state {
         case .opening(let channel, _): channel?.peer ?? peer
         case .up(let bearer, _): bearer.channel.peer

@@ -12,6 +12,21 @@ import BluetoothPrimitives
 ///
 /// Owned by its link, which is passed to each call.
 final class LinkProtection {
+    /// The relation of pairing on a link to the peer's bond.
+    struct BondPairing {
+        /// Whether there was a pairing, or an attempt: encryption is no proof then that the peer has the bond's key.
+        var hasPaired = false
+        /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.
+        var mayReplaceBond = false
+        /// Whether the host lacks the key of the bond, so that it pairs instead of encrypting.
+        var hostLacksKey = false
+
+        mutating func isAsked(isConfirmed: Bool) {
+            hasPaired = true
+            if isConfirmed { mayReplaceBond = true }
+        }
+    }
+
     private let mark: ComponentCount.Mark
 
     init(on loop: EventLoop) { mark = loop.components.mark("LinkProtection") }
@@ -28,18 +43,23 @@ final class LinkProtection {
     private(set) var changeCount: UInt64 = 0
     /// The failure of the last pairing that the peer began.
     private var lastFailure: PairingFailure?
+    /// The relation of a pairing on this link to the peer's bond.
+    private(set) var pairing = BondPairing()
     /// The key made by this link's last pairing.
     private(set) var madeKey: MadeKey?
     private var keyWaiters = WaiterList<MadeKey, BluetoothError>()
+
+    var mayReplaceBond: Bool { pairing.mayReplaceBond }
 
     /// Raises the security, or joins the raise under way.
     ///
     /// - Parameters:
     ///   - asks: whether the agent is asked first.
+    ///   - isBegunByHost: whether the host encrypts the link by itself, and reports it.
     ///   - endsWithCaller: whether the link is closed when no caller waits any more.
     nonisolated(nonsending) func raise(
         _ link: Link, to level: SecurityLevel, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
-        asks: Bool = false, endsWithCaller: Bool = true
+        asks: Bool = false, isBegunByHost: Bool = false, endsWithCaller: Bool = true
     ) async throws(BluetoothError) -> SecurityRaiseResult {
         let loop = link.loop
         while true {
@@ -57,7 +77,12 @@ final class LinkProtection {
             }
             // Before the raise begins, so that an immediate outcome reaches this caller as well.
             let (number, call) = (number, waiters.makePromise())
-            if isOwn { try await begin(link, level, operation, asks: asks, until: deadline) }
+            if isOwn, isBegunByHost {
+                perform(raise?.hostHasBegun(at: loop.now), link)
+                if link.bondedPeer.isReported { encryptionIsReported(link) }
+            } else if isOwn {
+                try await begin(link, level, operation, asks: asks, until: deadline)
+            }
             let result: SecurityRaiseResult
             do throws(BluetoothError) {
                 result = try await call.value(
@@ -73,23 +98,17 @@ final class LinkProtection {
         }
     }
 
-    /// Closes the link if its key is shorter than the minimum, and removes the bond that its pairing has made.
+    /// Closes the link if its key is shorter than the minimum.
     private nonisolated(nonsending) func checkKeySize(
         of result: SecurityRaiseResult, _ link: Link, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        let (size, minimum) = (Int(result.security.keySize), link.configuration.minimumKeySize)
+        let size = Int(result.security.keySize)
+        let minimum = result.isPaired ? link.minimumNewKeySize : link.minimumKeySize
         guard result.security.isEncrypted, size < minimum else { return }
-        // The host reports the key after the encryption, and this side handles that only while the link is up.
-        let isBonded = result.isPaired ? (try? await keyIsStored(link, operation)) == true : false
-        let (bonds, identity) = (link.bonds, link.identity)
-        var error = BluetoothError.pairing(operation, .keyTooShort)
-        error.message = "The encryption key of the link has \(size) bytes, fewer than the minimum of \(minimum)."
-        error.disconnectReason = .authentication
-        var reason = error
-        (reason.code, reason.message) = (.disconnected, error.message + " The link is closed.")
-        link.finish(reason)
-        if isBonded { try? await bonds?.remove(identity) }
-        throw error
+        // The host reports the key after the encryption; it is refused and removed while the link is up.
+        if result.isPaired { _ = try? await keyIsStored(link, operation) }
+        endLink(link, .keyTooShort, Self.sentence(size: size, minimum: minimum))
+        throw Self.error(operation, .keyTooShort, link.endReason ?? .cancelled(operation))
     }
 
     private nonisolated(nonsending) func begin(
@@ -145,15 +164,28 @@ final class LinkProtection {
     /// Restarts the pairing's time limit after a question or an answer.
     func pairingProgressed(_ link: Link) { perform(raise?.progresses(at: link.loop.now), link) }
 
-    /// Handles a pairing question; returns whether this side is raising the security.
-    func pairingAsked(_ link: Link) -> Bool {
+    /// Handles a pairing question; returns whether this side is raising the security, and whether the peer is known to
+    /// be the bonded device.
+    func pairingAsked(_ link: Link) -> (isRaised: Bool, isConfirmed: Bool) {
+        let isConfirmed = link.bondedPeer.isBonded(link)
+        pairing.isAsked(isConfirmed: isConfirmed)
         perform(raise?.isAsked(at: link.loop.now), link)
-        return raise?.isWanted == true
+        return (raise?.isWanted == true, isConfirmed)
     }
+
+    /// Records that this side agrees to a pairing, knowing of the bond that it replaces.
+    func agrees() { pairing.mayReplaceBond = true }
+
+    /// Records that the host has lost the key of the peer's bond.
+    func hostLacksKey() { pairing.hostLacksKey = true }
+
+    /// Handles the controller's report that the link is encrypted.
+    func encryptionIsReported(_ link: Link) { perform(raise?.encryptionIsReported(), link) }
 
     /// Handles the host's report of a new key.
     func keyWasMade(_ key: MadeKey) {
         madeKey = key
+        pairing.hasPaired = true
         keyWaiters.succeedAll(key)
     }
 
@@ -168,7 +200,7 @@ final class LinkProtection {
 
     /// Handles a writable channel, which may mark the end of encryption. Returns whether the channel can be used.
     func encryptionMayBeOver(_ link: Link) -> Bool {
-        guard let raise, raise.isUnderWay, let channel = link.attributeChannel else { return true }
+        guard let raise, raise.phase == .underWay, let channel = link.attributeChannel else { return true }
         let isOver = channel.linkHandle != nil
         let action = self.raise?.canSend(isOver ? try? channel.security() : nil)
         perform(action, link)
@@ -183,7 +215,7 @@ final class LinkProtection {
         number &+= 1
         var error = reason
         if let failure = reason.pairingFailure, failure != .linkLost {
-            error = .pairing(reason.operation, failure, end: reason)
+            error = Self.error(reason.operation, failure, reason)
         }
         asking?.fail(reason)
         waiters.failAll(error)
@@ -267,15 +299,31 @@ final class LinkProtection {
 
     // MARK: Failing
 
+    static func sentence(size: Int, minimum: Int) -> String {
+        "The encryption key of the link has \(size) bytes, fewer than the minimum of \(minimum)."
+    }
+
+    /// The error of a raise whose failure has ended the link.
+    private static func error(
+        _ operation: BluetoothError.Operation, _ failure: PairingFailure, _ end: BluetoothError
+    ) -> BluetoothError {
+        var error = BluetoothError.pairing(operation, failure, end: end)
+        if failure == .keyTooShort { error.message = end.message }
+        return error
+    }
+
     private func failureNow(_ link: Link) -> PairingFailure {
         link.pairings?.failure(link.addresses, since: raise?.lastProgress) ?? .rejected
     }
 
-    private func endLink(_ link: Link, _ failure: PairingFailure) {
+    func endLink(_ link: Link, _ failure: PairingFailure, _ sentence: String? = nil) {
         link.pairings?.abort(link.addresses)
+        // The host may have another device's address for the peer.
+        if failure == .identityClaimed { link.attachment?.host.disconnect() }
         var reason = BluetoothError(
             .disconnected, .init("raise the security level", peer: link.peer),
-            "\(failure.sentence) The link is closed.", remedy: failure.remedy, isRetryable: failure.isRetryable,
+            "\(sentence ?? failure.sentence) The link is closed.", remedy: failure.remedy,
+            isRetryable: failure.isRetryable,
             disconnectReason: .authentication)
         reason.pairingFailure = failure
         link.finish(reason)

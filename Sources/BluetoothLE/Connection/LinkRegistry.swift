@@ -24,21 +24,32 @@ final class LinkRegistry {
 }
 
 extension LinkRegistry: PairingLinks {
-    /// The newest link to a device; an earlier one remains until the reason of its end is known.
+    /// The links to a device, under any of the addresses that the host has, or had, for it.
+    func links(to peer: BluetoothAddress) -> [Link] { all.filter { $0.peer == peer || $0.hostIdentity == peer } }
+
+    /// The link to a device of which the host reports a step of pairing: the newest, since an earlier one remains until
+    /// the reason of its end is known. Of a device that claims another's identity, the one that pairs.
     private func link(to peer: BluetoothAddress) -> Link? {
-        all.last { $0.peer == peer } ?? all.last { $0.identity == peer }
+        let links = links(to: peer)
+        guard links.count > 1 else { return links.first }
+        return links.last { $0.protectionIfAny?.pairing.hasPaired == true } ?? links.last { $0.peer == peer }
+            ?? links.last
     }
 
     func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress? { link(to: peer)?.peer }
 
-    func pairingAsked(_ peer: BluetoothAddress) -> Bool {
-        link(to: peer).map { $0.protection.pairingAsked($0) } ?? false
+    func pairingAsked(_ peer: BluetoothAddress) -> (isRaised: Bool, isConfirmed: Bool) {
+        link(to: peer).map { $0.protection.pairingAsked($0) } ?? (false, false)
     }
+
+    func hostLacksKey(of peer: BluetoothAddress) { link(to: peer)?.protection.hostLacksKey() }
 
     func report(_ peer: BluetoothAddress, _ progress: PairingProgress) {
         guard let link = link(to: peer) else { return }
         switch progress {
-        case .answered: link.protection.pairingProgressed(link)
+        case .answered(let agrees):
+            if agrees { link.protection.agrees() }
+            link.protection.pairingProgressed(link)
         case .failed: link.protection.pairingFailed(link)
         case .keyMade(let key): link.protection.keyWasMade(key)
         }

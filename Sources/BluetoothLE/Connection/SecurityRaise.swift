@@ -18,6 +18,8 @@ struct SecurityRaise: Equatable {
         /// The host has refused so often to begin: its Security Manager may not be ready for a link whose attribute
         /// channel is established already.
         case refused(count: Int)
+        /// The host encrypts a new link by itself, as requested with the link, while its channel stays open.
+        case begunByHost
         /// The host is raising the security.
         case underWay
         case over
@@ -55,6 +57,9 @@ struct SecurityRaise: Equatable {
     /// The maximum number of attempts to make the host begin.
     static let refusalLimit = 20
     static let pauseAfterRefusal = Duration.milliseconds(50)
+    /// The time after which the host is asked whether a link is encrypted that it encrypts by itself, without a report:
+    /// longer than it may take to explain the end of a link.
+    static let reportLimit = Duration.seconds(10)
 
     let level: SecurityLevel
     private(set) var phase = Phase.preparing
@@ -72,7 +77,7 @@ struct SecurityRaise: Equatable {
     }
 
     /// Whether the host is raising the security.
-    var isUnderWay: Bool { phase == .underWay }
+    var isUnderWay: Bool { phase == .underWay || phase == .begunByHost }
 
     // MARK: Beginning
 
@@ -88,6 +93,21 @@ struct SecurityRaise: Equatable {
 
     /// Records that no request is in flight any more.
     mutating func isQuiet() -> Action? { phase == .quiescing ? .askHost(level) : nil }
+
+    /// Records that the host has begun with the link; ``encryptionIsReported()`` or a failure follows.
+    mutating func hostHasBegun(at now: KernelInstant) -> Action? {
+        guard phase == .preparing else { return nil }
+        (phase, lastProgress) = (.begunByHost, now)
+        return .setTimer(Self.reportLimit)
+    }
+
+    /// Handles the controller's report of encryption, which may precede the host's own: the host is asked, since its
+    /// channel tells when it has the report as well.
+    mutating func encryptionIsReported() -> Action? {
+        guard phase == .begunByHost else { return nil }
+        phase = .quiescing
+        return .askHost(level)
+    }
 
     mutating func hostBegins(at now: KernelInstant) -> [Action] {
         guard isAsking else { return [] }
@@ -119,7 +139,7 @@ struct SecurityRaise: Equatable {
 
     /// Restarts the time limit after a question or an answer.
     mutating func progresses(at now: KernelInstant) -> Action? {
-        guard isUnderWay else { return nil }
+        guard phase == .underWay else { return nil }
         lastProgress = now
         return .setTimer(Self.limit)
     }
@@ -132,7 +152,7 @@ struct SecurityRaise: Equatable {
 
     /// Handles a writable channel; `security` is nil if encryption has not begun.
     mutating func canSend(_ security: LinkSecurity?) -> Action? {
-        guard isUnderWay else { return nil }
+        guard phase == .underWay else { return nil }
         guard let security else { return .waitUntilWritable }
         phase = .over
         return .succeed(SecurityRaiseResult(security: security, isPaired: isPairing))
@@ -141,6 +161,7 @@ struct SecurityRaise: Equatable {
     mutating func timerFired() -> Action? {
         switch phase {
         case .refused: return .askHost(level)
+        case .begunByHost: return encryptionIsReported()
         case .underWay:
             phase = .over
             return .endLink(.timedOut)

@@ -57,7 +57,9 @@ public struct ReconnectionPolicy: Hashable, Sendable {
         default: break
         }
         if reason.concernsAdapter { return waitsForAdapter }
-        // Another attempt does not repair a missing or wrong pairing.
+        // Another device may have its address; see ``ReconnectionProgress/keyMissingDelay``.
+        if reason.pairingFailure == .keyMissing { return maximumFailures.map { failures < $0 } ?? true }
+        // Another attempt does not repair a wrong pairing.
         if reason.disconnectReason == .authentication { return false }
         return maximumFailures.map { failures < $0 } ?? true
     }

@@ -91,7 +91,8 @@ final class Reconnector {
         var progress = ReconnectionProgress(policy)
         var waitsForSlot = false
         while end == nil, !Task.isCancelled {
-            report(.connecting(attempt: progress.beginAttempt()))
+            let attempt = progress.beginAttempt()
+            if !progress.isSilent { report(.connecting(attempt: attempt)) }
             let reason: BluetoothError
             do throws(BluetoothError) {
                 let start = try await connectOnce(on: radio, waitsForSlot: waitsForSlot)
@@ -100,7 +101,7 @@ final class Reconnector {
                 progress.linkEnded(after: start.duration(to: loop.now))
             } catch {
                 reason = error
-                progress.attemptFailed()
+                progress.attemptFailed(reason)
                 waitsForSlot = error.code == .linkLimitReached
             }
             if Task.isCancelled || end != nil { break }
@@ -174,7 +175,7 @@ final class Reconnector {
         }
         let delay = progress.delay(at: loop.now, for: peer?.value ?? 0)
         guard delay > .zero else { return }
-        if !reason.concernsAdapter { report(.failed(reason, retryAfter: delay)) }
+        if !reason.concernsAdapter, !progress.isRepeated { report(.failed(reason, retryAfter: delay)) }
         let call = Promise<Void, BluetoothError>()
         activity = .pausing(call)
         defer { if case .pausing = activity { activity = .running } }

@@ -8,12 +8,17 @@ public struct PairingRequest: Hashable, Sendable {
     public var adapter: String
     /// Whether this program began the pairing; otherwise the device did.
     public var isInitiatedHere: Bool
+    /// The bond that the pairing would replace; nil if there is none, and on a link that is encrypted with its key.
+    ///
+    /// The device has lost its key, as after a reset, or it is another device with the same address.
+    public var bond: Bond?
 
     /// Creates a request from its parts.
-    public init(peer: BluetoothAddress, adapter: String, isInitiatedHere: Bool) {
+    public init(peer: BluetoothAddress, adapter: String, isInitiatedHere: Bool, bond: Bond? = nil) {
         self.peer = peer
         self.adapter = adapter
         self.isInitiatedHere = isInitiatedHere
+        self.bond = bond
     }
 }
 
@@ -27,6 +32,8 @@ public protocol PairingAgent: Sendable {
     /// The user's means of input and output, which determine the pairing method (Core Vol 3 Part H §2.3.5.1). Any other
     /// capability than ``IOCapability/noInputNoOutput`` requests protection against a man in the middle.
     var ioCapability: IOCapability { get }
+    /// Whether pairings without a number (Just Works) are refused, also those that this program begins.
+    var refusesJustWorks: Bool { get }
 
     /// Confirms a pairing without a number to compare (Just Works). Called when the device began it, and before a
     /// pairing with ``SecurityPolicy/ask``; not for a pairing that this program began itself.
@@ -45,6 +52,8 @@ public protocol PairingAgent: Sendable {
 extension PairingAgent {
     /// No input and no output.
     public var ioCapability: IOCapability { .noInputNoOutput }
+    /// False.
+    public var refusesJustWorks: Bool { false }
     /// Returns false.
     public func confirmPairing(_ request: PairingRequest) async throws -> Bool { false }
     /// Returns false.
@@ -65,18 +74,27 @@ public struct RefusingPairingAgent: PairingAgent {
 
 /// An agent that accepts every pairing without authenticating the device (Just Works).
 public struct JustWorksPairingAgent: PairingAgent {
-    /// Creates the agent.
-    public init() {}
+    private let replacesBonds: Bool
 
-    /// Returns true.
-    public func confirmPairing(_ request: PairingRequest) async throws -> Bool { true }
+    /// Creates the agent.
+    /// - Parameter replacesBonds: whether to accept pairings that replace an unauthenticated bond: then a device with
+    ///   the address of a bonded one can take its place.
+    public init(replacesBonds: Bool = false) {
+        self.replacesBonds = replacesBonds
+    }
+
+    /// Returns true, unless the pairing would replace a bond.
+    public func confirmPairing(_ request: PairingRequest) async throws -> Bool {
+        request.bond == nil || replacesBonds
+    }
 }
 
 /// An agent that enters a passkey known beforehand, such as one printed on a device without a display.
 ///
-/// The kernel cannot be given a number to show, so this serves the side that enters it. Each pairing attempt with
-/// Secure Connections reveals a bit of the passkey to an eavesdropper (Core Vol 3 Part H §2.3.5.6.3), so a permanent
-/// passkey protects less than a new one for each attempt.
+/// The kernel cannot be given a number to show, so this serves the side that enters it. A permanent passkey protects
+/// less than a new one for each attempt: an attempt with Secure Connections reveals a bit of it to an attacker (Core
+/// Vol 3 Part H §2.3.5.6.3), one with legacy pairing all of it (§2.3.5.5). Choose
+/// ``SecureConnectionsMode/only`` where the devices support it.
 public struct FixedPasskeyAgent: PairingAgent {
     private let passkey: Passkey
     private let acceptsJustWorks: Bool
@@ -84,7 +102,8 @@ public struct FixedPasskeyAgent: PairingAgent {
     /// Creates an agent with a passkey.
     /// - Parameters:
     ///   - passkey: the number to enter.
-    ///   - acceptsJustWorks: whether to accept pairings begun by devices that cannot show a number.
+    ///   - acceptsJustWorks: whether to accept pairings with devices that cannot show a number, whichever side begins
+    ///     them. Such a pairing is not authenticated.
     public init(_ passkey: Passkey, acceptsJustWorks: Bool = false) {
         self.passkey = passkey
         self.acceptsJustWorks = acceptsJustWorks
@@ -92,8 +111,14 @@ public struct FixedPasskeyAgent: PairingAgent {
 
     /// Keyboard only.
     public var ioCapability: IOCapability { .keyboardOnly }
-    /// Returns whether the agent accepts Just Works.
-    public func confirmPairing(_ request: PairingRequest) async throws -> Bool { acceptsJustWorks }
-    /// Returns the passkey.
-    public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? { passkey }
+    /// Whether the agent was created without `acceptsJustWorks`.
+    public var refusesJustWorks: Bool { !acceptsJustWorks }
+    /// Returns whether the agent accepts Just Works, and the pairing replaces no bond.
+    public func confirmPairing(_ request: PairingRequest) async throws -> Bool {
+        acceptsJustWorks && request.bond == nil
+    }
+    /// Returns the passkey; nil if the pairing would replace a bond that a passkey has not protected.
+    public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? {
+        request.bond?.isAuthenticated ?? true ? passkey : nil
+    }
 }

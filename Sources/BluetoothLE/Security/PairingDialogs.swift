@@ -13,6 +13,7 @@ final class PairingDialogs {
     private let loop: EventLoop
     private let host: any HostPairing
     private let links: any PairingLinks
+    private let bonds: BondManager
     private let log: Logger
     var agent: any PairingAgent = RefusingPairingAgent()
     private(set) var questions = PairingQuestions()
@@ -21,9 +22,11 @@ final class PairingDialogs {
     /// Fires at the next deadline.
     private var timer: LoopTimer?
 
-    init(_ host: any HostPairing, _ links: any PairingLinks, on loop: EventLoop, log: Logger) {
+    init(
+        _ host: any HostPairing, _ links: any PairingLinks, _ bonds: BondManager, on loop: EventLoop, log: Logger
+    ) {
         mark = loop.components.mark("PairingDialogs")
-        (self.host, self.links, self.loop, self.log) = (host, links, loop, log)
+        (self.host, self.links, self.bonds, self.loop, self.log) = (host, links, bonds, loop, log)
     }
 
     var now: KernelInstant { loop.now }
@@ -64,7 +67,7 @@ final class PairingDialogs {
             case .ask(let call, let question, let request): ask(call, question, request)
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
-                links.report(peer, .answered)
+                links.report(peer, .answered(agrees: answer != .no))
                 host.reply(answer, to: question, peer)
             case .disconnect(let peer): host.disconnect(peer, connectedAs: peer)
             }
@@ -86,6 +89,7 @@ final class PairingDialogs {
             { [weak self] answer in
                 guard let self else { return }
                 calls[call] = nil
+                if answer == .no, let bond = request.bond { bonds.reportRefusal(of: bond.identity, .notConfirmed) }
                 perform(questions.answered(call, answer, of: request.peer, at: loop.now))
             }, on: loop)
         calls[call] = Task(executorPreference: loop) { [agent, log] in

@@ -21,8 +21,11 @@ protocol PairingLinks: AnyObject {
     func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress?
 
     /// Notifies the link to a device, if there is one, of a pairing question; returns whether this side is raising its
-    /// security.
-    func pairingAsked(_ peer: BluetoothAddress) -> Bool
+    /// security, and whether it is encrypted with the key of the device's bond.
+    func pairingAsked(_ peer: BluetoothAddress) -> (isRaised: Bool, isConfirmed: Bool)
+
+    /// Notifies the link to a device that the host has lost the key of its bond.
+    func hostLacksKey(of peer: BluetoothAddress)
 
     /// Notifies the link to a device, if there is one, of its pairing's progress.
     func report(_ peer: BluetoothAddress, _ progress: PairingProgress)
@@ -34,7 +37,7 @@ protocol PairingLinks: AnyObject {
 /// A step of a pairing.
 enum PairingProgress {
     /// The agent has answered a question.
-    case answered
+    case answered(agrees: Bool)
     case failed
     case keyMade(MadeKey)
 }
@@ -63,10 +66,10 @@ struct PairingKeys {
         return addresses.all.contains { isLoaded ? bonds.bond(with: $0) != nil : holders.contains($0) }
     }
 
-    /// Returns whether the key for a link's peer is authenticated.
-    func areAuthenticated(_ addresses: LinkAddresses) -> Bool {
-        bonds.status == .loaded
-            && addresses.all.contains { bonds.bond(with: $0)?.isAuthenticated == true }
+    /// The bond that a pairing with a link's peer would replace.
+    func bond(_ addresses: LinkAddresses) -> Bond? {
+        guard [.loaded, .disabled].contains(bonds.status) else { return nil }
+        return addresses.all.lazy.compactMap { bonds.bond(behind: $0) }.first
     }
 
     /// Returns whether there is room for the bond that a pairing makes.

@@ -31,7 +31,7 @@ final class Pairings {
         self.log = log
         keys = PairingKeys(bonds: bonds)
         self.links = links
-        dialogs = PairingDialogs(host, links, on: loop, log: log)
+        dialogs = PairingDialogs(host, links, bonds, on: loop, log: log)
     }
 
     /// Subscribes to the host's pairing events.
@@ -101,6 +101,9 @@ final class Pairings {
 
     /// Whether the agent's input and output permit an authenticated pairing.
     var canAuthenticate: Bool { host.settings.ioCapability != .noInputNoOutput }
+
+    /// Whether the agent permits no pairing without a number.
+    var refusesJustWorks: Bool { dialogs.agent.refusesJustWorks }
 
     /// Whether keys are stored.
     var isBondable: Bool { host.settings.isBondable }
@@ -179,7 +182,7 @@ final class Pairings {
     }
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
-        if key.isStored { keys.note(peer) }
+        if key.isStored { keys.note(peer) } else { keys.bonds.keyIsNotBonded(of: peer) }
         let addresses = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
         endDialogs(addresses)
         links.report(peer, .keyMade(key))
@@ -201,32 +204,47 @@ final class Pairings {
             }
             return
         }
-        let isRaised = links.pairingAsked(peer)
+        let (isRaised, isConfirmed) = links.pairingAsked(peer)
+        let bond = keys.bond(addresses)
         let request = PairingRequest(
-            peer: peer, adapter: adapter.information.name, isInitiatedHere: isOwnPairing || isRaised)
+            peer: peer, adapter: adapter.information.name, isInitiatedHere: isOwnPairing || isRaised,
+            bond: isConfirmed ? nil : bond)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
-        let verdict = verdict(on: question, request, addresses)
+        let verdict = verdict(on: question, request, addresses, bond)
+        // The agent shows the number to enter, and gives no answer.
+        if case .ask = verdict, !question.wantsAnswer { links.report(peer, .answered(agrees: true)) }
         dialogs.update { $0.asked(question, request, verdict, at: $1) }
     }
 
     private func verdict(
-        on question: PairingQuestion, _ request: PairingRequest, _ addresses: LinkAddresses
+        on question: PairingQuestion, _ request: PairingRequest, _ addresses: LinkAddresses, _ bond: Bond?
     ) -> PairingQuestions.Verdict {
         // There is no question with the data: the device does not use them, or an attacker prevents it.
         if hasOutOfBandData(addresses) { return .refuse(.outOfBandDataRejected) }
-        // An attacker in the device's place could pair like that, too.
-        if case .confirm = question, keys.areAuthenticated(addresses) {
-            log.notice(
-                "a pairing is refused, since it would replace an authenticated key by an unauthenticated one",
-                metadata: ["peer": "\(request.peer)"])
+        if let bond, refusesReplacement(of: bond, question, request) {
+            keys.bonds.reportRefusal(of: bond.identity, .keyMissing)
             return .refuse(.keyMissing)
         }
         if !hasRoom(addresses, forAuthenticated: question.isAboutNumber) {
             keys.bonds.reportRefusal(of: request.peer)
             return .refuse(.bondStoreFull)
         }
+        if case .confirm = question, refusesJustWorks { return .refuse(.insufficientLevel) }
         if case .confirm = question, request.isInitiatedHere { return .accept }
         return .ask
+    }
+
+    /// Whether a question would lead to the replacement of a bond that nobody may agree to.
+    private func refusesReplacement(
+        of bond: Bond, _ question: PairingQuestion, _ request: PairingRequest
+    ) -> Bool {
+        // An attacker in the device's place could pair like that, too.
+        if case .confirm = question, bond.isAuthenticated { return true }
+        guard request.bond != nil, request.isInitiatedHere else { return false }
+        // The host was to encrypt the link with the key of the bond, and has lost it.
+        links.hostLacksKey(of: request.peer)
+        keys.bonds.keys.reload()
+        return true
     }
 
     // MARK: Links

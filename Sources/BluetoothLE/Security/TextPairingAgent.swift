@@ -28,22 +28,24 @@ public struct TextPairingAgent: PairingAgent {
 
     /// Asks the user to confirm the pairing.
     public func confirmPairing(_ request: PairingRequest) async throws -> Bool {
-        await confirm("Pair with \(request.peer)?", request)
+        await confirm("Pair with \(request.peer)\(request.replacement)?", request)
     }
 
     /// Asks the user whether the device shows the same number.
     public func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {
-        await confirm("Does \(request.peer) show \(number.digits)?", request)
+        await confirm("Does \(request.peer)\(request.replacement) show \(number.digits)?", request)
     }
 
     /// Asks the user for the number that the device shows.
     public func enterPasskey(_ request: PairingRequest) async throws -> Passkey? {
-        await answer(to: "The number that \(request.peer) shows:", request).flatMap { Passkey(digits: $0) }
+        await answer(to: "The number that \(request.peer)\(request.replacement) shows:", request).flatMap {
+            Passkey(digits: $0)
+        }
     }
 
     /// Shows the number to enter at the device.
     public func showPasskey(_ passkey: Passkey, enteredCount: Int, _ request: PairingRequest) async throws {
-        show("Enter \(passkey.digits) at \(request.peer).")
+        show("Enter \(passkey.digits) at \(request.peer)\(request.replacement).")
     }
 
     private func confirm(_ question: String, _ request: PairingRequest) async -> Bool {
@@ -64,6 +66,13 @@ public struct TextPairingAgent: PairingAgent {
         }
         guard let answer, !Task.isCancelled else { return nil }
         return String(decoding: answer.utf8.filter { $0 > 0x20 }, as: UTF8.self)
+    }
+}
+
+extension PairingRequest {
+    /// The consequence of the pairing for a bond.
+    fileprivate var replacement: String {
+        bond == nil ? "" : " (bonded, but without its key: it was reset, or is another device)"
     }
 }
 

@@ -38,11 +38,7 @@ extension AdapterSession {
     func followBonds() {
         bondManager.follow(
             BondManager.Observer(
-                onBonded: { [links] identity, isAgain in
-                    for link in links.all where link.identity == identity {
-                        link.bondedPeer.bonded(isAgain: isAgain, link)
-                    }
-                },
+                links: { [links] in links.links(to: $0) },
                 onRefused: { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) },
                 isConnected: { [links] identity in links.all.contains { $0.identity == identity } },
                 onKeysChanged: { [identities] keys in identities.setKeys(keys) }))

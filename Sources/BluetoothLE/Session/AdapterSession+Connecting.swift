@@ -37,6 +37,11 @@ extension AdapterSession {
         try checkUsable()
         // A host connects to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
+        var options = options
+        if !options.security.leavesBondedLinksUnencrypted {
+            if isAgain || bondManager.mayBeOutdated { await bondManager.prepare(information) }
+            options.usesBond = try bondManager.bondInForce(with: peer, .init("connect", peer: peer)) != nil
+        }
         let initial = try await beginInitialParameters(settings, for: peer, until: time.end)
         let onPHYs: UInt64?
         do {
@@ -52,6 +57,13 @@ extension AdapterSession {
         if let initial { host.links.endInitialParameters(initial) }
         if let onPHYs { host.links.endConnecting(onPHYs) }
         let connection = try result.get()
+        if options.usesBond {
+            do {
+                try await connection.core.value.encryptWithBond(until: time.end)
+            } catch {
+                throw await end(connection, error, isAgain: isAgain)
+            }
+        }
         if let level = options.security.level {
             do {
                 try await connection.raiseSecurity(to: level, timeout: options.security.timeout)
@@ -117,8 +129,11 @@ extension AdapterSession {
     /// Ends a link that is not returned; returns the error of the attempt.
     private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {
         await connection.disconnect(timeout: .zero)
-        // An established link fails like this only where it was about to end.
-        guard error.code == .connectionFailed, !isAgain else { return error }
+        // An established link fails like this only where it was about to end, or where the host had lost the bond's key.
+        let isWorthRepeating =
+            error.code == .connectionFailed
+            || connection.core.value.protectionIfAny?.pairing.hostLacksKey == true
+        guard isWorthRepeating, !isAgain else { return error }
         var error = error
         error.code = .preempted
         return error

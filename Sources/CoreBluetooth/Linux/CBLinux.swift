@@ -186,7 +186,7 @@ extension CBLinux.Configuration {
                         remedy: "Use terminal, accept, refuse or a passkey of six digits.")
                     break
                 }
-                agent = FixedPasskeyAgent(passkey, acceptsJustWorks: true)
+                agent = FixedPasskeyAgent(passkey)
             }
         }
         do throws(BluetoothError) {

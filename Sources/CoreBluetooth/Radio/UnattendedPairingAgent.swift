@@ -14,7 +14,7 @@ struct UnattendedPairingAgent: PairingAgent {
 
     func confirmPairing(_ request: PairingRequest) async -> Bool {
         guard let radio else { return false }
-        if await radio.isConnectedFromHere(request.peer) { return true }
+        if request.bond == nil, await radio.isConnectedFromHere(request.peer) { return true }
         radio.log.notice(
             "\(request.peer) may not pair. BLUETOOTH_PAIRING=accept accepts every device; CBLinux.use(pairingAgent:) sets an agent that decides."
         )

@@ -80,6 +80,11 @@ final class BondFixture: Sendable {
     var questions: Int { central.user.count + peripheral.user.count }
 }
 
+extension ConnectionOptions {
+    /// Options of a link that the key of the peer's bond does not encrypt.
+    static let unencrypted = ConnectionOptions(security: SecurityOptions(leavesBondedLinksUnencrypted: true))
+}
+
 extension Adapter {
     /// Advertises and accepts links until the returned task is cancelled.
     func serve(_ fixture: Fixture) async throws -> (advertising: AdvertisingSet, links: IncomingConnections) {

@@ -132,7 +132,7 @@ import Testing
             let link = try await visit.connect()
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
             await visit.disconnect(link)
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
+            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
             try await fixture.base.settle { visit.links.connections.count == 1 }
             let theirs = try #require(visit.links.connections.first)
             let told = Mutex<[PeerSubscription]>([])
@@ -167,7 +167,7 @@ import Testing
             let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
             _ = try await link.own.subscribe(to: characteristic)
             await visit.disconnect(link)
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
+            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
             try await fixture.base.settle { visit.links.connections.count == 1 }
             let theirs = try #require(visit.links.connections.first)
             try await fixture.base.radio.sleep(for: .seconds(2))
@@ -195,7 +195,7 @@ import Testing
             let configuration = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
             try await link.own.write([1, 0], to: configuration)
             await visit.disconnect(link)
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
+            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
             try await open.write([0, 0], to: configuration)
             _ = await failure {
                 _ = try await open.openChannel(psm: 0x80, options: ChannelOptions(security: .medium))
@@ -234,7 +234,7 @@ import Testing
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
             await visit.disconnect(link)
             // The same address, without a key.
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
+            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
             let characteristic = try await open.found(0xFFF1, in: 0xFFF0)
             let configuration = try #require(characteristic.descriptor(.clientCharacteristicConfiguration))
             try await open.write([0, 0], to: configuration)
@@ -296,7 +296,7 @@ import Testing
             try await fixture.base.settle { await first.isTellingOfChanges }
             await visit.disconnect(link)
             try await visit.peripheral.publish([CachingTests.battery])
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
+            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
             try await fixture.base.settle { visit.links.connections.count == 1 }
             let theirs = try #require(visit.links.connections.first)
             try await fixture.base.radio.sleep(for: .seconds(2))
@@ -334,7 +334,7 @@ import Testing
             #expect(visit.sentCount == sent)
             await visit.disconnect(link)
             // Without the keys its identity is unconfirmed, and its hash is read.
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress)
+            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
             _ = try await open.discover()
             #expect(visit.sentCount > sent)
             await open.disconnect()

@@ -160,13 +160,7 @@ import Testing
         try await GroupFixture.run { fixture in
             let phone = try PrivateDevice(fixture.base)
             try await fixture.adapters[1].setBond(
-                Bond(
-                    identity: PrivateDevice.own,
-                    longTermKeys: [
-                        LongTermKey(
-                            address: PrivateDevice.own, kind: .unauthenticated, isCentral: true,
-                            value: phone.identity.key)
-                    ], identityResolvingKey: phone.identity.key))
+                Bond(identity: PrivateDevice.own, identityResolvingKey: phone.identity.key))
             phone.rotate()
             let connection = try await fixture.group.connect(to: phone.identity)
             #expect(connection.peer == PrivateDevice.own)

@@ -153,7 +153,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? { nil }
     func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) { host.later(completion) }
-    func disconnect(_ peer: BluetoothAddress) { host.note("disconnect \(peer)") }
+    func removeUnstored(_ peer: BluetoothAddress) { host.note("remove unstored \(peer)") }
 
     // MARK: Pairing
 

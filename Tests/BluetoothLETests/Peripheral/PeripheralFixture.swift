@@ -69,7 +69,11 @@ struct PeripheralFixture: Sendable {
 
     /// Connects to the machine.
     func connect(_ number: Int = 0, timeout: Duration = .seconds(10)) async throws -> Connection {
-        try await centrals[number].connect(to: address, options: ConnectionOptions(timeout: timeout))
+        try await connect(number, ConnectionOptions(timeout: timeout))
+    }
+
+    func connect(_ number: Int = 0, _ options: ConnectionOptions) async throws -> Connection {
+        try await centrals[number].connect(to: address, options: options)
     }
 }
 

@@ -376,11 +376,7 @@ import Testing
         try await Self.run { fixture, adapter, phone in
             let own = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
             try await adapter.setBond(
-                Bond(
-                    identity: own,
-                    longTermKeys: [
-                        LongTermKey(address: own, kind: .unauthenticated, isCentral: true, value: phone.identity.key)
-                    ], identityResolvingKey: phone.identity.key))
+                Bond(identity: own, identityResolvingKey: phone.identity.key))
             phone.rotate()
             let connection = try await adapter.connect(to: phone.identity)
             #expect(connection.peer == own)

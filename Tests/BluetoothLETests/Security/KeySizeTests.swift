@@ -6,7 +6,7 @@ import Testing
 
 /// The minimum size of encryption keys, in both roles.
 @Suite struct KeySizeTests {
-    private static func options(_ minimum: Int, _ level: SecurityLevel? = nil) -> ConnectionOptions {
+    fileprivate static func options(_ minimum: Int, _ level: SecurityLevel? = nil) -> ConnectionOptions {
         ConnectionOptions(
             timeout: .seconds(10), security: SecurityOptions(level, policy: .never, minimumKeySize: minimum))
     }
@@ -104,17 +104,27 @@ import Testing
             GATTCharacteristic(0xFFE2, properties: [.read], value: .stored([4])),
         ])
 
-    @Test(arguments: [(7, nil), (10, nil), (11, .insufficientEncryptionKeySize)] as [(Int, ATTErrorCode?)])
-    func aServerRefusesProtectedAttributesOverAShorterKey(_ minimum: Int, _ refusal: ATTErrorCode?) async throws {
+    @Test(
+        arguments: [(nil, nil), (7, nil), (10, nil), (11, .insufficientEncryptionKeySize)] as [(Int?, ATTErrorCode?)])
+    func aServerRefusesProtectedAttributesOverAShorterKey(_ minimum: Int?, _ refusal: ATTErrorCode?) async throws {
         try await PeripheralFixture.run { fixture in
             fixture.others[0].setMaximumKeySize(10, adapter: 0)
             try await fixture.peripheral.setPairingAgent(JustWorksPairingAgent())
             let published = try await fixture.peripheral.publish([Self.isProtected])
+            let before = try await fixture.peripheral.incomingConnections(
+                IncomingConnectionOptions(security: SecurityOptions(minimumKeySize: 7)))
+            let advertising = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let first = try await fixture.connect(0, Self.options(7))
+            #expect(try await first.pair().security.keySize == 10)
+            try await fixture.base.settle { await fixture.peripheral.bonds().count == 1 }
+            await first.disconnect()
+            // The stored key is used, whatever those of pairings must have.
+            try await fixture.base.settle { before.connections.isEmpty }
+            before.close()
             let links = try await fixture.peripheral.incomingConnections(
                 IncomingConnectionOptions(security: SecurityOptions(minimumKeySize: minimum)))
-            let advertising = try await fixture.peripheral.advertise(PeripheralFixture.content)
-            let connection = try await fixture.connect()
-            #expect(try await connection.pair().security.keySize == 10)
+            let connection = try await fixture.connect(0, Self.options(7))
+            #expect(try await connection.security().keySize == 10)
             let database = try await connection.discover()
             let value = try #require(database.characteristic(0xFFE1, in: 0xFFE0))
             let error = await failure { _ = try await connection.read(value) }

@@ -205,7 +205,9 @@ import Testing
             try await connection.pair()
             try await fixture.end(connection)
             fixture.peripheral.forgetBonds()
-            let again = try await fixture.connect()
+            let first = await failure { _ = try await fixture.connect() }
+            #expect(first?.pairingFailure == .keyMissing)
+            let again = try await fixture.adapter.connect(to: fixture.peripheral.address, options: .unencrypted)
             let error = await failure { try await again.pair() }
             #expect(error?.pairingFailure == .keyMissing)
             try await fixture.forget()

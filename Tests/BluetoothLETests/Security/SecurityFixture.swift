@@ -22,6 +22,7 @@ final class TestAgent: PairingAgent {
     let ioCapability: IOCapability
     private let user: User
     private let state = Mutex<(asked: [String], shown: Passkey?, cancelled: Int)>(([], nil, 0))
+    private let bonds = Mutex<[BluetoothAddress?]>([])
     private let loop: EventLoop
 
     init(_ ioCapability: IOCapability = .noInputNoOutput, _ user: User = .agrees, on loop: EventLoop) {
@@ -34,6 +35,8 @@ final class TestAgent: PairingAgent {
     var asked: [String] { state.withLock { $0.asked } }
     /// The last number to show.
     var shown: Passkey? { state.withLock { $0.shown } }
+    /// For each question to confirm, the device whose bond the pairing would replace.
+    var replaced: [BluetoothAddress?] { bonds.withLock { $0 } }
     /// The number of cancelled questions.
     var cancelled: Int { state.withLock { $0.cancelled } }
 
@@ -56,7 +59,8 @@ final class TestAgent: PairingAgent {
     }
 
     func confirmPairing(_ request: PairingRequest) async throws -> Bool {
-        try await answer(request.isInitiatedHere ? "confirm own" : "confirm")
+        bonds.withLock { $0.append(request.bond?.identity) }
+        return try await answer(request.isInitiatedHere ? "confirm own" : "confirm")
     }
 
     func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool {

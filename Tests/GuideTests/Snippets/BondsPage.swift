@@ -40,6 +40,7 @@ enum BondsPage {
             switch change {
             case .stored(let bond): print("bonded with", bond.identity)
             case .notStored(let bond, let error): print(bond.identity, "until this program ends:", error.message)
+            case .notReplaced(let peer, let error): print(peer, "may not replace its bond:", error.message)
             case .removed(let identity): print("forgot", identity)
             case .displaced(let identity, let other): print(identity, "made room for", other)
             case .refused(let peer): print("no room for", peer)

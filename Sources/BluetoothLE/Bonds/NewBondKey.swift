@@ -1,0 +1,122 @@
+import BluetoothHost
+import BluetoothPrimitives
+import BluetoothSockets
+
+/// A link whose pairing makes keys, as the bonds see it.
+protocol PairedLink: AnyObject {
+    /// The peer's address at the beginning of the link. Pairing replaces the host's address by the one that the peer
+    /// claims as its identity.
+    var peer: BluetoothAddress { get }
+    /// The minimum size in bytes of a key from pairing.
+    var minimumNewKeySize: Int { get }
+    /// Whether pairings must be authenticated.
+    var refusesJustWorks: Bool { get }
+    /// Whether this side has agreed to the replacement of the peer's bond, or the link is encrypted with its key.
+    var mayReplaceBond: Bool { get }
+
+    /// Handles a bond from the link's pairing.
+    func bonded(as identity: BluetoothAddress, isAgain: Bool)
+
+    /// Ends the link, whatever address the host has for its peer.
+    func endLink(_ failure: PairingFailure, refusing key: LongTermKey?)
+}
+
+/// A key from pairing that may become a bond, or a part of one, and the reasons against it.
+struct NewBondKey {
+    enum Objection: Equatable {
+        /// The pairing of another program's link would replace the bond: only its store knows whether it did.
+        case isForeign
+        case failure(PairingFailure)
+    }
+
+    let key: LongTermKey
+    /// The device's present bond.
+    let bond: Bond?
+    /// The links to the device, under the address that the host has for it now.
+    let links: [any PairedLink]
+
+    /// The minimum size in bytes of a key from pairing, unless a program chooses another.
+    static let defaultMinimumSize = 16
+
+    /// The reason against the key.
+    var objection: Objection? {
+        if links.isEmpty {
+            if bond != nil { return .isForeign }
+            return key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
+        }
+        if !isProven { return .failure(.identityClaimed) }
+        if links.contains(where: { key.encryptionSize < $0.minimumNewKeySize }) { return .failure(.keyTooShort) }
+        if !key.kind.isAuthenticated, links.contains(where: \.refusesJustWorks) { return .failure(.insufficientLevel) }
+        guard let bond, !bond.contains(key) else { return nil }
+        return isWeaker(than: bond) || !links.contains(where: \.mayReplaceBond) ? .failure(.keyMissing) : nil
+    }
+
+    /// Whether the device has shown that it has this identity, if that matters: a peer claims its identity address, and
+    /// any peer may claim any. The first address of the link is the identity, or was made with its stored key.
+    private var isProven: Bool {
+        let hasIdentityLink = links.contains { $0.peer == key.address }
+        return (bond == nil && !hasIdentityLink) || links.allSatisfy { proves($0.peer) }
+    }
+
+    private func proves(_ address: BluetoothAddress) -> Bool {
+        address == key.address
+            || bond?.identityResolvingKey.map { PrivateAddressResolver().matches(address, $0) } == true
+    }
+
+    /// The links whose peer has not shown that it has this identity.
+    var claimants: [any PairedLink] { links.filter { !proves($0.peer) } }
+
+    /// Whether the key protects less than the bond.
+    private func isWeaker(than bond: Bond) -> Bool {
+        let hasAuthentication = key.kind.isAuthenticated || !bond.isAuthenticated
+        let hasSecureConnections = key.kind.isSecureConnections || !bond.usesSecureConnections
+        return !hasAuthentication || !hasSecureConnections
+            || Int(key.encryptionSize) < bond.encryptionKeySize(inRole: key.isCentral) ?? 0
+    }
+}
+
+extension Bond {
+    /// Whether the bond has this very key, such as after the restart of a program that shares the store.
+    fileprivate func contains(_ key: LongTermKey) -> Bool {
+        longTermKeys.contains { $0.value == key.value && $0.isCentral == key.isCentral }
+    }
+
+    /// The key that encrypts links in a role.
+    func longTermKey(isCentral: Bool) -> LongTermKey? {
+        longTermKeys.first { $0.kind.isSecureConnections || $0.isCentral == isCentral }
+    }
+
+    fileprivate func encryptionKeySize(inRole isCentral: Bool) -> Int? {
+        longTermKey(isCentral: isCentral).map { Int($0.encryptionSize) }
+    }
+}
+
+extension LongTermKey.Kind {
+    /// Whether LE Secure Connections made the key, for both roles.
+    var isSecureConnections: Bool { [.unauthenticated, .authenticated, .debug].contains(self) }
+}
+
+/// The refused pairings: those without room, and the limit of notices, since any device in range can cause them under
+/// any number of addresses.
+struct PairingRefusals {
+    /// The devices refused for lack of room, until the host has deleted their keys.
+    var withoutRoom: Set<BluetoothAddress> = []
+
+    /// The maximum number of notices in a minute.
+    private static let count = 10
+    private var begin: KernelInstant?
+    private var written = 0
+    private var omitted = 0
+
+    /// Returns whether to write a notice now, and how many were omitted before it.
+    mutating func nextNotice(at now: KernelInstant) -> (isWritten: Bool, omitted: Int) {
+        if begin.map({ $0.duration(to: now) >= .seconds(60) }) ?? true { (begin, written) = (now, 0) }
+        guard written < Self.count else {
+            omitted += 1
+            return (false, 0)
+        }
+        written += 1
+        defer { omitted = 0 }
+        return (true, omitted)
+    }
+}

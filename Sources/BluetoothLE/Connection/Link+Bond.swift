@@ -1,0 +1,82 @@
+import BluetoothHost
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSockets
+
+/// The relation of a link to the bond with its peer.
+public enum BondProtection: Hashable, Sendable {
+    /// There is no bond with the peer.
+    case none
+    /// There is a bond with a device of this address, and the link is not encrypted with its key: the peer may be
+    /// another device.
+    case unconfirmed
+    /// The link is encrypted with the key of the bond, at its level.
+    case confirmed
+}
+
+// The bond with a link's peer: what it promises, and the proof that the peer is the bonded device.
+extension Link {
+    /// The bond with the peer.
+    var bond: Bond? { bonds?.bond(with: identity) }
+
+    var bondProtection: BondProtection {
+        guard bond != nil else { return .none }
+        return bondedPeer.isBonded(self) ? .confirmed : .unconfirmed
+    }
+
+    /// The minimum size of the link's key: a stored one is used although it is shorter than those of pairings must be.
+    var minimumKeySize: Int {
+        configuration.minimumKeySize ?? min(minimumNewKeySize, bond?.encryptionKeySize ?? minimumNewKeySize)
+    }
+
+    /// Whether the peer has shown that it has this identity: by its address from the beginning, by a private address
+    /// made with the stored key, or by a pairing whose bond was stored.
+    func proves(_ identity: BluetoothAddress) -> Bool {
+        identity == peer || adapter == nil || bondedPeer.proves(identity, self)
+    }
+
+    /// Waits until the host has encrypted the link with the key of the peer's bond, which it began with the link.
+    nonisolated(nonsending) func encryptWithBond(until deadline: KernelInstant?) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("encrypt the link with the bond's key", peer: peer)
+        let result = try await protection.raise(
+            self, to: .medium, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
+        guard let bond, let key = bond.longTermKey(isCentral: role == .central) else { return }
+        // A key of SecurityLevel.fips may be reported as the level below.
+        if result.security.level >= min(bond.level, .high), result.security.keySize >= key.encryptionSize {
+            if Int(key.encryptionSize) < NewBondKey.defaultMinimumSize {
+                log.notice("the key of the bond has \(key.encryptionSize) bytes only", metadata: ["peer": "\(peer)"])
+            }
+            return
+        }
+        // The host has another key than this program's.
+        protection.hostLacksKey()
+        protection.endLink(self, .keyMissing)
+        throw .pairing(operation, .keyMissing)
+    }
+
+    /// Removes the key of a pairing without bonding, whose link ends.
+    func removeUnbondedKey() {
+        guard isConnected, protectionIfAny?.madeKey?.isStored == false else { return }
+        bonds?.removeUnbondedKey(of: hostIdentity)
+    }
+}
+
+extension Link: PairedLink {
+    var minimumNewKeySize: Int { configuration.minimumKeySize ?? NewBondKey.defaultMinimumSize }
+
+    var refusesJustWorks: Bool { pairings?.refusesJustWorks == true }
+
+    var mayReplaceBond: Bool { protection.mayReplaceBond }
+
+    func bonded(as identity: BluetoothAddress, isAgain: Bool) {
+        bondedPeer.bonded(as: identity, isAgain: isAgain, self)
+    }
+
+    func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {
+        let isTooShort = failure == .keyTooShort
+        let sentence = key.map {
+            LinkProtection.sentence(size: Int($0.encryptionSize), minimum: minimumNewKeySize)
+        }
+        protection.endLink(self, failure, isTooShort ? sentence : nil)
+    }
+}
