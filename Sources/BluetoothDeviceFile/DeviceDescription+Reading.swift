@@ -264,7 +264,7 @@ extension CharacteristicProperties {
 
 extension AttributePermissions {
     /// The permissions by their names.
-    static let known: [(name: String, option: AttributePermissions)] = (0..<8).map {
+    static let known: [(name: String, option: AttributePermissions)] = (0..<10).map {
         let option = AttributePermissions(rawValue: 1 << $0)
         return (String("\(option)".dropFirst().dropLast()), option)
     }

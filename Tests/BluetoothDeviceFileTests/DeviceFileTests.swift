@@ -190,4 +190,5 @@ import Testing
 private let properties =
     "authenticatedSignedWrites, broadcast, extendedProperties, indicate, notify, read, write, writeWithoutResponse"
 private let permissions =
-    "read, readAuthenticated, readAuthorized, readEncrypted, write, writeAuthenticated, writeAuthorized, writeEncrypted"
+    "read, readAuthenticated, readAuthorized, readBonded, readEncrypted, write, writeAuthenticated, writeAuthorized, "
+    + "writeBonded, writeEncrypted"

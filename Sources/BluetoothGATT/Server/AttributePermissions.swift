@@ -6,11 +6,11 @@ import BluetoothATT
 /// encrypted link has `[.read, .readEncrypted]`.
 public struct AttributePermissions: OptionSet, Hashable, Sendable {
     /// The bits, which are never sent.
-    public let rawValue: UInt8
+    public let rawValue: UInt16
 
     /// The permissions with the bits `rawValue`.
     @inlinable
-    public init(rawValue: UInt8) { self.rawValue = rawValue }
+    public init(rawValue: UInt16) { self.rawValue = rawValue }
 
     /// Clients may read the value.
     public static let read = AttributePermissions(rawValue: 0x01)
@@ -28,6 +28,10 @@ public struct AttributePermissions: OptionSet, Hashable, Sendable {
     public static let readAuthorized = AttributePermissions(rawValue: 0x40)
     /// Writing requires authorization by the user or the program.
     public static let writeAuthorized = AttributePermissions(rawValue: 0x80)
+    /// Reading requires a bonded client, over a link encrypted with an authenticated key (MITM protection).
+    public static let readBonded = AttributePermissions(rawValue: 0x100)
+    /// Writing requires a bonded client, over a link encrypted with an authenticated key (MITM protection).
+    public static let writeBonded = AttributePermissions(rawValue: 0x200)
 }
 
 extension AttributePermissions: CustomStringConvertible {
@@ -39,12 +43,12 @@ extension AttributePermissions: CustomStringConvertible {
                 (.read, "read"), (.write, "write"), (.readEncrypted, "readEncrypted"),
                 (.writeEncrypted, "writeEncrypted"), (.readAuthenticated, "readAuthenticated"),
                 (.writeAuthenticated, "writeAuthenticated"), (.readAuthorized, "readAuthorized"),
-                (.writeAuthorized, "writeAuthorized"),
+                (.writeAuthorized, "writeAuthorized"), (.readBonded, "readBonded"), (.writeBonded, "writeBonded"),
             ])
     }
 }
 
-/// The security of the link to a client, as far as permissions depend on it (Core Vol 3 Part C §10.3).
+/// The security of the link to a client and its bond, as far as permissions depend on them (Core Vol 3 Part C §10.3).
 public struct BearerSecurity: Hashable, Sendable {
     /// Whether the link is encrypted.
     public var isEncrypted: Bool
@@ -54,16 +58,19 @@ public struct BearerSecurity: Hashable, Sendable {
     public var isAuthenticated: Bool
     /// Whether a long term key exists, so that encryption suffices and no pairing is needed.
     public var hasLongTermKey: Bool
+    /// Whether the client is the bonded device, as shown by the encryption of the link.
+    public var isBonded: Bool
 
     /// The security with the given properties; by default, that of a new link between unbonded devices.
     public init(
         isEncrypted: Bool = false, encryptionKeySize: Int = 0, isAuthenticated: Bool = false,
-        hasLongTermKey: Bool = false
+        hasLongTermKey: Bool = false, isBonded: Bool = false
     ) {
         self.isEncrypted = isEncrypted
         self.encryptionKeySize = encryptionKeySize
         self.isAuthenticated = isAuthenticated
         self.hasLongTermKey = hasLongTermKey
+        self.isBonded = isBonded
     }
 
     /// An unencrypted link to an unbonded client.
@@ -90,8 +97,13 @@ extension AttributePermissions {
     }
 
     /// Whether access of this kind requires authorization.
-    func needsAuthorization(to access: AttributeAccess) -> Bool {
+    package func needsAuthorization(to access: AttributeAccess) -> Bool {
         contains(access == .read ? .readAuthorized : .writeAuthorized)
+    }
+
+    /// Whether access of this kind requires a bonded client.
+    package func needsBond(to access: AttributeAccess) -> Bool {
+        contains(access == .read ? .readBonded : .writeBonded)
     }
 
     /// The error code when `security` is insufficient for the access, else nil; checks security only.
@@ -101,7 +113,8 @@ extension AttributePermissions {
     func securityRefusal(
         of access: AttributeAccess, over security: BearerSecurity, minimumKeySize: Int
     ) -> ATTErrorCode? {
-        let needsAuthentication = contains(access == .read ? .readAuthenticated : .writeAuthenticated)
+        let needsAuthentication =
+            needsBond(to: access) || contains(access == .read ? .readAuthenticated : .writeAuthenticated)
         let needsEncryption = needsAuthentication || contains(access == .read ? .readEncrypted : .writeEncrypted)
         if needsAuthentication, !security.isAuthenticated { return .insufficientAuthentication }
         guard needsEncryption else { return nil }

@@ -48,8 +48,9 @@ public struct GATTServer: Sendable {
     }
     /// The state of the client. The owner of several bearers of one client shares it between them.
     public var client: GATTClientState
-    /// Whether the program authorizes clients by answering ``GATTServerEvent/authorizationRequested(_:)``. Otherwise
-    /// there are no such events, and an unauthorized client is refused.
+    /// Whether the program authorizes clients, and confirms their bonds, by answering
+    /// ``GATTServerEvent/authorizationRequested(_:)``. Otherwise there are no such events, and a client that is
+    /// unauthorized or not known to be bonded is refused.
     public var asksForAuthorization = false
     /// The value handle of the outstanding indication.
     public internal(set) var outstandingIndication: AttributeHandle?

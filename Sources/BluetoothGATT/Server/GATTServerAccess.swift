@@ -1,7 +1,7 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// A client's request for authorization (Core Vol 3 Part F §3.2.5).
+/// A client's request for access that requires authorization or a bond (Core Vol 3 Part F §3.2.5).
 ///
 /// It belongs to the server that created it and is answered once; a repeated answer, or one for another request, has no
 /// effect.
@@ -27,22 +27,35 @@ struct ProgramAnswers: Sendable {
 }
 
 extension GATTServer {
-    /// Checks that the client may access an attribute: the permission, then the client's authorization, then the
-    /// security of the link, in the order of Core Vol 3 Part F §4.
+    /// Checks that the client may access an attribute: the permission, then the security of the link, then the client's
+    /// bond and authorization. Authorization follows authentication (Core Vol 3 Part C §10.5), so that a client learns
+    /// to pair before the program is asked.
     func check(
         _ access: AttributeAccess, to attribute: AttributeDatabase.Attribute, known: ProgramAnswers
     ) throws(Interruption) {
         guard attribute.permissions.permits(access) else {
             throw .refused(access == .read ? .readNotPermitted : .writeNotPermitted, attribute.handle)
         }
-        if attribute.permissions.needsAuthorization(to: access), !client.isAuthorized(for: attribute.handle) {
-            let decision = known.authorizations[.init(handle: attribute.handle, kind: access)]
-            if decision == nil, asksForAuthorization { throw .needsAuthorization(attribute.handle, access) }
-            guard decision == true else { throw .refused(.insufficientAuthorization, attribute.handle) }
-        }
         let refusal = attribute.permissions.securityRefusal(
             of: access, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
         if let refusal { throw .refused(refusal, attribute.handle) }
+        guard lacksBond(for: access, to: attribute) || lacksAuthorization(for: access, to: attribute) else { return }
+        let decision = known.authorizations[.init(handle: attribute.handle, kind: access)]
+        if decision == nil, asksForAuthorization { throw .needsAuthorization(attribute.handle, access) }
+        guard decision == true else { throw .refused(.insufficientAuthorization, attribute.handle) }
+    }
+
+    /// Whether the client is not bonded, as the access requires.
+    ///
+    /// Such a client is refused as unauthorized: its link is as secure as it can be, and to pair again without bonding
+    /// would not help.
+    func lacksBond(for access: AttributeAccess, to attribute: AttributeDatabase.Attribute) -> Bool {
+        attribute.permissions.needsBond(to: access) && !security.isBonded
+    }
+
+    /// Whether the client has no lasting authorization, as the access requires.
+    func lacksAuthorization(for access: AttributeAccess, to attribute: AttributeDatabase.Attribute) -> Bool {
+        attribute.permissions.needsAuthorization(to: access) && !client.isAuthorized(for: attribute.handle)
     }
 
     /// Authorizes the client for this request and continues it.

@@ -11,10 +11,11 @@ public enum GATTServerEvent: Hashable, Sendable {
     case writeRequested(GATTWriteRequest)
     /// The client wrote a value of the program without response.
     case writeCommandReceived(AttributeWrite)
-    /// The client requests access that requires authorization; answer with
+    /// The client requests access that requires authorization, or a bond that
+    /// ``BearerSecurity/isBonded`` does not confirm; answer with
     /// ``GATTServer/authorize(_:database:into:)`` or ``GATTServer/refuse(_:database:into:)``.
     case authorizationRequested(GATTAuthorizationRequest)
-    /// The client sent a command that requires authorization, without response; see
+    /// The client sent a command that requires authorization or a bond, without response; see
     /// ``GATTServer/perform(_:database:)``.
     case commandAuthorizationRequested(AttributeWrite)
     /// The client changed a stored value.
@@ -79,7 +80,7 @@ public enum GATTServerError: Error, Hashable, Sendable {
     case clientOutOfSync(AttributeHandle)
     /// The client has not confirmed the previous indication.
     case indicationOutstanding(AttributeHandle)
-    /// The link lacks the security that reading the value requires, or the client is not authorized
+    /// The link lacks the security that reading the value requires, or the client is not bonded or not authorized
     /// (Core Vol 3 Part C §10.3.1).
     case insufficientSecurity(AttributeHandle, ATTErrorCode)
 }

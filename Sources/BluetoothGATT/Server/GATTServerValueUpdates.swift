@@ -84,12 +84,18 @@ extension GATTServer {
         outstandingIndication = characteristic
     }
 
-    /// Whether the link has the security that notifications and indications of the characteristic require.
+    /// Whether the link has the security, and the client the bond, that notifications and indications of the
+    /// characteristic require.
     public func isProtected(for characteristic: AttributeHandle, database: borrowing AttributeDatabase) -> Bool {
-        guard let position = database.position(of: characteristic) else { return false }
-        let refusal = database.attributes[position].permissions.securityRefusal(
+        guard let attribute = database.attribute(at: characteristic) else { return false }
+        return protectionRefusal(sending: attribute) == nil
+    }
+
+    /// The error code when the link lacks the security, or the client the bond, that the value requires.
+    private func protectionRefusal(sending attribute: AttributeDatabase.Attribute) -> ATTErrorCode? {
+        let refusal = attribute.permissions.securityRefusal(
             of: .read, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
-        return refusal == nil
+        return refusal ?? (lacksBond(for: .read, to: attribute) ? .insufficientAuthorization : nil)
     }
 
     private func checkSending(
@@ -97,20 +103,12 @@ extension GATTServer {
         database: borrowing AttributeDatabase
     ) throws(GATTServerError) {
         guard let configuration = configurations[characteristic], configuration.contains(kind),
-            let position = database.position(of: characteristic)
+            let attribute = database.attribute(at: characteristic)
         else { throw .notSubscribed(characteristic) }
-        if client.isOutOfSync, database.attributes[position].type != .serviceChanged {
-            throw .clientOutOfSync(characteristic)
-        }
-        if database.attributes[position].permissions.needsAuthorization(to: .read),
-            !client.isAuthorized(for: characteristic)
-        {
+        if client.isOutOfSync, attribute.type != .serviceChanged { throw .clientOutOfSync(characteristic) }
+        if let code = protectionRefusal(sending: attribute) { throw .insufficientSecurity(characteristic, code) }
+        if lacksAuthorization(for: .read, to: attribute) {
             throw .insufficientSecurity(characteristic, .insufficientAuthorization)
-        }
-        if let code = database.attributes[position].permissions.securityRefusal(
-            of: .read, over: security, minimumKeySize: limits.minimumEncryptionKeySize)
-        {
-            throw .insufficientSecurity(characteristic, code)
         }
     }
 }

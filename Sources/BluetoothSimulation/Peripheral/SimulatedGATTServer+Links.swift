@@ -16,10 +16,11 @@ extension SimulatedGATTServer {
     }
 
     func setSecurity(_ security: LinkSecurity, on link: SimulatedLink) {
+        let isBonded = link.isBonded
         state.withLock { state in
             state.sessions[link.identifier]?.core.server.security = BearerSecurity(
-                isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
-                isAuthenticated: security.level >= .high, hasLongTermKey: security.level >= .medium)
+                isEncrypted: security.isEncrypted, encryptionKeySize: Int(security.keySize),
+                isAuthenticated: security.isAuthenticated, hasLongTermKey: security.isEncrypted, isBonded: isBonded)
         }
     }
 

@@ -18,6 +18,9 @@ public struct SimulatedLink: Sendable {
     /// The security of the link.
     public var security: LinkSecurity { withEnd { $0.link.security } ?? LinkSecurity(level: .low, keySize: 0) }
 
+    /// Whether the peripheral has stored a key of the central.
+    var isBonded: Bool { withEnd { $0.party?.key(on: $0) != nil } ?? false }
+
     /// Sends a packet, by default to the Attribute Protocol's channel.
     ///
     /// The controller buffers a dozen HCI ACL data packets of up to 251 bytes; after that the call returns `.wouldBlock`

@@ -33,6 +33,24 @@ import Testing
         }
     }
 
+    @Test("a simulated device distinguishes bonded centrals", arguments: [true, false])
+    func aSimulatedDevice(_ storesKeys: Bool) async throws {
+        var security = SimulatedSecurity(ioCapability: .displayOnly, passkey: 123_456)
+        security.storesKeys = storesKeys
+        try await SecurityFixture.run(security) { fixture in
+            try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly))
+            let connection = try await fixture.connect()
+            #expect(try await connection.pair(to: .high).isBonded == storesKeys)
+            let value = try fixture.handle(0xFFF5)
+            let error = await failure {
+                let bytes = try await connection.read(value)
+                #expect(bytes == [11])
+            }
+            #expect(error?.cause == (storesKeys ? nil : .attribute(.insufficientAuthorization)))
+            try await fixture.end(connection)
+        }
+    }
+
     @Test func thePeerCannotPairWhileTheUserIsAsked() async throws {
         try await PairingRoleTests.run(.noInputNoOutput, .noInputNoOutput) { fixture, central, peripheral in
             let agent = TestAgent(.noInputNoOutput, .sleeps, on: fixture.base.radio.loop)

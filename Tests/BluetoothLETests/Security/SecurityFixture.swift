@@ -120,6 +120,8 @@ struct SecurityFixture: Sendable {
                         GATTCharacteristic(
                             0xFFF3, properties: [.read], permissions: [.read, .readAuthorized], value: .stored([9])),
                         GATTCharacteristic(0xFFF4, properties: [.read], value: .stored([10])),
+                        GATTCharacteristic(
+                            0xFFF5, properties: [.read], permissions: [.read, .readBonded], value: .stored([11])),
                     ])
             ])
             let peripheral = SimulatedPeripheral(on: fixture.radio, gatt: server)

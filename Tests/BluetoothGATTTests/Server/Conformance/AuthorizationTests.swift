@@ -52,11 +52,49 @@ import BluetoothGATT
         }
     }
 
-    @Test("authorization precedes the check of the link's security, and the other checks follow")
+    @Test("C §10.5: the program is asked on no path before the link has the required security")
     func order() throws {
+        for path in ProtectionTests.paths {
+            var fixture = try Self.makeFixture(.authorizedAndAuthenticated, security: .encrypted)
+            _ = fixture.send(path.requests[0].replacing("T", with: "AAAA"))
+            #expect(fixture.events.isEmpty && !fixture.server.isWaitingForProgram, "\(path.section)")
+        }
         var fixture = try Self.makeFixture(.authorizedAndAuthenticated, security: .encrypted)
+        #expect(fixture.send("0A FEFF") == "010AFEFF05")
+        // Nor does an authorization replace the security.
+        fixture.server.client.authorize(.all)
+        #expect(fixture.send("0A FEFF") == "010AFEFF05")
+        fixture.server.client.endAuthorization(in: .all)
+        fixture.server.security = .authenticated
         #expect(fixture.send("0A FEFF") == "")
+        #expect(try fixture.refuseAuthorization() == "010AFEFF08")
+    }
+
+    @Test("security lost while the program decides refuses the request in spite of the authorization")
+    func lostSecurity() throws {
+        var fixture = try Self.makeFixture(.authorizedAndAuthenticated)
+        #expect(fixture.send("0A FEFF") == "")
+        fixture.server.security = .none
         #expect(try fixture.authorize() == "010AFEFF05")
+        fixture.server.security = .none
+        #expect(
+            fixture.server.perform(AttributeWrite(0xFFFE, value: [5]), database: &fixture.database) == [])
+    }
+
+    @Test("the bond of a client is asked about when it is not known, on every path")
+    func bond() throws {
+        for path in Self.paths {
+            let request = path.requests[0].replacing("T", with: "AAAA")
+            var fixture = try Self.makeFixture(.bonded)
+            guard fixture.send(request).isEmpty, fixture.server.isWaitingForProgram else { continue }
+            #expect(try fixture.authorize() == hex(path.granted).hexadecimal, "\(path.section)")
+            // The program's lasting authorization is no bond.
+            fixture.server.client.authorize(.all)
+            if !request.hasPrefix("16") { #expect(fixture.send(request) == "", "\(path.section)") }
+        }
+        var fixture = try Self.makeFixture(.bonded)
+        #expect(fixture.send("52 FEFF 05") == "")
+        #expect(fixture.events == [.commandAuthorizationRequested(AttributeWrite(0xFFFE, value: [5]))])
         #expect(fixture.send("0A FEFF") == "")
         #expect(try fixture.refuseAuthorization() == "010AFEFF08")
     }

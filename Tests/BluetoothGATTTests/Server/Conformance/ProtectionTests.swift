@@ -14,7 +14,7 @@ import BluetoothGATT
 @Suite struct ProtectionTests {
     /// The security that a value requires.
     enum Protection: CaseIterable {
-        case encrypted, authenticated, authorized, authorizedAndAuthenticated
+        case encrypted, authenticated, authorized, authorizedAndAuthenticated, bonded
 
         var permissions: AttributePermissions {
             switch self {
@@ -23,6 +23,7 @@ import BluetoothGATT
             case .authorized: [.readAuthorized, .writeAuthorized]
             case .authorizedAndAuthenticated:
                 [.readAuthorized, .writeAuthorized, .readAuthenticated, .writeAuthenticated]
+            case .bonded: [.readBonded, .writeBonded]
             }
         }
     }
@@ -38,30 +39,42 @@ import BluetoothGATT
     }
 
     static let links = [
-        Link(name: "just made", security: .none, codes: [0x05, 0x05, 0x08, 0x08]),
-        Link(name: "authorised", security: .none, isAuthorized: true, codes: [0x05, 0x05, 0, 0x05]),
-        Link(name: "bonded, not encrypted", security: BearerSecurity(hasLongTermKey: true), codes: [0x0F, 0x05, 8, 8]),
+        Link(name: "just made", security: .none, codes: [0x05, 0x05, 0x08, 0x05, 0x05]),
+        Link(name: "authorised", security: .none, isAuthorized: true, codes: [0x05, 0x05, 0, 0x05, 0x05]),
+        Link(
+            name: "bonded, not encrypted", security: BearerSecurity(hasLongTermKey: true),
+            codes: [0x0F, 0x05, 0x08, 0x05, 0x05]),
         Link(
             name: "bonded with authentication, not encrypted, authorised",
             security: BearerSecurity(isAuthenticated: true, hasLongTermKey: true), isAuthorized: true,
-            codes: [0x0F, 0x0F, 0, 0x0F]),
-        Link(name: "encrypted", security: .encrypted, codes: [0, 0x05, 0x08, 0x08]),
-        Link(name: "encrypted with authentication", security: .authenticated, codes: [0, 0, 0x08, 0x08]),
+            codes: [0x0F, 0x0F, 0, 0x0F, 0x0F]),
+        Link(name: "encrypted", security: .encrypted, codes: [0, 0x05, 0x08, 0x05, 0x05]),
+        Link(name: "encrypted with authentication", security: .authenticated, codes: [0, 0, 0x08, 0x08, 0x08]),
+        Link(
+            name: "encrypted with the unauthenticated key of a bond",
+            security: BearerSecurity(
+                isEncrypted: true, encryptionKeySize: 16, hasLongTermKey: true, isBonded: true),
+            codes: [0, 0x05, 0x08, 0x05, 0x05]),
+        Link(
+            name: "encrypted with the authenticated key of a bond",
+            security: BearerSecurity(
+                isEncrypted: true, encryptionKeySize: 16, isAuthenticated: true, hasLongTermKey: true, isBonded: true),
+            codes: [0, 0, 0x08, 0x08, 0]),
         Link(
             name: "encrypted with a key of 6 bytes",
             security: BearerSecurity(
                 isEncrypted: true, encryptionKeySize: 6, isAuthenticated: true, hasLongTermKey: true),
-            isAuthorized: true, codes: [0x0C, 0x0C, 0, 0x0C]),
+            isAuthorized: true, codes: [0x0C, 0x0C, 0, 0x0C, 0x0C]),
         Link(
             name: "encrypted with a key of 7 bytes",
             security: BearerSecurity(
                 isEncrypted: true, encryptionKeySize: 7, isAuthenticated: true, hasLongTermKey: true),
-            isAuthorized: true, codes: [0, 0, 0, 0]),
+            isAuthorized: true, codes: [0, 0, 0, 0, 0x08]),
         Link(
             name: "encrypted with a key of 15 bytes where 16 are asked for",
             security: BearerSecurity(
                 isEncrypted: true, encryptionKeySize: 15, isAuthenticated: true, hasLongTermKey: true),
-            isAuthorized: true, minimumKeySize: 16, codes: [0x0C, 0x0C, 0, 0x0C]),
+            isAuthorized: true, minimumKeySize: 16, codes: [0x0C, 0x0C, 0, 0x0C, 0x0C]),
     ]
 
     /// A path to a value: the PDUs with `T` for its type, and the response to the last one when access is granted.
@@ -172,7 +185,7 @@ import BluetoothGATT
         let strongest = Link(
             name: "everything",
             security: BearerSecurity(
-                isEncrypted: true, encryptionKeySize: 16, isAuthenticated: true, hasLongTermKey: true),
+                isEncrypted: true, encryptionKeySize: 16, isAuthenticated: true, hasLongTermKey: true, isBonded: true),
             isAuthorized: true, codes: [])
         for (protection, code) in zip(Protection.allCases, link.codes) {
             var fixture = try Self.makeFixture(protection, on: strongest, mtu: 23, type: 0xAAAA)
