@@ -260,22 +260,44 @@ import Testing
         }
     }
 
-    @Test func permissions() async throws {
+    /// Runs `body` with a link of another machine, whose user compares the numbers of a pairing, to one that serves.
+    private static func pairing(
+        _ snippet: @escaping @Sendable (Adapter) async throws -> Void,
+        _ body: @escaping @Sendable (Fixture, Connection) async throws -> Void
+    ) async throws {
         try await Fixture.withAdapter { fixture, adapter in
-            try await PublishingPage.permissions(adapter)
+            try await snippet(adapter)
             let incoming = try await adapter.incomingConnections()
             let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
-            let visitor = try await Self.visitor(fixture)
-            var options = ConnectionOptions()
-            options.security.policy = .never
+            let visitor = try await visitor(fixture)
+            for side in [adapter, visitor] { try await side.setPairingAgent(ComparingAgent()) }
+            let options = ConnectionOptions(security: SecurityOptions(policy: .never))
             let connection = try await visitor.connect(to: adapter.information.address, options: options)
-            let value = try await Self.found("FFF2", on: connection)
-            #expect(await failureCode { _ = try await connection.read(value) } == .attributeProtocol)
-            #expect(await failureCode { try await connection.write([1], to: value) } == .attributeProtocol)
+            try await body(fixture, connection)
             await connection.disconnect()
             await set.stop()
             incoming.close()
             await visitor.close()
+        }
+    }
+
+    @Test func permissions() async throws {
+        try await Self.pairing(PublishingPage.permissions) { fixture, connection in
+            let value = try await Self.found("FFF2", on: connection)
+            #expect(await failureCode { _ = try await connection.read(value) } == .attributeProtocol)
+            #expect(await failureCode { try await connection.write([1], to: value) } == .attributeProtocol)
+            #expect(try await connection.pair(to: .high).isBonded)
+            try await connection.write([1], to: value)
+            #expect(try await connection.read(value) == [1])
+        }
+    }
+
+    @Test func requestsOfBondedDevices() async throws {
+        try await Self.pairing(PublishingPage.permissions2) { fixture, connection in
+            let value = try await Self.found("FFF4", on: connection)
+            #expect(try await connection.read(value) == [])
+            #expect(try await connection.pair(to: .high).isBonded)
+            #expect(try await connection.read(value) == [1, 2, 3])
         }
     }
 
@@ -305,21 +327,15 @@ import Testing
     }
 
     @Test func authorisingDevices() async throws {
-        try await Fixture.withAdapter { fixture, adapter in
-            try await PublishingPage.authorisingDevices(adapter)
-            let incoming = try await adapter.incomingConnections()
-            let set = try await adapter.advertise(AdvertisementContent(localName: "here"))
-            let visitor = try await Self.visitor(fixture)
-            let connection = try await visitor.connect(to: adapter.information.address)
+        try await Self.pairing(PublishingPage.authorisingDevices) { fixture, connection in
             let value = try await Self.found("FFF3", on: connection)
             #expect(try await connection.read(value) == [0])
+            #expect(await failureCode { try await connection.write([1], to: value) } == .attributeProtocol)
             #expect(fixture.lines.isEmpty)
+            try await connection.pair(to: .high)
             for _ in 0..<2 { try await connection.write([1], to: value) }
-            #expect(fixture.lines == ["may \(visitor.information.address) write FFF3?"])
-            await connection.disconnect()
-            await set.stop()
-            incoming.close()
-            await visitor.close()
+            #expect(fixture.lines.count == 1)
+            #expect(fixture.lines.first?.hasSuffix("write FFF3?") == true)
         }
     }
 
@@ -328,4 +344,10 @@ import Testing
         #expect(lines.count == 1)
         #expect(lines.first?.hasSuffix("has 1 bearers") == true)
     }
+}
+
+/// An agent whose user finds all numbers equal.
+private struct ComparingAgent: PairingAgent {
+    var ioCapability: IOCapability { .displayYesNo }
+    func compareNumber(_ number: Passkey, _ request: PairingRequest) async throws -> Bool { true }
 }

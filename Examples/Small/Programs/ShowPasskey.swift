@@ -24,7 +24,7 @@ struct Display: PairingAgent {
             let adapter = try await Adapter.open(power: .powerOn, on: .environment)
             try await adapter.setPairingAgent(Display(), secureConnections: .only)
             let secret = LocalCharacteristic(
-                "FFF2", properties: .read, value: [1, 2, 3], permissions: [.read, .readAuthenticated])
+                "FFF2", properties: .read, value: [1, 2, 3], permissions: [.read, .readBonded])
             print("serving")
             try await adapter.serve(AdvertisementContent(localName: "Safe")) { LocalService("FFF0") { secret } }
         } catch {

@@ -15,8 +15,9 @@ extension Adapter {
     /// - Parameters:
     ///   - services: the services, in the order of their handles. They can include services published before.
     ///   - authorizing: the handler for attributes with ``AttributePermissions/readAuthorized`` or
-    ///     ``AttributePermissions/writeAuthorized``. It runs before the link's security is checked. Without it, when it
-    ///     throws, and when it does not answer within 25 s, the client receives Insufficient Authorization.
+    ///     ``AttributePermissions/writeAuthorized``. It runs once the link has the security that the access requires.
+    ///     Without it, when it throws, and when it does not answer within 25 s, the client receives Insufficient
+    ///     Authorization.
     /// - Throws: `.invalidArgument` when the services cannot be laid out, a definition occurs twice, an included
     ///   service is missing, a handler can never run, or a service is one of the generic ones; `.unsupported` for a
     ///   characteristic with the property `authenticatedSignedWrites`, as Signed Write Commands are not accepted.

@@ -250,6 +250,8 @@ protocol BearerOwner: AnyObject {
     func reasonOfEnd(_ failure: ChannelFailure, of bearer: ATTBearer) -> BluetoothError?
     /// Handles the end of a bearer, from either side.
     func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
+    /// The security of the link and the bond of the peer's client; nil after the end of the link.
+    var clientSecurity: BearerSecurity? { get }
     /// Handles an event of the peer's client that concerns the program.
     func handle(_ event: GATTServerEvent, from bearer: UInt64?)
     /// Handles a change of the peer's attributes.
@@ -279,7 +281,10 @@ extension ATTBearer {
     }
 
     /// Updates the link's security in the server, if any attribute requires security.
-    func updateSecurity() { peerClient.updateSecurity(&core, of: channel) }
+    func updateSecurity() {
+        guard peerClient.requiresSecurity, let security = owner?.clientSecurity else { return }
+        core.server.security = security
+    }
 
     /// Indicates Service Changed for a change of the local attributes, if the peer's client has subscribed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {

@@ -81,6 +81,46 @@ extension Link {
         localServer.handlers(of: subscription.characteristic)?.events?.receiver(.subscription(subscription), connection)
     }
 
+    // MARK: The client's security
+
+    /// The client with its security at this moment.
+    var client: AttributeClient {
+        let security = securityReportedFirst ?? LinkSecurity(level: .low, keySize: 0)
+        return AttributeClient(
+            address: peer, security: security, isBonded: security.isEncrypted && bondedPeer.isBonded(self))
+    }
+
+    var clientSecurity: BearerSecurity? {
+        guard let security = securityReportedFirst else { return nil }
+        guard security.isEncrypted else {
+            // A bonded client learns to encrypt the link, another one to pair. The stored key decides which suffices.
+            let bond = bonds?.bond(with: identity)
+            return BearerSecurity(
+                isAuthenticated: bond?.isAuthenticated == true, hasLongTermKey: bond?.longTermKeys.isEmpty == false)
+        }
+        return BearerSecurity(
+            isEncrypted: true, encryptionKeySize: Int(security.keySize), isAuthenticated: security.isAuthenticated,
+            hasLongTermKey: true, isBonded: bondedPeer.isBonded(self))
+    }
+
+    /// The link's security; the controller's report of its encryption may precede the host's.
+    private var securityReportedFirst: LinkSecurity? {
+        guard let security = try? security() else { return nil }
+        guard !security.isEncrypted, let size = mainBearer?.peerClient.reportedKeySize else { return security }
+        return LinkSecurity(level: .medium, keySize: UInt8(clamping: size))
+    }
+
+    /// Returns whether the client is bonded, after the keys of its pairing have arrived.
+    ///
+    /// A client repeats a refused request as soon as the link is encrypted, but the keys are distributed afterwards
+    /// (Core Vol 3 Part H §3.6.1).
+    nonisolated(nonsending) func confirmBond() async -> Bool {
+        if !bondedPeer.isBonded(self) {
+            _ = try? await protection.keyIsStored(self, .init("confirm the bond", peer: peer))
+        }
+        return bondedPeer.isBonded(self)
+    }
+
     // MARK: Answering
 
     /// Handles an event of the peer's client on an enhanced bearer, or, with nil, on the fixed channel.

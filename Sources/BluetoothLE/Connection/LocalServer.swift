@@ -204,15 +204,6 @@ extension AttributeDatabase {
     }
 }
 
-extension BearerSecurity {
-    /// Creates the server's view of the host's link security. The level covers the keys in use only, not stored keys.
-    init(_ security: LinkSecurity) {
-        self.init(
-            isEncrypted: security.level >= .medium, encryptionKeySize: Int(security.keySize),
-            isAuthenticated: security.level >= .high, hasLongTermKey: security.level >= .medium)
-    }
-}
-
 /// A notification or indication of a local value with its waiting caller, which is resumed once the host has the
 /// notification, or once the indication is confirmed.
 final class ValueCall: ValueUpdate {

@@ -28,12 +28,23 @@ final class PeerRequests {
             case .command, .commandAuthorization: false
             }
         }
+
+        /// The access that requires authorization or a bond.
+        var authorization: (handle: AttributeHandle, access: AttributeAccess)? {
+            switch self {
+            case .authorization(let request, _): (request.handle, request.access)
+            case .commandAuthorization(let write, _): (write.handle, .write)
+            case .read, .write, .command: nil
+            }
+        }
     }
 
     struct Waiting: Sendable {
         var job: Job
         /// The deadline of the response; nil if none is expected.
         var deadline: KernelInstant?
+        /// The client when its request arrived, which may be before the link was encrypted.
+        var client: AttributeClient
     }
 
     private enum Work {
@@ -66,7 +77,7 @@ final class PeerRequests {
 
     func add(_ job: Job, _ link: Link) {
         if let answered {
-            next = Waiting(job: job, deadline: job.isRequest ? answered.deadline : nil)
+            next = Waiting(job: job, deadline: job.isRequest ? answered.deadline : nil, client: answered.client)
             return
         }
         if !job.isRequest {
@@ -79,7 +90,7 @@ final class PeerRequests {
             return link.giveUp(job)
         }
         let deadline = job.isRequest ? link.loop.now.advanced(by: HandlerWork.limit) : nil
-        waiting.append(Waiting(job: job, deadline: deadline))
+        waiting.append(Waiting(job: job, deadline: deadline, client: link.client))
         if let deadline { deadlines.append(deadline) }
         if case .none = work { begin(link) } else { setWatchdog(link) }
     }
@@ -107,7 +118,10 @@ final class PeerRequests {
     private func begin(_ link: Link) {
         let (bound, requests) = (LoopBound(WeakReference(to: link), on: link.loop), LoopBound(self, on: link.loop))
         let task = Task(executorPreference: link.loop) {
-            while let work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
+            while var work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
+                if work.awaitsBond {
+                    work.waiting.client.isBonded = await bound.value.object?.confirmBond() ?? false
+                }
                 let result = await work.result()
                 guard let link = bound.value.object, requests.value.complete(work, result, link) else { return }
             }
@@ -128,7 +142,7 @@ final class PeerRequests {
             work = .underWay(task, request: waiting.deadline == nil ? nil : waiting)
             setWatchdog(link)
             return HandlerWork(
-                waiting: waiting, peer: link.peer, connection: link.connection.map { WeakReference(to: $0) },
+                waiting: waiting, connection: link.connection.map { WeakReference(to: $0) },
                 server: link.localServer, log: link.log)
         }
         watchdog?.cancel()
@@ -204,10 +218,18 @@ struct HandlerWork: Sendable {
     static let limit = Duration.seconds(25)
 
     var waiting: PeerRequests.Waiting
-    var peer: BluetoothAddress
     var connection: WeakReference<Connection>?
     var server: LocalServer
     var log: Logger
+
+    private var client: AttributeClient { waiting.client }
+    private var peer: BluetoothAddress { client.address }
+
+    /// Whether the access requires a bond that the client does not have yet.
+    var awaitsBond: Bool {
+        guard !client.isBonded, let (handle, access) = waiting.job.authorization else { return false }
+        return permissions(of: handle).needsBond(to: access)
+    }
 
     func result() async -> Result<Outcome, ATTErrorCode> {
         do {
@@ -217,7 +239,7 @@ struct HandlerWork: Sendable {
                 let access = access(request.handle, 0)
                 let value: [UInt8]
                 if let definitions = handlers?.definitions {
-                    value = try await definitions.read(request.handle, by: peer)
+                    value = try await definitions.read(request.handle, by: client)
                 } else if case .inTurn(let receiver)? = handlers?.events {
                     value = try await ask(receiver) { .read(access, $0) }
                 } else if let read = handlers?.read {
@@ -249,10 +271,14 @@ struct HandlerWork: Sendable {
     private func authorization(
         of handle: AttributeHandle, _ access: AttributeAccess
     ) async -> Result<Outcome, ATTErrorCode> {
+        guard !awaitsBond else { return .failure(.insufficientAuthorization) }
+        guard permissions(of: handle).needsAuthorization(to: access) else { return .success(.authorized(nil)) }
         guard let (range, handlers) = server.publication(of: handle), let authorize = handlers.authorize else {
             return .failure(.insufficientAuthorization)
         }
-        let request = AuthorizationRequest(peer: peer, handle: handle, uuid: type(of: handle), access: access)
+        let request = AuthorizationRequest(
+            peer: peer, handle: handle, uuid: type(of: handle), access: access, security: client.security,
+            isBonded: client.isBonded)
         do {
             switch try await authorize(request) {
             case .refused: return .failure(.insufficientAuthorization)
@@ -270,7 +296,7 @@ struct HandlerWork: Sendable {
         let publication = server.publication(of: first.handle)
         if let publication, let definitions = publication.handlers.definitions {
             let own = Array(writes.prefix { publication.range.contains($0.handle) })
-            try await definitions.write(own, isCommand: isCommand, by: peer)
+            try await definitions.write(own, isCommand: isCommand, by: client)
             return try await perform(Array(writes.dropFirst(own.count)), isCommand: isCommand)
         }
         if case .inTurn(let receiver)? = publication?.handlers.events {
@@ -304,6 +330,10 @@ struct HandlerWork: Sendable {
         server.withDatabase { $0.attribute(at: handle)?.type } ?? BluetoothUUID(0)
     }
 
+    private func permissions(of handle: AttributeHandle) -> AttributePermissions {
+        server.withDatabase { $0.attribute(at: handle)?.permissions } ?? []
+    }
+
     private func logFailure(_ error: any Error) {
         // A handler that was cancelled, as its answer is no longer needed, has not failed.
         log.log(
@@ -311,9 +341,10 @@ struct HandlerWork: Sendable {
     }
 }
 
-/// A client's request for access that requires authorisation; see ``Adapter/publish(_:authorizing:)``.
+/// A client's request for access that requires authorisation, over a link with the security that the access requires;
+/// see ``Adapter/publish(_:authorizing:)``.
 public struct AuthorizationRequest: Sendable, Hashable {
-    /// The address of the client.
+    /// The address of the client, which any device can use; ``isBonded`` confirms it.
     public let peer: BluetoothAddress
     /// The handle of the characteristic's value or of the descriptor.
     public let handle: AttributeHandle
@@ -321,6 +352,10 @@ public struct AuthorizationRequest: Sendable, Hashable {
     public let uuid: BluetoothUUID
     /// The requested access: reading or writing.
     public let access: AttributeAccess
+    /// The security of the link when the request arrived.
+    public let security: LinkSecurity
+    /// Whether the client was the bonded device when the request arrived: the link was encrypted, and there was a bond.
+    public let isBonded: Bool
 }
 
 /// The program's answer to an authorisation request.

@@ -50,14 +50,8 @@ struct PeerClient {
         localServer.withDatabase { core.encodeValue(database: $0, into: &writer) }
     }
 
-    /// Updates the link's security in the server, if any attribute requires security.
-    func updateSecurity(_ core: inout ATTBearerCore, of channel: any HostChannel) {
-        guard localServer.isProtected, let security = try? channel.security() else { return }
-        core.server.security = BearerSecurity(security)
-        guard let reportedKeySize, !core.server.security.isEncrypted else { return }
-        core.server.security = BearerSecurity(
-            isEncrypted: true, encryptionKeySize: reportedKeySize, hasLongTermKey: true)
-    }
+    /// Whether any attribute requires security.
+    var requiresSecurity: Bool { localServer.isProtected }
 
     // MARK: Changes
 

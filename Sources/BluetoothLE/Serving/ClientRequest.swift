@@ -2,19 +2,33 @@ import BluetoothATT
 import BluetoothGATT
 import BluetoothPrimitives
 
+/// A client with the security of its link when its request arrived.
+struct AttributeClient: Sendable, Hashable {
+    /// The address of the client.
+    var address: BluetoothAddress
+    /// The security of the link.
+    var security: LinkSecurity
+    /// Whether the link is encrypted and there is a bond with the client.
+    var isBonded: Bool
+}
+
 /// A client's read of a value that this machine offers.
 public struct ReadRequest: Sendable, Hashable {
-    /// The address of the client.
+    /// The address of the client, which any device can use; ``isBonded`` confirms it.
     public let peer: BluetoothAddress
     /// The type of the characteristic or descriptor.
     public let uuid: BluetoothUUID
     /// The definition that is read: the `id` of a ``LocalCharacteristic`` or ``LocalDescriptor``.
     public let target: DefinitionID
+    /// The security of the link when the request arrived.
+    public let security: LinkSecurity
+    /// Whether the client was the bonded device when the request arrived: the link was encrypted, and there was a bond.
+    public let isBonded: Bool
 }
 
 /// A client's write to a value that this machine offers, assembled from its parts.
 public struct WriteRequest: Sendable, Hashable {
-    /// The address of the client.
+    /// The address of the client, which any device can use; ``isBonded`` confirms it.
     public let peer: BluetoothAddress
     /// The type of the characteristic or descriptor.
     public let uuid: BluetoothUUID
@@ -27,6 +41,10 @@ public struct WriteRequest: Sendable, Hashable {
     public let offset: Int
     /// Whether it is a Write Command, for which the client receives no answer.
     public let isCommand: Bool
+    /// The security of the link when the request arrived; for a write in parts, when the client executed it.
+    public let security: LinkSecurity
+    /// Whether the client was the bonded device when the request arrived: the link was encrypted, and there was a bond.
+    public let isBonded: Bool
 }
 
 /// A client's request that waits for the program's answer; see ``PublishedServices/requests()``.

@@ -90,9 +90,11 @@ final class PublishedDefinitions: Sendable {
     // MARK: Requests
 
     /// Answers a read. Throws the error that the client receives.
-    func read(_ handle: AttributeHandle, by peer: BluetoothAddress) async throws -> [UInt8] {
+    func read(_ handle: AttributeHandle, by client: AttributeClient) async throws -> [UInt8] {
         guard let value = values[handle] else { throw ATTErrorCode.readNotPermitted }
-        let request = ReadRequest(peer: peer, uuid: value.uuid, target: value.id)
+        let request = ReadRequest(
+            peer: client.address, uuid: value.uuid, target: value.id, security: client.security,
+            isBonded: client.isBonded)
         if let read = value.handlers.read { return try await read(request) }
         if let stored = value.stored { return stored.bytes }
         guard value.handlers.isEmpty, let channel else { throw ATTErrorCode.readNotPermitted }
@@ -100,7 +102,7 @@ final class PublishedDefinitions: Sendable {
     }
 
     /// Performs the writes of one request or command. Throws the error that the client receives.
-    func write(_ writes: [AttributeWrite], isCommand: Bool, by peer: BluetoothAddress) async throws {
+    func write(_ writes: [AttributeWrite], isCommand: Bool, by client: AttributeClient) async throws {
         var pending: [(value: Value, request: WriteRequest)] = []
         for write in writes {
             guard let value = values[write.handle] else { throw ATTErrorCode.writeNotPermitted }
@@ -108,8 +110,9 @@ final class PublishedDefinitions: Sendable {
                 (
                     value,
                     WriteRequest(
-                        peer: peer, uuid: value.uuid, target: value.id, value: write.value, offset: write.offset,
-                        isCommand: isCommand)
+                        peer: client.address, uuid: value.uuid, target: value.id, value: write.value,
+                        offset: write.offset, isCommand: isCommand, security: client.security,
+                        isBonded: client.isBonded)
                 ))
         }
         // Writes without handlers form one request to the program.

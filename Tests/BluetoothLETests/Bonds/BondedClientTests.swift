@@ -159,6 +159,44 @@ import Testing
         }
     }
 
+    /// The same address without keys: the protected value is neither read nor sent, the open one is served.
+    @Test func anImpostorIsToldToEncryptAndReceivesWhatItSubscribesToInTheOpen() async throws {
+        let secret = LocalCharacteristic(
+            "FFF1", properties: [.read, .notify], value: [7], permissions: [.read, .readEncrypted])
+        let open = LocalCharacteristic("FFF2", properties: [.read, .notify], value: [8])
+        try await BondFixture.run { fixture in
+            let visit = try await Visit.begin(fixture, services: [])
+            let published = try await visit.peripheral.publish { LocalService("FFF0") { [secret, open] } }
+            let link = try await visit.connect()
+            _ = try await link.own.subscribe(to: try await link.own.found("FFF1", in: "FFF0"))
+            await visit.disconnect(link)
+            try await visit.central.removeBond(with: BondFixture.peripheralAddress)
+            let impostor = try await visit.central.connect(
+                to: BondFixture.peripheralAddress, options: ConnectionOptions(security: SecurityOptions(policy: .never))
+            )
+            let characteristic = try await impostor.found("FFF1", in: "FFF0")
+            let error = await failure { _ = try await impostor.read(characteristic) }
+            #expect(error?.cause == .attribute(.insufficientEncryption))
+            let secrets = try await impostor.subscribe(to: characteristic)
+            var values = try await impostor.subscribe(to: try await impostor.found("FFF2", in: "FFF0"))
+                .makeAsyncIterator()
+            let refused = try await published[secret].notify([0x66])
+            #expect(refused.count == 1)
+            for delivery in refused {
+                guard case .failure(let error) = delivery.result else {
+                    Issue.record("the impostor received the value")
+                    continue
+                }
+                #expect(error.cause == .attribute(.insufficientEncryption))
+            }
+            try await published[open].notify([9])
+            #expect(try await values.next() == [9])
+            withExtendedLifetime(secrets) {}
+            await impostor.disconnect()
+            await visit.end()
+        }
+    }
+
     /// Values sent before encryption could reach another device with the same address, and be lost to the client.
     @Test func aSubscriptionIsRestoredOnlyAfterEncryption() async throws {
         try await BondFixture.run { fixture in

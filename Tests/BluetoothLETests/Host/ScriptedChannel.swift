@@ -13,7 +13,7 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     /// The sent packets, in order.
     private(set) var sent: [[UInt8]] = []
     private(set) var isClosed = false
-    private(set) var protection = LinkSecurity(level: .low, keySize: 0)
+    var protection = LinkSecurity(level: .low, keySize: 0)
     private var inbound: [[UInt8]] = []
 
     init(to peer: BluetoothAddress, of host: ScriptedHost) { (self.peer, self.host) = (peer, host) }

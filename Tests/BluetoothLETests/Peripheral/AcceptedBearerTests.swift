@@ -217,6 +217,36 @@ import Testing
         }
     }
 
+    @Test(arguments: [false, true]) func valuesForBondedClientsAreProtectedOnThem(_ isAuthenticated: Bool) async throws
+    {
+        try await Self.run { fixture, _, _ in
+            let loop = fixture.base.radio.loop
+            let agent = TestAgent(isAuthenticated ? .displayYesNo : .noInputNoOutput, on: loop)
+            try await fixture.peripheral.setPairingAgent(agent)
+            try await fixture.central.setPairingAgent(agent)
+            let value = LocalCharacteristic(
+                "FFE1", properties: .read, value: [3], permissions: [.read, .readBonded])
+            try await fixture.peripheral.publish { LocalService("FFE0") { value } }
+            let connection = try await fixture.central.connect(
+                to: fixture.address, options: ConnectionOptions(security: SecurityOptions(policy: .never)))
+            #expect(try await connection.pair(to: isAuthenticated ? .high : .medium).isBonded)
+            #expect(try await connection.openEnhancedBearers(count: 3) == 3)
+            let found = try await connection.found("FFE1", in: "FFE0")
+            let reads = (0..<8).map { _ in
+                fixture.base.begin {
+                    await failure {
+                        let bytes = try await connection.read(found)
+                        #expect(bytes == [3])
+                    }
+                }
+            }
+            for read in reads {
+                let cause = try await read.value?.cause
+                #expect(cause == (isAuthenticated ? nil : .attribute(.insufficientAuthentication)))
+            }
+        }
+    }
+
     /// A handler that never answers holds up its own device's requests, and all of them get their answer.
     @Test func requestsOfAllBearersAreAnsweredInTime() async throws {
         let handlers = AttributeHandlers(read: { _ in

@@ -118,16 +118,27 @@ enum PublishingPage {
 
     /// Permissions
     static func permissions(_ adapter: Adapter) async throws {
-        let secret = LocalCharacteristic(
-            "FFF2", properties: [.read, .write], value: [1, 2, 3],
-            permissions: [.read, .readEncrypted, .write, .writeAuthenticated])
-        try await adapter.publish { LocalService("FFF0") { secret } }
+        let lock = LocalCharacteristic(
+            "FFF2", properties: [.read, .write, .notify], value: [0], valueLengths: 1...1,
+            permissions: [.read, .readEncrypted, .write, .writeBonded])
+        try await adapter.publish { LocalService("FFF0") { lock } }
+    }
+
+    /// Permissions
+    static func permissions2(_ adapter: Adapter) async throws {
+        let log = LocalCharacteristic("FFF4", properties: .read)
+            .onRead { request in
+                guard request.isBonded, request.security.isAuthenticated else { return [] }
+                return [1, 2, 3]
+            }
+        try await adapter.publish { LocalService("FFF0") { log } }
     }
 
     /// Authorising devices
     static func authorisingDevices(_ adapter: Adapter) async throws {
         let door = LocalCharacteristic(
-            "FFF3", properties: [.read, .write], value: [0], permissions: [.read, .write, .writeAuthorized])
+            "FFF3", properties: [.read, .write], value: [0],
+            permissions: [.read, .write, .writeAuthenticated, .writeAuthorized])
         let authorizing: Authorizer = { request in
             print("may", request.peer, request.access, "\(request.uuid)?")
             return .whileConnected
