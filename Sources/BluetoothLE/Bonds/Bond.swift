@@ -39,6 +39,8 @@ public struct Bond: Hashable, Sendable {
     public var time: UInt64
     /// Whether the device has reconnected since the pairing, on a link encrypted with these keys.
     public var wasUsedAgain: Bool
+    /// The time of the last such link in seconds since 1970 (UTC), to the day; nil before the first.
+    public package(set) var lastUse: UInt64?
     /// The device's state as a GATT client: its subscriptions and the database it has discovered; nil before its first
     /// visit.
     package var client: GATTClientRecord?

@@ -17,6 +17,7 @@ private enum Field {
     static let supportedFeatures: UInt8 = 7
     static let knownDatabase: UInt8 = 8
     static let usedAgain: UInt8 = 9
+    static let lastUse: UInt8 = 10
 }
 
 extension Bond {
@@ -36,6 +37,9 @@ extension Bond {
         for address in [adapter, identity] { try writer.writeWithKind(address) }
         try writer.writeField(Field.time) { (field) throws(BufferFull) in try field.write(time) }
         if wasUsedAgain { try writer.writeField(Field.usedAgain, []) }
+        if let lastUse {
+            try writer.writeField(Field.lastUse) { (field) throws(BufferFull) in try field.write(lastUse) }
+        }
         if let name { try writer.writeField(Field.name, Array(name.utf8.prefix(248))) }
         for key in longTermKeys {
             try writer.writeField(Field.longTermKey) { (field) throws(BufferFull) in
@@ -91,6 +95,7 @@ extension Bond {
         switch kind {
         case Field.time: time = try field.readUInt64()
         case Field.usedAgain: wasUsedAgain = true
+        case Field.lastUse: lastUse = try field.readUInt64()
         case Field.name: name = String(decoding: [UInt8](field.readRemaining()), as: UTF8.self)
         case Field.longTermKey:
             let kind = LongTermKey.Kind(rawValue: try field.readUInt8())

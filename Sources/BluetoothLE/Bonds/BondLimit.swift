@@ -16,6 +16,9 @@ public struct BondLimit: Hashable, Sendable {
         /// unauthenticated bond that was used again. Authenticated bonds are never replaced; if no bond can be, the
         /// pairing is refused.
         case replaceUnauthenticated
+        /// The new bond replaces the one of a device that is not connected and was used longest ago, to the day; an
+        /// authenticated one only if the pairing is authenticated as well.
+        case replaceLongestUnused
     }
 
     /// The maximum number of bonds; with 0 no device can bond.
@@ -49,8 +52,15 @@ extension BondLimit {
         from bonds: some Collection<Bond>, forAuthenticated isAuthenticated: Bool,
         isConnected: (BluetoothAddress) -> Bool
     ) -> Bond? {
-        guard whenFull == .replaceUnauthenticated else { return nil }
-        return bonds.filter { $0.makesRoom(forAuthenticated: isAuthenticated) && !isConnected($0.identity) }
+        let bonds = bonds.filter { !isConnected($0.identity) }
+        switch whenFull {
+        case .refuse: return nil
+        case .replaceLongestUnused:
+            return bonds.filter { isAuthenticated || !$0.isAuthenticated }
+                .min { ($0.lastUse ?? $0.time, $0.identity) < ($1.lastUse ?? $1.time, $1.identity) }
+        case .replaceUnauthenticated: break
+        }
+        return bonds.filter { $0.makesRoom(forAuthenticated: isAuthenticated) }
             .min { ($0.wasUsedAgain ? 1 : 0, $0.time, $0.identity) < ($1.wasUsedAgain ? 1 : 0, $1.time, $1.identity) }
     }
 }

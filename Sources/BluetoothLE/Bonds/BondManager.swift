@@ -365,11 +365,23 @@ final class BondManager: AdapterStore {
         changes.send(.refused(peer), reserving: Self.roomForRefusals)
     }
 
-    /// Records that a device has reconnected on a link encrypted with its keys; does nothing without a bond.
+    /// Records, once a day, that a device has reconnected on a link encrypted with its keys; does nothing without a
+    /// bond.
     func recordUse(of identity: BluetoothAddress) {
-        guard known[identity]?.wasUsedAgain == false else { return }
+        let today = Self.today
+        guard let bond = known[identity], !bond.wasUsedAgain || bond.lastUse != today else { return }
         known[identity]?.wasUsedAgain = true
+        known[identity]?.lastUse = today
         write(identity, isUpdate: true)
+    }
+
+    /// Whether a use of a bond would be recorded.
+    func recordsUse(of bond: Bond) -> Bool { !bond.wasUsedAgain || bond.lastUse != Self.today }
+
+    /// The beginning of the day in seconds since 1970 (UTC).
+    private static var today: UInt64 {
+        let seconds = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
+        return seconds - seconds % 86_400
     }
 }
 

@@ -20,9 +20,11 @@ final class BondedPeer {
     private var provenIdentity: BluetoothAddress?
     /// Whether a pairing on this link has made the bond.
     private var isBondedHere = false
+    /// Runs until the link has been silent for a second, while a value waits for encryption.
+    private var silence: LoopTimer?
     /// Whether the stored client state waits for encryption to be restored.
     private var awaitsRestoring = false
-    /// Whether encrypting the link with the key of an earlier bond will be that bond's first use.
+    /// Whether encrypting the link with the key of an earlier bond is recorded as a use of that bond.
     private var isReturn = false
     /// The restored subscriptions that the program has not been notified of.
     private var restored: Set<AttributeHandle> = []
@@ -84,7 +86,7 @@ final class BondedPeer {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
         bearer.peerClient.onChange = { [weak self, weak link] in if let self, let link { persistClientState(link) } }
         guard let bond = link.bond else { return }
-        (awaitsRestoring, isReturn) = (bond.client != nil, !bond.wasUsedAgain)
+        (awaitsRestoring, isReturn) = (bond.client != nil, link.bonds?.recordsUse(of: bond) == true)
         guard awaitsRestoring || isReturn else { return }
         bearer.peerClient.onRequest = { [weak self, weak link] in if let self, let link { restore(link) } }
         // Deferred until the new owner of the link has it.
@@ -94,8 +96,12 @@ final class BondedPeer {
     /// Restores a bonded client's subscriptions and change-awareness once encryption has confirmed its identity (Core
     /// Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     private func restore(_ link: Link) {
-        guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)), isBonded(link)
-        else { return }
+        guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
+        guard isBonded(link) else {
+            silence?.set(after: Self.silenceLimit)
+            return
+        }
+        silence = nil
         if isReturn {
             isReturn = false
             link.bonds?.recordUse(of: link.identity)
@@ -112,6 +118,25 @@ final class BondedPeer {
             restored = Set(bearer.client.configurations.keys).subtracting(before)
         }
         notifyRestored(link, bearer)
+    }
+
+    // MARK: Asking for encryption
+
+    /// The time without a request before a central is asked to encrypt the link. Centrals begin by themselves, and one
+    /// that is asked meanwhile may end the link.
+    private static let silenceLimit = Duration.seconds(1)
+
+    /// Handles a value for a subscription that waits for encryption: the central is asked for it once the link is silent
+    /// (Core Vol 3 Part C §10.3.1.1).
+    func valueIsDue(of characteristic: AttributeHandle, _ link: Link) {
+        guard silence == nil, link.role == .peripheral, !isEncrypted(link),
+            link.bond?.client?.subscriptions.contains(where: { $0.characteristic == characteristic }) == true
+        else { return }
+        silence = link.loop.makeLocalTimer { [weak self, weak link] in
+            guard let self, let link, link.isConnected, !isEncrypted(link) else { return }
+            link.protection.askPeer(link)
+        }
+        silence?.set(after: Self.silenceLimit)
     }
 
     /// Notifies the program of restored subscriptions as of new ones: of each once the link has the security that its

@@ -30,7 +30,14 @@ extension Link {
         if Task.isCancelled { throw .cancelled(operation) }
         let message = ValueCall(value, of: characteristic, operation, on: bearer)
         bearer.submit(message, as: kind)
-        try await message.call.value(operation, timeout: timeout, on: loop)
+        do {
+            try await message.call.value(operation, timeout: timeout, on: loop)
+        } catch {
+            if error.code == .notSubscribed || error.isAboutSecurity {
+                bondedPeerIfAny?.valueIsDue(of: characteristic, self)
+            }
+            throw error
+        }
     }
 
     func peerConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {

@@ -387,7 +387,10 @@ final class Link: ConnectAttempt, BearerOwner {
         let operation = BluetoothError.Operation(sending: kind, to: peer, of: characteristic)
         guard let bearer = try? bearer(for: operation),
             bearer.client.configurations[characteristic]?.isSuperset(of: kind) == true
-        else { return nil }
+        else {
+            bondedPeerIfAny?.valueIsDue(of: characteristic, self)
+            return nil
+        }
         let message = ValueCall(value, of: characteristic, operation, on: bearer)
         if kind == .notification {
             if isCongested, bearer.core.isCongested {

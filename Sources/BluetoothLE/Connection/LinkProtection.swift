@@ -98,6 +98,14 @@ final class LinkProtection {
         }
     }
 
+    /// Asks a bonded central to encrypt the link, without a caller that waits.
+    func askPeer(_ link: Link) {
+        guard raise == nil else { return }
+        number &+= 1
+        raise = SecurityRaise(to: .medium, isWanted: false, at: link.loop.now)
+        perform(raise?.isPrepared(), link)
+    }
+
     /// Closes the link if its key is shorter than the minimum.
     private nonisolated(nonsending) func checkKeySize(
         of result: SecurityRaiseResult, _ link: Link, _ operation: BluetoothError.Operation

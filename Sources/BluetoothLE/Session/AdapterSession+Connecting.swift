@@ -275,6 +275,10 @@ extension AdapterSession {
         await host.scanning.prepareToConnect(timeout: options.timeout)
         var options = options
         options.timeout = deadline.map { loop.now.duration(to: $0) }
+        let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
+        if try bondManager.bondInForce(with: identities.identity(of: peer) ?? peer, operation) != nil {
+            options.security = max(options.security ?? .medium, .medium)
+        }
         return try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)
     }
 

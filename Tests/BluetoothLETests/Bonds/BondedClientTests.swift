@@ -225,6 +225,36 @@ import Testing
         }
     }
 
+    /// A central that begins encryption by itself may end the link if it is asked meanwhile.
+    @Test func aCentralIsAskedForEncryptionOnceAValueIsDueAndTheLinkIsSilent() async throws {
+        try await BondFixture.run { fixture in
+            let visit = try await Visit.begin(fixture)
+            let link = try await visit.connect()
+            let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
+            _ = try await link.own.subscribe(to: characteristic)
+            await visit.disconnect(link)
+            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
+            try await fixture.base.settle { visit.links.connections.count == 1 }
+            let theirs = try #require(visit.links.connections.first)
+            try await fixture.base.radio.sleep(for: .seconds(5))
+            #expect(try await theirs.security().level == .low, "nothing was due")
+            #expect(await failure { try await theirs.notify([1], of: Self.value) }?.code == .notSubscribed)
+            // Its requests put it off.
+            for _ in 0..<4 {
+                try await fixture.base.radio.sleep(for: .milliseconds(700))
+                #expect(try await open.read(characteristic) == [7])
+                #expect(try await theirs.security().level == .low)
+            }
+            try await fixture.base.settle { await theirs.peerConfiguration(of: Self.value) == .notification }
+            #expect(try await theirs.security().level == .medium)
+            #expect(await theirs.bondProtection == .confirmed)
+            try await theirs.notify([2], of: Self.value)
+            try await fixture.base.settle { await open.unwantedValueCount == 1 }
+            await open.disconnect()
+            await visit.end()
+        }
+    }
+
     @Test func writesBeforeEncryptionOverrideStoredSubscriptions() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)

@@ -14,7 +14,7 @@ import Testing
     private enum Input: CaseIterable {
         case agreed, prepared, quiet, begins, alreadySecure, tooEarly, refused, progress, question, writable,
             writableTooEarly
-        case late, fails, abandoned
+        case late, fails, abandoned, begunByHost, reported
     }
 
     private func apply(_ input: Input, to raise: inout SecurityRaise) -> [SecurityRaise.Action] {
@@ -36,6 +36,8 @@ import Testing
         case .late: action = raise.timerFired()
         case .fails: action = raise.fails(.rejected)
         case .abandoned: action = raise.isAbandoned()
+        case .begunByHost: action = raise.hostHasBegun(at: Self.later)
+        case .reported: action = raise.encryptionIsReported()
         }
         return action.map { [$0] } ?? []
     }
@@ -55,7 +57,22 @@ import Testing
         let pause = SecurityRaise.Action.setTimer(.milliseconds(50))
         let paired = SecurityRaise.Action.succeed(SecurityRaiseResult(security: Self.reached, isPaired: true))
         let phases: [(raise: SecurityRaise, answers: [Input: [SecurityRaise.Action]])] = [
-            (raise(), [.prepared: [.quiesce], .abandoned: [.giveUp]]),
+            (raise(), [.prepared: [.quiesce], .abandoned: [.giveUp], .begunByHost: [.setTimer(.seconds(10))]]),
+            (
+                raise(.begunByHost),
+                [
+                    .reported: [.askHost(.medium)], .late: [.askHost(.medium)], .fails: [.endLink(.rejected)],
+                    .abandoned: [.endLink(nil)],
+                ]
+            ),
+            (
+                raise(.begunByHost, .reported),
+                [
+                    .quiet: [.askHost(.medium)], .begins: [limit, .waitUntilWritable],
+                    .alreadySecure: [outcome(isPaired: false)], .tooEarly: [pause], .refused: [.refuse(Self.refused)],
+                    .abandoned: [.giveUp],
+                ]
+            ),
             (
                 raise(.prepared),
                 [

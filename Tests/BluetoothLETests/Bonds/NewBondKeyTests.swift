@@ -1,0 +1,140 @@
+import BluetoothPrimitives
+import Testing
+
+@testable import BluetoothLE
+
+/// The rules by which a key from pairing becomes a bond.
+@Suite struct NewBondKeyTests {
+    private static let own = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
+    private static let other = BluetoothAddress(0xC0DE_0000_0002, kind: .random)
+
+    private final class Link: PairedLink {
+        let peer: BluetoothAddress
+        let minimumNewKeySize: Int
+        let refusesJustWorks: Bool
+        let mayReplaceBond: Bool
+
+        init(_ peer: BluetoothAddress, minimum: Int = 16, refusesJustWorks: Bool = false, mayReplace: Bool = true) {
+            (self.peer, minimumNewKeySize) = (peer, minimum)
+            (self.refusesJustWorks, mayReplaceBond) = (refusesJustWorks, mayReplace)
+        }
+
+        func bonded(as identity: BluetoothAddress, isAgain: Bool) {}
+        func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {}
+    }
+
+    private static func key(
+        _ kind: LongTermKey.Kind = .unauthenticated, size: UInt8 = 16, value: UInt8 = 1
+    ) throws -> LongTermKey {
+        LongTermKey(
+            address: own, kind: kind, isCentral: true, encryptionSize: size,
+            value: try #require(SecurityKey([UInt8](repeating: value, count: 16))))
+    }
+
+    private static func objection(
+        to key: LongTermKey, replacing bond: LongTermKey? = nil, on links: Link...
+    ) -> NewBondKey.Objection? {
+        let bond = bond.map { Bond(identity: own, longTermKeys: [$0]) }
+        return NewBondKey(key: key, bond: bond, links: links).objection
+    }
+
+    @Test func aNewBondIsMade() throws {
+        #expect(Self.objection(to: try Self.key(), on: Link(Self.own)) == nil)
+        #expect(Self.objection(to: try Self.key(), on: Link(Self.other)) == nil, "its first address was private")
+        #expect(Self.objection(to: try Self.key(size: 7), on: Link(Self.own, minimum: 7)) == nil)
+    }
+
+    @Test(arguments: [UInt8(7), 15])
+    func aShortKeyIsNotStored(_ size: UInt8) throws {
+        let link = Link(Self.own)
+        #expect(Self.objection(to: try Self.key(size: size), on: link) == .failure(.keyTooShort))
+        let bond = try Self.key(value: 2)
+        #expect(Self.objection(to: try Self.key(size: size), replacing: bond, on: link) == .failure(.keyTooShort))
+        #expect(Self.objection(to: try Self.key(size: size)) == .isForeign)
+    }
+
+    @Test func anIdentityIsProven() throws {
+        let bond = try Self.key(value: 2)
+        #expect(Self.objection(to: try Self.key(), replacing: bond, on: Link(Self.other)) == .failure(.identityClaimed))
+        #expect(
+            Self.objection(to: try Self.key(), replacing: bond, on: Link(Self.own), Link(Self.other))
+                == .failure(.identityClaimed))
+        // The device of that address is there, not bonded.
+        #expect(Self.objection(to: try Self.key(), on: Link(Self.own), Link(Self.other)) == .failure(.identityClaimed))
+    }
+
+    @Test(
+        arguments: [
+            (.authenticated, .unauthenticated), (.authenticated, .authenticatedLegacy),
+            (.unauthenticated, .unauthenticatedLegacy),
+            (.authenticatedLegacy, .unauthenticatedLegacy), (.authenticatedLegacy, .unauthenticated),
+        ] as [(LongTermKey.Kind, LongTermKey.Kind)])
+    func lessReplacesNothing(_ before: LongTermKey.Kind, _ kind: LongTermKey.Kind) throws {
+        let bond = try Self.key(before, value: 2)
+        #expect(Self.objection(to: try Self.key(kind), replacing: bond, on: Link(Self.own)) == .failure(.keyMissing))
+    }
+
+    @Test func moreMayReplaceABond() throws {
+        let kinds: [LongTermKey.Kind] = [.unauthenticatedLegacy, .unauthenticated, .authenticated]
+        for (before, kind) in zip(kinds, kinds.dropFirst()) {
+            let bond = try Self.key(before, value: 2)
+            #expect(Self.objection(to: try Self.key(kind), replacing: bond, on: Link(Self.own)) == nil)
+        }
+    }
+
+    @Test func aShorterKeyReplacesNothing() throws {
+        let link = Link(Self.own, minimum: 7)
+        let (long, short) = (try Self.key(value: 2), try Self.key(size: 15))
+        #expect(Self.objection(to: short, replacing: long, on: link) == .failure(.keyMissing))
+        #expect(Self.objection(to: long, replacing: short, on: link) == nil)
+    }
+
+    @Test func nothingIsReplacedInSilence() throws {
+        let (bond, key) = (try Self.key(value: 2), try Self.key())
+        let silent = Link(Self.own, mayReplace: false)
+        #expect(Self.objection(to: key, replacing: bond, on: silent) == .failure(.keyMissing))
+        #expect(Self.objection(to: key, replacing: bond, on: Link(Self.own)) == nil)
+        #expect(Self.objection(to: bond, replacing: bond, on: silent) == nil, "it is the same key")
+        // The pairing of another program.
+        #expect(Self.objection(to: key, replacing: bond) == .isForeign)
+        #expect(Self.objection(to: key) == nil)
+    }
+
+    @Test func aPasskeyIsExpected() throws {
+        let link = Link(Self.own, refusesJustWorks: true)
+        #expect(Self.objection(to: try Self.key(), on: link) == .failure(.insufficientLevel))
+        #expect(Self.objection(to: try Self.key(.authenticated), on: link) == nil)
+    }
+
+    @Test func noticesAreLimited() {
+        var refusals = PairingRefusals()
+        let start = KernelInstant(nanoseconds: 0)
+        for _ in 0..<10 { #expect(refusals.nextNotice(at: start) == (true, 0)) }
+        for _ in 0..<500 { #expect(refusals.nextNotice(at: start.advanced(by: .seconds(59))) == (false, 0)) }
+        #expect(refusals.nextNotice(at: start.advanced(by: .seconds(60))) == (true, 500))
+        #expect(refusals.nextNotice(at: start.advanced(by: .seconds(60))) == (true, 0))
+    }
+
+    @Test func theBondLongestUnusedMakesRoom() throws {
+        func bond(_ number: UInt64, _ kind: LongTermKey.Kind, paired: UInt64, used: UInt64?) throws -> Bond {
+            var bond = Bond(
+                identity: BluetoothAddress(0xC0DE_0000_0000 + number, kind: .random),
+                longTermKeys: [try Self.key(kind)], time: paired)
+            bond.lastUse = used
+            return bond
+        }
+        let bonds = [
+            try bond(1, .unauthenticated, paired: 10, used: 90), try bond(2, .unauthenticated, paired: 20, used: nil),
+            try bond(3, .authenticated, paired: 1, used: 5), try bond(4, .unauthenticated, paired: 2, used: 3),
+        ]
+        let limit = BondLimit(4, whenFull: .replaceLongestUnused)
+        func displaced(_ isAuthenticated: Bool, connected: Int? = nil) -> Int? {
+            limit.displaced(from: bonds, forAuthenticated: isAuthenticated) { identity in
+                connected.map { bonds[$0 - 1].identity == identity } ?? false
+            }.flatMap { bond in bonds.firstIndex(of: bond).map { $0 + 1 } }
+        }
+        #expect(displaced(false) == 4)
+        #expect(displaced(false, connected: 4) == 2)
+        #expect(displaced(true, connected: 4) == 3)
+    }
+}
