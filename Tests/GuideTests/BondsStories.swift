@@ -31,6 +31,22 @@ import Testing
         }
     }
 
+    @Test func whatABondPromises() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            let device = SimulatedPeripheral(
+                on: fixture.radio, gatt: try SimulatedGATTServer([GATTService(0x180F, characteristics: [])]))
+            let connection = try await adapter.connect(to: device.address)
+            #expect(try await connection.pair().isBonded)
+            await connection.disconnect()
+            try await BondsPage.whatABondPromises(adapter, device.address)
+            // A device that has lost its keys.
+            device.forgetBonds()
+            try await fixture.settle { device.links.isEmpty }
+            try await BondsPage.whatABondPromises2(adapter, device.address)
+            #expect(fixture.lines == ["confirmed", "unconfirmed"])
+        }
+    }
+
     @Test func howManyBonds() async throws {
         try await Fixture.run { fixture in
             try await BondsPage.howManyBonds()

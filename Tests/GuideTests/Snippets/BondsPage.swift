@@ -19,6 +19,19 @@ enum BondsPage {
         print(await adapter.bondStatus)
     }
 
+    /// What a bond promises
+    static func whatABondPromises(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let connection = try await adapter.connect(to: address)
+        print(await connection.bondProtection)
+    }
+
+    /// What a bond promises
+    static func whatABondPromises2(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let options = ConnectionOptions(security: SecurityOptions(leavesBondedLinksUnencrypted: true))
+        let connection = try await adapter.connect(to: address, options: options)
+        print(await connection.bondProtection)
+    }
+
     /// How many bonds
     static func howManyBonds() async throws {
         let adapter = try await Adapter.open(
