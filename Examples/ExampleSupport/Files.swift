@@ -49,9 +49,10 @@ public final class OutputFile: Sendable {
     private let descriptor: Int32
 
     /// Creates the file, or opens an existing one without changing its contents yet.
-    public init(_ path: String) throws {
+    /// - Parameter mode: the permissions of a new file; by default its owner's alone, since it may contain traffic.
+    public init(_ path: String, mode: UInt32 = 0o600) throws {
         self.path = path
-        descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, 0o666)
+        descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode)
         guard descriptor >= 0 else { throw ProgramError(.cannotCreate, "Cannot write \(path): \(systemMessage())") }
     }
 
@@ -72,7 +73,8 @@ public final class OutputFile: Sendable {
     }
 }
 
-/// A text file that is appended to. Its first line names its kind, so that no other file is changed.
+/// A text file that is appended to. Its first line names its kind, so that no other file is changed, and no symbolic link
+/// is followed. A new one is its owner's alone (0600), since it may contain traffic.
 public final class AppendedFile: Sendable {
     private let path: String
     private let descriptor: Int32
@@ -81,8 +83,13 @@ public final class AppendedFile: Sendable {
     /// - Throws: ``ProgramError`` with ``ExitStatus/cannotCreate`` if the file has another first line or cannot be opened.
     public init(_ path: String, firstLine: String) throws {
         self.path = path
-        descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_CLOEXEC | O_NOCTTY, 0o666)
+        descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0o600)
         guard descriptor >= 0 else {
+            if errno == ELOOP {
+                throw ProgramError(
+                    .cannotCreate, "\(printable(path)) is a symbolic link, which is not followed.",
+                    remedy: "Name the file itself.")
+            }
             throw ProgramError(.cannotCreate, "Cannot write \(printable(path)): \(systemMessage())")
         }
         let start = Array("\(firstLine)\n".utf8)

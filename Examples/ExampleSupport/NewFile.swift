@@ -4,7 +4,8 @@
     import Musl
 #endif
 
-/// A file that a program writes as a whole when it has the contents: it is complete, or not there.
+/// A file that a program writes as a whole when it has the contents: it is complete, or not there. Only its owner may read
+/// it (0600), since it may contain traffic.
 public struct NewFile: Sendable {
     private let path: String
     private let replacesExisting: Bool
@@ -49,7 +50,7 @@ public struct NewFile: Sendable {
     /// Writes the file. Other programs see the whole file or none; after a failure nothing is left.
     public func write(_ bytes: [UInt8]) throws {
         let temporary = "\(path).\(getpid()).new"
-        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o666)
+        let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw failure() }
         defer { unlink(temporary) }
         let failed = writeAll(bytes, to: descriptor)
