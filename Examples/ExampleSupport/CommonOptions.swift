@@ -101,8 +101,17 @@ extension CommonOptions {
     /// The security level required of the link.
     public var security: SecurityOption? { protection.security }
 
-    /// The passkey for pairing.
+    /// The passkey for pairing, or a file with it; ``pairingPasskey()`` reads it.
     public var passkey: String? { protection.passkey }
+
+    /// Whether a passkey is not required of a device that cannot show one.
+    var acceptsJustWorks: Bool { protection.justWorks }
+
+    /// The level that a link must have; nil if none is requested. A passkey authenticates, or promises nothing.
+    public var requiredLevel: SecurityLevel? {
+        guard passkey != nil else { return security?.level }
+        return max(security?.level ?? .low, acceptsJustWorks ? .medium : .high)
+    }
 
     /// The minimum size of the link's encryption key in bytes; nil for the library's.
     public var minimumKeySize: Int? { keySize.minimum }
@@ -150,6 +159,7 @@ extension CommonOptions {
         options.response.timeout = timeout ?? session.timeout
         options.protection.security = security ?? session.security
         options.protection.passkey = passkey ?? session.passkey
+        options.protection.justWorks = protection.justWorks || passkey == nil && session.protection.justWorks
         options.keySize.minimum = keySize.minimum ?? session.keySize.minimum
         options.output.json = json || session.json
         return options
@@ -160,7 +170,7 @@ extension CommonOptions {
         let shared = [
             ("--simulate", simulate), ("--world", world != nil), ("--adapter", adapter != nil),
             ("--no-power-on", !powerOn), ("--privacy", privacy != nil), ("--bonds", bonds != nil),
-            ("--trace", trace != nil),
+            ("--trace", trace != nil), ("--passkey -", passkey == "-"), ("--irk -", identified.irk == "-"),
         ]
         guard let option = shared.first(where: \.1)?.0 else { return }
         throw ValidationError("\(option) has no meaning for a step. It belongs before the steps.")

@@ -53,7 +53,12 @@ extension CommonOptions {
         }
         var options = connectionOptions(isPairing: isPairing)
         settings.apply(to: &options)
-        let (connection, name) = try await findAndConnect(on: radio, console, options, isPairing: isPairing)
+        let (connection, name): (Connection, String?)
+        do {
+            (connection, name) = try await findAndConnect(on: radio, console, options, isPairing: isPairing)
+        } catch {
+            throw await namingPairing(error)
+        }
         let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
         console.detail("connected by \(adapter), ATT_MTU \(mtu)")
         return (connection, name)
@@ -81,7 +86,7 @@ extension CommonOptions {
         var options = ConnectionOptions(timeout: timeout(or: .seconds(30)), phys: coded ? .leCoded : nil)
         options.security.policy = .ask
         options.security.minimumKeySize = minimumKeySize
-        if !isPairing { options.security.level = security?.level ?? (passkey == nil ? nil : .high) }
+        if !isPairing { options.security.level = requiredLevel }
         return options
     }
 

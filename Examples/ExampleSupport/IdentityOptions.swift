@@ -6,7 +6,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
     /// A key, or a file of keys.
     @Option(
         help: ArgumentHelp(
-            "The device with this identity resolving key, whatever its private address is: a key, or a file with a name and a key in each line, of which -n chooses one; for ble scan, all of them.",
+            "The device with this identity resolving key, whatever its private address is: a key, or a file with a name and a key in each line, of which -n chooses one; for ble scan, all of them. \(SecretArgument.help)",
             valueName: "key|file"),
         completion: .file())
     public var irk: String?
@@ -22,10 +22,18 @@ public struct IdentityOptions: ParsableArguments, Sendable {
     public func resolver() async throws -> IdentityResolver? {
         guard let irk else { return nil }
         let notKey: BluetoothError
-        do {
-            return IdentityResolver([try DeviceIdentity(name: Self.keyAlone, exportedKey: irk)])
+        do throws(BluetoothError) {
+            return try Self.resolver(ofKey: irk)
         } catch {
             notKey = error
+        }
+        if irk == "-" {
+            let bytes = try await SecretArgument.contents(of: irk, "--irk takes a key")
+            do throws(BluetoothError) {
+                return try Self.resolver(ofKey: SecretArgument.text(bytes) ?? "")
+            } catch {
+                throw ProgramError(.badData, "Standard input: \(error.message)")
+            }
         }
         do throws(BluetoothError) {
             return IdentityResolver(try await IdentityFile.read(irk))
@@ -38,6 +46,12 @@ public struct IdentityOptions: ParsableArguments, Sendable {
             guard error.code == .invalidArgument else { throw error }
             throw ProgramError(.badData, printable(error.message), remedy: error.remedy)
         }
+    }
+}
+
+extension IdentityOptions {
+    private static func resolver(ofKey key: String) throws(BluetoothError) -> IdentityResolver {
+        IdentityResolver([try DeviceIdentity(name: keyAlone, exportedKey: key)])
     }
 }
 

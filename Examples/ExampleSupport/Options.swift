@@ -154,19 +154,27 @@ public struct ProtectionOptions: ParsableArguments, Sendable {
             valueName: "level"))
     public var security: SecurityOption?
 
-    /// The passkey for pairing.
+    /// The passkey for pairing, or a file with it.
     @Option(
-        help: ArgumentHelp("The passkey for pairing, shown by the device or printed on it.", valueName: "digits")
-    )
+        help: ArgumentHelp(
+            "The passkey for pairing, shown by the device or printed on it, or a file with it; the link must be authenticated then. \(SecretArgument.help)",
+            valueName: "digits|file"),
+        completion: .file())
     public var passkey: String?
+
+    /// Whether a passkey is not required of a device that cannot show one.
+    @Flag(help: "With --passkey: pair without authentication if the device cannot show a number.")
+    public var justWorks = false
 
     /// The defaults.
     public init() {}
 
-    /// Rejects an invalid passkey.
+    /// Rejects a flag that would have no effect.
     public mutating func validate() throws {
-        if let passkey, Passkey(digits: passkey) == nil {
-            throw ValidationError("--passkey takes one to six digits.")
+        guard justWorks else { return }
+        if passkey == nil { throw ValidationError("--just-works goes with --passkey.") }
+        if let security, security > .encrypted {
+            throw ValidationError("--just-works authenticates nobody, which --security \(security.rawValue) requires.")
         }
     }
 }

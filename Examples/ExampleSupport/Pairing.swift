@@ -33,10 +33,22 @@ public enum SecurityOption: String, ExpressibleByArgument, CaseIterable, Compara
 }
 
 extension CommonOptions {
+    /// The passkey from the command line; nil without the option.
+    /// - Throws: ``ProgramError``; its message does not contain the passkey.
+    public func pairingPasskey() async throws -> Passkey? {
+        guard let passkey else { return nil }
+        if let passkey = Passkey(digits: passkey) { return passkey }
+        let bytes = try await SecretArgument.contents(of: passkey, "--passkey takes one to six digits")
+        guard let found = SecretArgument.text(bytes).flatMap({ Passkey(digits: $0) }) else {
+            let source = passkey == "-" ? "Standard input" : printable(passkey)
+            throw ProgramError(.badData, "\(source) is not a passkey, which has one to six digits.")
+        }
+        return found
+    }
+
     /// The pairing agent: it uses the passkey from the command line, else asks at the terminal; nil without either.
-    /// - Parameter acceptsJustWorks: whether, with a passkey, devices without display and keyboard may pair too.
-    public func pairingAgent(_ console: Console, acceptsJustWorks: Bool = true) -> (any PairingAgent)? {
-        if let passkey, let passkey = Passkey(digits: passkey) {
+    public func pairingAgent(_ console: Console) async throws -> (any PairingAgent)? {
+        if let passkey = try await pairingPasskey() {
             return FixedPasskeyAgent(passkey, acceptsJustWorks: acceptsJustWorks)
         }
         guard Self.hasTerminal else { return nil }
@@ -63,8 +75,9 @@ extension CommonOptions {
     public func preparePairing(on adapter: Adapter, _ console: Console, always: Bool = false) async throws {
         let isWanted = always || asksForProtection
         guard isWanted || Self.hasTerminal else { return }
+        let agent = try await pairingAgent(console)
         do throws(BluetoothError) {
-            try await adapter.setPairingAgent(pairingAgent(console))
+            try await adapter.setPairingAgent(agent)
         } catch {
             // Without the capability, or while bluetoothd owns pairing, everything else works.
             guard !isWanted, error.code != .cancelled else { throw error }
@@ -88,7 +101,17 @@ extension CommonOptions {
     /// The error with the command that pairs, if the device refused a request because the link is not protected.
     /// - Parameter connection: the link, if there was one: refused although encrypted, a request needs authentication.
     public func namingPairing(_ error: any Error, on connection: Connection? = nil) async -> any Error {
-        guard var error = error as? BluetoothError, let peer = error.peer else { return error }
+        guard var error = error as? BluetoothError else { return error }
+        if passkey != nil, !acceptsJustWorks, let failure = error.pairingFailure,
+            [.rejected, .notConfirmed, .insufficientLevel].contains(failure)
+        {
+            error.remedy = """
+                Is it in its pairing mode? With --passkey a device must show a number, or have the passkey printed on it.
+                If it cannot show one, pair without authentication: --just-works
+                """
+            return error
+        }
+        guard let peer = error.peer else { return error }
         let isEncrypted = (try? await connection?.security().level).map { $0 > .low } ?? false
         var level: SecurityOption?
         switch error.cause {

@@ -23,7 +23,11 @@ extension CommonOptions {
         let console = Console(self)
         let interruption = Interruption()
         interruption.watch()
-        let task = Task { try await body(console) }
+        let task = Task {
+            // A passkey that cannot be used is an error before a device is looked for.
+            _ = try await pairingPasskey()
+            try await body(console)
+        }
         console.results.onFailure { task.cancel() }
         interruption.onSignal { task.cancel() }
         let result = await task.result

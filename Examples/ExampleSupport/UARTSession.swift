@@ -61,7 +61,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         options.profiles = UARTProfile(named: profile).map { [$0] } ?? UARTProfile.known
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
-        options.security.level = common.security?.level ?? (common.passkey == nil ? nil : .high)
+        options.security.level = common.requiredLevel
         options.security.policy = .ask
         options.security.minimumKeySize = common.minimumKeySize
         options.scanTimeout = common.findTime

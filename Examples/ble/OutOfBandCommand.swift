@@ -79,15 +79,8 @@ func outOfBandData(_ argument: String) async throws -> OutOfBandData {
     guard !argument.uppercased().hasPrefix("BLE-OOB:") else {
         throw ProgramError(.usage, problem.message, remedy: source)
     }
-    let bytes: [UInt8]
-    do {
-        bytes = try await contents(of: argument, limit: 4096)
-    } catch let error as ProgramError {
-        guard error.status == .noInput else { throw error }
-        throw ProgramError(
-            .usage, "--oob takes the text of a code or a file, and there is no such file. \(problem.message)",
-            remedy: source)
-    }
+    let bytes = try await SecretArgument.contents(
+        of: argument, "--oob takes the text of a code", problem: problem.message, remedy: source)
     do throws(BluetoothError) {
         if let text = String(validating: bytes, as: UTF8.self), let data = try? OutOfBandData(text: text) {
             return data

@@ -7,18 +7,19 @@ struct PairCommand: DeviceCommand {
         commandName: "pair", abstract: "Pair with a device.",
         discussion: """
             Asks on the terminal whether the numbers match (numeric comparison), or for the passkey that the device shows. \
-            --passkey supplies the passkey; without it and without a terminal, only Just Works is possible.
+            --passkey supplies the passkey, and only pairings that use it are accepted; without it and without a terminal, \
+            only Just Works is possible.
 
             --oob takes the out-of-band data that the device has transferred by another way, which authenticates it without \
-            a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, or a file with these, with AD \
-            structures or with the message of an NFC tag. If they contain the device's address, it need not be named.
+            a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, or a file (- for standard input) \
+            with these, with AD structures or with the message of an NFC tag. If they contain the device's address, it need not be named.
 
             Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
             bluetooth
 
             EXAMPLES:
               ble pair Pulse-Z1
-              ble pair C0:98:E5:12:34:58 --security authenticated --passkey 123456
+              ble pair C0:98:E5:12:34:58 --passkey pin.txt
             """)
 
     @OptionGroup var common: CommonOptions
@@ -29,7 +30,8 @@ struct PairCommand: DeviceCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Pair with the out-of-band data of the device: the text of a code, or a file.", valueName: "text|file"),
+            "Pair with the out-of-band data of the device: the text of a code, or a file. \(SecretArgument.help)",
+            valueName: "text|file"),
         completion: .file())
     var oob: String?
 
@@ -63,7 +65,7 @@ struct PairCommand: DeviceCommand {
             if let data {
                 try await connection.pair(with: data, timeout: common.timeout(or: .seconds(60)))
             } else {
-                try await pair(connection, to: (common.security ?? .encrypted).level, common, console)
+                try await pair(connection, to: common.requiredLevel ?? .medium, common)
             }
         // The name is stored with the bond.
         if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
@@ -73,12 +75,14 @@ struct PairCommand: DeviceCommand {
 
 /// Pairs; if authentication needs a user and there is none, the error names the options that help.
 private func pair(
-    _ connection: Connection, to level: SecurityLevel, _ options: CommonOptions, _ console: Console
+    _ connection: Connection, to level: SecurityLevel, _ options: CommonOptions
 ) async throws -> PairingOutcome {
     do throws(BluetoothError) {
         return try await connection.pair(to: level, timeout: options.timeout(or: .seconds(60)))
     } catch {
-        guard error.pairingFailure == .insufficientLevel, options.pairingAgent(console) == nil else { throw error }
+        guard error.pairingFailure == .insufficientLevel, options.passkey == nil, !CommonOptions.hasTerminal else {
+            throw error
+        }
         var error = error
         error.remedy = "Run this command in a terminal, or give the passkey that the device shows with --passkey."
         throw error

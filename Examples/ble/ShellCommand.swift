@@ -11,7 +11,7 @@ struct ShellCommand: AsyncParsableCommand {
             leaves.
 
             Tab completes steps, options, device names and the attributes of the connected device; the arrow keys and \
-            Ctrl-R recall earlier lines, which are kept in a file. Lines that begin with a blank or contain a passkey are \
+            Ctrl-R recall earlier lines, which are kept in a file. Lines that begin with a blank or contain a passkey, --irk or --oob are \
             not kept. Ctrl-C cancels the step that runs, or discards the line.
 
             If standard input is not a terminal, its lines are the steps. A failed line does not end the shell, which \
@@ -106,7 +106,7 @@ private struct Shell: Sendable {
     }
 
     private func remember(_ line: String, on terminal: InteractiveTerminal) {
-        guard !line.contains("passkey") else { return }
+        guard !["passkey", "--irk", "--oob"].contains(where: { line.contains($0) }) else { return }
         var line = line
         while line.last?.isWhitespace == true { line.removeLast() }
         do { try terminal.remember(line) } catch { _ = console.report(error, of: "ble shell") }

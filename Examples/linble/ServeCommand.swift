@@ -75,7 +75,7 @@ struct ServeCommand: AsyncParsableCommand {
     }
 
     /// The security level that a link must have to be served.
-    private var protection: SecurityLevel { max(encrypted ? .medium : .low, (scoped.common.security ?? .low).level) }
+    private var protection: SecurityLevel { max(encrypted ? .medium : .low, scoped.common.requiredLevel ?? .low) }
 
     func run() async throws {
         let (common, once, wiring, link, protection) = (scoped.common, once, wiring, link, protection)
@@ -91,11 +91,10 @@ struct ServeCommand: AsyncParsableCommand {
             let server = ServedUART(served, wiring, terminal, console)
             try await common.withAdapter(console, visitedBy: { try await visit($0, served, wiring, common, console) }) {
                 adapter in
-                if protection >= .high {
-                    try await adapter.setPairingAgent(common.pairingAgent(console, acceptsJustWorks: false))
+                if protection >= .high || common.passkey != nil {
+                    try await adapter.setPairingAgent(common.pairingAgent(console))
                 } else if protection >= .medium {
-                    let agent = common.passkey == nil ? nil : common.pairingAgent(console)
-                    try await adapter.setPairingAgent(agent ?? JustWorksPairingAgent())
+                    try await adapter.setPairingAgent(JustWorksPairingAgent())
                 }
                 _ = try await upTo(limit) { try await server.run(on: adapter, once: once) }
             }

@@ -29,6 +29,70 @@ import Testing
         #expect(!ended.messages.contains("654321"))
     }
 
+    /// Arguments are visible to every user of the machine, a file or a pipe is not.
+    @Test(arguments: [("$FOLDER/pin", "/dev/null"), ("-", "$FOLDER/pin"), ("/dev/stdin", "$FOLDER/pin")])
+    func aPasskeyIsReadFromAFile(_ argument: String, _ input: String) async throws {
+        let ended = try await inShell(
+            """
+            printf ' 123456\\n' >$FOLDER/pin
+            ble pair --simulate --passkey \(argument) <\(input)
+            """)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.output.contains(": secure-connections, 16-byte key"), "\(ended.output)")
+    }
+
+    @Test(
+        arguments: [
+            ("12345x", 65, "$FOLDER/pin"), ("", 65, "$FOLDER/pin"), ("1234567", 65, "$FOLDER/pin"),
+            ("123456", 64, "$FOLDER/absent"), ("xyzzy", 65, "-"),
+        ] as [(String, Int32, String)])
+    func aFileWithoutAPasskeyIsAnErrorBeforeTheSearch(_ text: String, _ status: Int32, _ argument: String) async throws
+    {
+        let ended = try await inShell(
+            """
+            printf '%s' '\(text)' >$FOLDER/pin
+            ble read 2A19 --simulate -n absent --passkey \(argument) <$FOLDER/pin
+            """)
+        #expect(ended.status == status, "\(ended.messages)")
+        #expect(ended.messages.contains("one to six digits"), "\(ended.messages)")
+        #expect(text.isEmpty || !ended.messages.contains(text), "\(ended.messages)")
+    }
+
+    @Test func outOfBandDataAreReadFromStandardInput() async throws {
+        let ended = try await inShell("echo '\(Self.data)' | ble pair --simulate --oob -")
+        #expect(ended.status == 64)
+        #expect(ended.messages.contains("this machine's own adapter, hci0"), "\(ended.messages)")
+    }
+
+    @Test(arguments: [("00112233445566778899aabbccddeeff", 68, "No device"), ("001122", 65, "Standard input: ")])
+    func aKeyIsReadFromStandardInput(_ key: String, _ status: Int32, _ words: String) async throws {
+        let ended = try await inShell("echo '\(key)' | ble read 2A19 --simulate --irk - --find-time 0.5")
+        #expect(ended.status == status, "\(ended.messages)")
+        #expect(ended.messages.contains(words), "\(ended.messages)")
+        #expect(!ended.messages.contains(key), "\(ended.messages)")
+    }
+
+    /// LINBLE-ECHO cannot show a number: the passkey would never be asked for.
+    @Test(
+        arguments: [
+            ["pair"], ["pair", "--security", "encrypted"], ["read", "2A00"],
+            ["read", "2A00", "--security", "encrypted"],
+        ])
+    func withAPasskeyNothingIsPairedByJustWorks(_ arguments: [String]) async throws {
+        try await withFolder { folder in
+            let device = ["--simulate", "-n", "LINBLE-ECHO", "--passkey", "123456", "--bonds", "\(folder)/bonds"]
+            let ended = try await run("ble", arguments + device)
+            #expect(ended.status == 76, "\(ended.output)")
+            #expect(ended.messages.contains("If it cannot show one"), "\(ended.messages)")
+            #expect(ended.messages.contains("--just-works"), "\(ended.messages)")
+            let bonds = try await run("ble", ["bonds", "--simulate", "--bonds", "\(folder)/bonds", "--json"])
+            #expect(bonds.status == 0, "\(bonds.messages)")
+            #expect(!bonds.output.contains("C0:98:E5:12:34:57"), "\(bonds.output)")
+            let allowed = try await run("ble", arguments + device + ["--just-works"])
+            #expect(allowed.status == 0, "\(allowed.messages)")
+        }
+    }
+
     @Test(arguments: [["--security", "encrypted"], ["--passkey", "123456"]])
     func aProtectedValueIsReadAfterPairing(_ options: [String]) async throws {
         let ended = try await run("ble", ["read", "--simulate", "--format", "text", Self.secret] + options)
@@ -68,7 +132,14 @@ import Testing
 
     @Test(
         arguments: [
-            (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits"),
+            (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits or a file, and there is no such file"),
+            (["pair", "--simulate", "--just-works"], 64, "goes with --passkey"),
+            (
+                ["pair", "--simulate", "--passkey", "1", "--just-works", "--security", "authenticated"], 64,
+                "authenticates nobody"
+            ),
+            (["exec", "--simulate", "pair --passkey -"], 64, "--passkey - has no meaning for a step"),
+            (["exec", "--simulate", "connect --irk -"], 64, "--irk - has no meaning for a step"),
             (["pair", "--simulate", "nonsense", "--find-time", "0.5"], 68, "No device named 'nonsense'"),
             (["pair", "--simulate", "--security", "high"], 64, "secure-connections"),
             (["pair", "--simulate", "--security", "low"], 64, "protects the link"),
