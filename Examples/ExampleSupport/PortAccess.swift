@@ -4,8 +4,8 @@
     import Musl
 #endif
 
-/// Who may open a pseudo terminal: by default this user, and root.
-public struct TerminalAccess: Hashable, Sendable {
+/// Who may open a pseudo terminal or a UNIX socket: by default this user, and root.
+public struct PortAccess: Hashable, Sendable {
     /// The permissions, as of `chmod`; nil for the system's, or for 0660 with a group.
     public var mode: UInt32?
     /// The number of the group; nil for the system's.
@@ -35,8 +35,21 @@ public struct TerminalAccess: Hashable, Sendable {
     /// Sets the access of an open terminal.
     /// - Throws: ``ProgramError`` with ``ExitStatus/notPermitted``, or ``ExitStatus/linkLost`` for any other reason.
     func apply(to descriptor: Int32, named path: String) throws {
-        if let group, fchown(descriptor, .max, group) != 0 { throw Self.failure("Cannot give \(path) to its group") }
-        if let mode = mode ?? group.map({ _ in 0o660 }), fchmod(descriptor, mode) != 0 {
+        try apply(to: path, { fchown(descriptor, .max, $0) }, { fchmod(descriptor, $0) })
+    }
+
+    /// Sets the access of a file, without following a symbolic link.
+    /// - Throws: as ``apply(to:named:)``.
+    func apply(toFile path: String) throws {
+        try apply(
+            to: path, { fchownat(AT_FDCWD, path, .max, $0, AT_SYMLINK_NOFOLLOW) },
+            { fchmodat(AT_FDCWD, path, $0, AT_SYMLINK_NOFOLLOW) })
+    }
+
+    private func apply(to path: String, _ chown: (gid_t) -> CInt, _ chmod: (mode_t) -> CInt) throws {
+        let path = printable(path)
+        if let group, chown(group) != 0 { throw Self.failure("Cannot give \(path) to its group") }
+        if let mode = mode ?? group.map({ _ in 0o660 }), chmod(mode) != 0 {
             throw Self.failure("Cannot change the permissions of \(path)")
         }
     }

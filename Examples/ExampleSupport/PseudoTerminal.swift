@@ -27,7 +27,7 @@ public final class PseudoTerminal: Sendable {
     /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the link is in use or the path is taken by anything
     ///   else, with ``ExitStatus/notPermitted`` if the access cannot be granted.
     public init(
-        link: String? = nil, access: TerminalAccess = TerminalAccess(), onDiscard: (@Sendable () -> Void)? = nil
+        link: String? = nil, access: PortAccess = PortAccess(), onDiscard: (@Sendable () -> Void)? = nil
     ) throws {
         ends = try Ends()
         self.onDiscard = onDiscard

@@ -73,22 +73,15 @@ public final class ServiceManager: Sendable {
     /// A datagram socket connected to the manager's; -1 if it does not exist.
     private static func connect(to name: String) -> Int32 {
         var bytes = Array(name.utf8)
-        var address = sockaddr_un()
-        address.sun_family = sa_family_t(AF_UNIX)
-        guard bytes.count > 1, bytes.count < MemoryLayout.size(ofValue: address.sun_path) else { return -1 }
+        guard bytes.count > 1 else { return -1 }
         switch bytes[0] {
         case UInt8(ascii: "@"): bytes[0] = 0
         case UInt8(ascii: "/"): break
         default: return -1
         }
-        withUnsafeMutableBytes(of: &address.sun_path) { $0.copyBytes(from: bytes) }
-        // An abstract name is as long as the address says.
-        let length = MemoryLayout<sockaddr_un>.offset(of: \.sun_path).map { $0 + bytes.count } ?? 0
         let socket = systemSocket(AF_UNIX, SOCK_DGRAM)
         guard socket >= 0 else { return -1 }
-        let status = withUnsafePointer(to: &address) {
-            $0.withMemoryRebound(to: sockaddr.self, capacity: 1) { systemConnect(socket, $0, socklen_t(length)) }
-        }
+        let status = withUNIXAddress(bytes) { systemConnect(socket, $0, $1) }
         var limit = timeval(tv_sec: 2, tv_usec: 0)
         if status != 0
             || setsockopt(socket, SOL_SOCKET, SO_SNDTIMEO, &limit, socklen_t(MemoryLayout<timeval>.size)) != 0

@@ -4,31 +4,50 @@
     import Musl
 #endif
 
-/// A TCP port that accepts connections of other programs.
-public final class TCPPort: Sendable {
-    /// The address it listens at, with the port that the kernel has chosen for 0.
-    public let address: NetworkAddress
+/// A TCP port or a UNIX socket, which accepts connections of other programs.
+public final class SocketPort: Sendable {
+    /// The address or the path, for people: of a TCP port with the number that the kernel has chosen for 0.
+    public let name: String
+    /// Whether only programs on this machine reach it.
+    public let isLocal: Bool
 
     private let socket: OpenDescriptor
+    /// The file of a UNIX socket; nil for a TCP port.
+    private let file: UNIXSocketFile?
 
-    /// Listens at an address.
+    /// Listens at an address with TCP.
     /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost``, for a reserved port with ``ExitStatus/notPermitted``.
     public init(at address: NetworkAddress) throws {
         let number = systemSocket(address.family, SOCK_STREAM)
-        guard number >= 0 else { throw Self.failure(address) }
+        guard number >= 0 else { throw Self.failure("\(address)") }
         socket = OpenDescriptor(number, label: "TCP port")
+        file = nil
         // A port is free again immediately, and [::] is no IPv4 address.
         setOption(SOL_SOCKET, SO_REUSEADDR, of: number)
         if address.family == AF_INET6 { setOption(CInt(IPPROTO_IPV6), IPV6_V6ONLY, of: number) }
         guard address.withSocketAddress({ bind(number, $0, $1) }) == 0, listen(number, 4) == 0 else {
-            throw Self.failure(address)
+            throw Self.failure("\(address)")
         }
         var storage = sockaddr_storage()
-        self.address = endpoint(&storage) { getsockname(number, $0, $1) } ?? address
+        let own = endpoint(&storage) { getsockname(number, $0, $1) } ?? address
+        (name, isLocal) = ("\(own)", own.isLoopback)
+    }
+
+    /// Listens at a path. A socket that a killed program has left there is replaced; the file is removed at the end.
+    /// - Parameter access: who may connect.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the socket is in use or the path is taken by anything else,
+    ///   with ``ExitStatus/notPermitted`` if the access cannot be granted.
+    public init(atPath path: String, access: PortAccess) throws {
+        (name, isLocal) = (path, true)
+        let number = systemSocket(AF_UNIX, SOCK_STREAM)
+        guard number >= 0 else { throw Self.failure(printable(path)) }
+        socket = OpenDescriptor(number, label: "UNIX socket")
+        file = try UNIXSocketFile(path, of: number, access: access)
+        guard listen(number, 4) == 0 else { throw Self.failure(printable(path)) }
     }
 
     /// The next connection; nil if the task is cancelled.
-    public func accept() async throws -> TCPClient? {
+    public func accept() async throws -> SocketClient? {
         while !Task.isCancelled {
             var storage = sockaddr_storage()
             var number: Int32 = -1
@@ -36,20 +55,25 @@ public final class TCPPort: Sendable {
                 number = systemAccept(socket.number, $0, $1)
                 return number
             }
-            if number >= 0 { return TCPClient(number, peer) }
+            if number >= 0 {
+                return file == nil
+                    ? SocketClient(number, tcp: peer.map { "\($0)" } ?? "an unknown address")
+                    : SocketClient(number, unix: name)
+            }
             switch errno {
             case EAGAIN: await socket.waitUntilReadable()
             // The client has given up, or its network is down (accept(2)).
             case EINTR, ECONNABORTED, ENETDOWN, EPROTO, EHOSTDOWN, EHOSTUNREACH, ENETUNREACH: continue
-            default: throw ProgramError(.linkLost, "Cannot accept connections at \(address): \(systemMessage())")
+            default:
+                throw ProgramError(.linkLost, "Cannot accept connections at \(printable(name)): \(systemMessage())")
             }
         }
         return nil
     }
 
-    private static func failure(_ address: NetworkAddress) -> ProgramError {
+    private static func failure(_ name: String) -> ProgramError {
         let number = errno
-        let text = "Cannot listen at \(address): \(systemMessage(number))"
+        let text = "Cannot listen at \(name): \(systemMessage(number))"
         switch number {
         case EADDRINUSE:
             return ProgramError(
@@ -65,15 +89,22 @@ public final class TCPPort: Sendable {
     }
 }
 
-/// A connection that a ``TCPPort`` has accepted; closed with the object.
-public final class TCPClient: Sendable {
-    /// The address of the program at the other end, for people.
+/// A connection that a ``SocketPort`` has accepted; closed with the object.
+public final class SocketClient: Sendable {
+    /// The program at the other end, for people: its address, or the path of the UNIX socket.
     public let peer: String
+    /// Whether it has connected with TCP, as a web browser does.
+    public let usesTCP: Bool
 
     private let socket: OpenDescriptor
 
-    init(_ number: Int32, _ peer: NetworkAddress?) {
-        self.peer = peer.map { "\($0)" } ?? "an unknown address"
+    init(_ number: Int32, unix path: String) {
+        (peer, usesTCP) = (path, false)
+        socket = OpenDescriptor(number, label: "UNIX client", isSocket: true)
+    }
+
+    init(_ number: Int32, tcp peer: String) {
+        (self.peer, usesTCP) = (peer, true)
         socket = OpenDescriptor(number, label: "TCP client", isSocket: true)
         setOption(CInt(IPPROTO_TCP), TCP_NODELAY, of: number)
         // A client whose machine has vanished does not keep others out for more than a minute.
@@ -91,6 +122,9 @@ public final class TCPClient: Sendable {
         }
         return nil
     }
+
+    /// Waits until there are bytes to read, or they have ended, or the task is cancelled.
+    public func waitUntilReadable() async { await socket.waitUntilReadable() }
 
     /// Waits until the client has closed its side, whether or not its bytes have been read, or the task is cancelled.
     public func waitUntilClosed() async throws { try await socket.waitUntilPeerCloses() }

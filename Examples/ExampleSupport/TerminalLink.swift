@@ -42,22 +42,11 @@ final class TerminalLink: Sendable {
         let target = target(of: path)
         let prefix = "/dev/pts/"
         if let target, target.hasPrefix(prefix), UInt32(target.dropFirst(prefix.count)) != nil { return true }
-        let kind =
-            switch status.st_mode & S_IFMT {
-            case S_IFLNK: "a symbolic link to \(printable(target ?? "something"))"
-            case S_IFREG: "a file"
-            case S_IFDIR: "a directory"
-            case S_IFIFO: "a FIFO"
-            case S_IFSOCK: "a socket"
-            default: "a device"
-            }
-        throw ProgramError(
-            .linkLost, "\(printable(path)) is \(kind), not a link to a pseudo terminal.",
-            remedy: "Choose a path that does not exist yet.")
+        throw pathIsTaken(path, by: status, insteadOf: "a link to a pseudo terminal")
     }
 
     /// The target of a symbolic link; nil if the path is not one.
-    private static func target(of path: String) -> String? {
+    fileprivate static func target(of path: String) -> String? {
         var buffer = [CChar](repeating: 0, count: 4096)
         let count = readlink(path, &buffer, buffer.count)
         guard count > 0 else { return nil }
@@ -67,6 +56,21 @@ final class TerminalLink: Sendable {
     private static func failure(_ text: String) -> ProgramError {
         ProgramError(.linkLost, "\(text): \(String(cString: strerror(errno)))")
     }
+}
+
+/// The error for a path at which there is something else than expected.
+func pathIsTaken(_ path: String, by status: stat, insteadOf expected: String) -> ProgramError {
+    let kind =
+        switch status.st_mode & S_IFMT {
+        case S_IFLNK: "a symbolic link to \(printable(TerminalLink.target(of: path) ?? "something"))"
+        case S_IFREG: "a file"
+        case S_IFDIR: "a directory"
+        case S_IFIFO: "a FIFO"
+        case S_IFSOCK: "a socket"
+        default: "a device"
+        }
+    return ProgramError(
+        .linkLost, "\(printable(path)) is \(kind), not \(expected).", remedy: "Choose a path that does not exist yet.")
 }
 
 /// A lock file (flock(2)) with the PID, held while the object lives. If the process is killed, the kernel releases the
@@ -95,7 +99,7 @@ final class LockFile: Sendable {
             guard contents(of: descriptor) != nil else {
                 throw ProgramError(
                     .linkLost, "\(printable(path)) is not a lock file.",
-                    remedy: "Choose another link, or remove that file.")
+                    remedy: "Choose another path, or remove that file.")
             }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
                 guard errno == EWOULDBLOCK else { throw failure("Cannot lock \(printable(path))") }
@@ -105,7 +109,7 @@ final class LockFile: Sendable {
                 }
                 throw ProgramError(
                     .linkLost, "\(printable(subject)) is in use by \(holder ?? "another process").",
-                    remedy: "End that program, or choose another link.")
+                    remedy: "End that program, or choose another path.")
             }
             // The previous holder unlinks it when it ends.
             guard isNamed(path, descriptor) else { continue }

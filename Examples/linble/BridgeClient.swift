@@ -1,12 +1,12 @@
 import ExampleSupport
 import Synchronization
 
-/// A TCP client of the bridge.
+/// A client of the bridge's TCP port or UNIX socket.
 ///
 /// When it closes its side, its place is free, also while its last bytes wait for room; those of the next client follow
 /// them.
 final class BridgeClient: Sendable {
-    let connection: TCPClient
+    let connection: SocketClient
     let output: UnreadBytes
 
     private enum Part {
@@ -20,7 +20,7 @@ final class BridgeClient: Sendable {
     private let inputEnd = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
     private let departure = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
 
-    init(_ connection: TCPClient, capacity: Int) {
+    init(_ connection: SocketClient, capacity: Int) {
         self.connection = connection
         output = UnreadBytes(capacity: capacity)
     }
@@ -42,10 +42,11 @@ final class BridgeClient: Sendable {
 
     /// Moves bytes in both directions until the client has left: its input ends, and its output fails, or ends by
     /// ``leave()``. An error of the connection ends only this client; one of `send` is thrown. What the client has sent
-    /// before it left is passed on, once the bytes before it have ended.
+    /// before it left is passed on, once the bytes before it have ended. Nothing of a web browser is.
+    /// - Parameter onEnd: called when its input has ended, with whether it is a web browser, which is refused.
     func serve(
         _ send: @escaping @Sendable ([UInt8]) async throws -> Void, after previous: AsyncStream<Void>?,
-        onClose: @escaping @Sendable () -> Void
+        onEnd: @escaping @Sendable (_ isBrowser: Bool) -> Void
     ) async throws {
         isWaiting.store(previous != nil, ordering: .sequentiallyConsistent)
         defer { inputEnd.continuation.finish() }
@@ -53,12 +54,20 @@ final class BridgeClient: Sendable {
             group.addTask { [self] in
                 if let previous { for await _ in previous {} }
                 isWaiting.store(false, ordering: .sequentiallyConsistent)
-                while case let bytes = (try? await connection.read()) ?? [], !bytes.isEmpty { try await send(bytes) }
+                let first = connection.usesTCP ? await firstBytes() : []
+                if let first {
+                    if !first.isEmpty { try await send(first) }
+                    while case let bytes = (try? await connection.read()) ?? [], !bytes.isEmpty {
+                        try await send(bytes)
+                    }
+                } else {
+                    leave()
+                }
                 guard !Task.isCancelled else { return .input }
                 inputHasEnded.store(true, ordering: .sequentiallyConsistent)
                 hasHungUp.store(true, ordering: .sequentiallyConsistent)
                 inputEnd.continuation.finish()
-                onClose()
+                onEnd(first == nil)
                 return .input
             }
             group.addTask { [self] in
@@ -75,6 +84,23 @@ final class BridgeClient: Sendable {
             var rest: Set<Part> = [.input, .output]
             while !rest.isEmpty, let part = try await group.next() { rest.remove(part) }
         }
+    }
+
+    /// The client's first bytes, none if its input ends; nil if they are a web browser's.
+    private func firstBytes() async -> [UInt8]? {
+        var bytes: [UInt8] = []
+        while case let more = (try? await connection.read()) ?? [], !more.isEmpty {
+            bytes += more
+            switch BrowserRequest.match(bytes) {
+            case .none: return bytes
+            case .complete: return nil
+            case .partial:
+                // A browser sends them at once, and a device may have commands of one letter.
+                guard (try? await upTo(.seconds(1)) { [connection] in await connection.waitUntilReadable() }) != nil
+                else { return bytes }
+            }
+        }
+        return bytes
     }
 
     private func writeUntilLeft() async {

@@ -22,9 +22,9 @@ struct BridgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bridge", abstract: "Use the device's UART as a serial port that outlives links.",
         discussion: """
-            --pty creates a link to a pseudo terminal, which programs open like a serial port; --tcp accepts one client at \
-            a time. With both, the device's bytes go to both, and the bytes of both go to the device in the order in \
-            which they arrive. Runs until Ctrl-C, or for the time of --for. \
+            --pty creates a link to a pseudo terminal, which programs open like a serial port; --unix and --tcp accept one \
+            client at a time. With several, the device's bytes go to the terminal and the client, and the bytes of both go \
+            to the device in the order in which they arrive. A web browser that connects with TCP is refused. Runs until Ctrl-C, or for the time of --for. \
             -n is any part of the device's name, as for the other commands. The device is chosen when it is first found; \
             afterwards the bridge stays with its address or, if that is private and thus changes, with its name.
 
@@ -42,6 +42,7 @@ struct BridgeCommand: AsyncParsableCommand {
               linble bridge -n LINBLE-Z1 --pty /tmp/ttyBLE
               linble bridge --pty /tmp/ttyBLE --mode 0660 --group dialout
               linble bridge --profile auto --tcp 4000 --log bridge.log
+              linble bridge --unix /tmp/ble.sock --mode 0660 --group dialout
               linble bridge -i all -n LINBLE-Z1 --pty /tmp/ttyBLE
             """)
 
@@ -54,15 +55,20 @@ struct BridgeCommand: AsyncParsableCommand {
     var pty: String?
 
     @Option(
+        help: ArgumentHelp("The UNIX socket to listen at, such as /tmp/ble.sock.", valueName: "path"),
+        completion: .file())
+    var unix: String?
+
+    @Option(
         help: ArgumentHelp(
             "The TCP port to listen at, such as 4000 or [::1]:4000; on 127.0.0.1 if no address is given, which other machines do not reach.",
             valueName: "address:port"))
     var tcp: String?
 
-    @Option(help: ArgumentHelp("The permissions of the pseudo terminal, such as 0660.", valueName: "octal"))
+    @Option(help: ArgumentHelp("The permissions of the terminal and the socket, such as 0660.", valueName: "octal"))
     var mode: String?
 
-    @Option(help: ArgumentHelp("The group of the pseudo terminal; it may read and write.", valueName: "group"))
+    @Option(help: ArgumentHelp("The group of the terminal and the socket; it may read and write.", valueName: "group"))
     var group: String?
 
     @Option(
@@ -79,21 +85,21 @@ struct BridgeCommand: AsyncParsableCommand {
     @OptionGroup var runTime: RunTimeOptions
 
     func validate() throws {
-        guard pty != nil || tcp != nil else {
-            throw ValidationError("Name the port: --pty LINK, such as --pty /tmp/ttyBLE, or --tcp PORT.")
+        guard pty != nil || unix != nil || tcp != nil else {
+            throw ValidationError("Name the port: --pty LINK, such as --pty /tmp/ttyBLE, --unix PATH or --tcp PORT.")
         }
         if let tcp, NetworkAddress(tcp) == nil {
             throw ValidationError(
                 "--tcp takes a port or a numeric address with one, such as 4000, 127.0.0.1:4000 or [::1]:4000, not '\(tcp)'."
             )
         }
-        for (name, value) in [("--mode", mode), ("--group", group)] where value != nil && pty == nil {
-            throw ValidationError("\(name) is that of the pseudo terminal, which needs --pty.")
+        for (name, value) in [("--mode", mode), ("--group", group)] where value != nil && pty == nil && unix == nil {
+            throw ValidationError("\(name) is that of a pseudo terminal or a socket, which needs --pty or --unix.")
         }
-        if let mode, TerminalAccess.mode(mode) == nil {
+        if let mode, PortAccess.mode(mode) == nil {
             throw ValidationError("--mode takes octal permissions, 0 to 0777, not '\(mode)'.")
         }
-        if let group, TerminalAccess.group(group) == nil {
+        if let group, PortAccess.group(group) == nil {
             throw ValidationError("There is no group '\(group)'. List the groups with: getent group")
         }
         guard (1...Self.largestBuffer).contains(buffer) else {
@@ -103,13 +109,14 @@ struct BridgeCommand: AsyncParsableCommand {
 
     private static let largestBuffer = 1 << 28
 
-    private var access: TerminalAccess {
-        TerminalAccess(
-            mode: mode.flatMap { TerminalAccess.mode($0) }, group: group.flatMap { TerminalAccess.group($0) })
+    private var access: PortAccess {
+        PortAccess(
+            mode: mode.flatMap { PortAccess.mode($0) }, group: group.flatMap { PortAccess.group($0) })
     }
 
     func run() async throws {
-        let (common, uartOptions, pty, tcp, log) = (scoped.common, uart, pty, tcp.flatMap { NetworkAddress($0) }, log)
+        let (common, uartOptions, log) = (scoped.common, uart, log)
+        let (pty, unix, tcp) = (pty, unix, tcp.flatMap { NetworkAddress($0) })
         let (access, buffer, offline, limit) = (access, buffer, offline.behavior, runTime.duration)
         try await common.run("linble bridge", isServer: true) { console in
             let device = try await common.uartDevice()
@@ -117,7 +124,8 @@ struct BridgeCommand: AsyncParsableCommand {
             defer { manager.isStopping() }
             let report = BridgeReport(device, console, manager)
             let log = try log.map { try TransferLog($0) }
-            let ports = try BridgePorts(pty: pty, access: access, tcp: tcp, capacity: buffer, report)
+            let ports = try BridgePorts(
+                pty: pty, unix: unix, access: access, tcp: tcp, capacity: buffer, report)
             let options = KeptUARTOptions(
                 uart: uartOptions.options(common), sendCapacity: buffer, whileOffline: offline)
             _ = try await upTo(limit) {

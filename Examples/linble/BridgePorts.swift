@@ -1,14 +1,16 @@
 import ExampleSupport
 import Synchronization
 
-/// The serial port for programs: a pseudo terminal, a TCP port, or both.
+/// The serial port for programs: a pseudo terminal, a TCP port, a UNIX socket, or several of them. The sockets have one
+/// client at a time together.
 ///
-/// The device's bytes go to both. They wait, in a bounded buffer each, for a program that reads slowly: those for the
-/// terminal also while no program has it open, as in the kernel's own buffer; without a TCP client there is nobody to
-/// keep them for.
+/// The device's bytes go to the terminal and to the client. They wait, in a bounded buffer each, for a program that reads
+/// slowly: those for the terminal also while no program has it open, as in the kernel's own buffer; without a client there
+/// is nobody to keep them for.
 final class BridgePorts: Sendable {
     let terminal: PseudoTerminal?
-    let tcp: TCPPort?
+    let tcp: SocketPort?
+    let unix: SocketPort?
 
     private let terminalOutput: UnreadBytes
     private let capacity: Int
@@ -19,7 +21,8 @@ final class BridgePorts: Sendable {
     private let delivered = Atomic(0)
 
     init(
-        pty link: String?, access: TerminalAccess, tcp address: NetworkAddress?, capacity: Int, _ report: BridgeReport
+        pty link: String?, unix path: String?, access: PortAccess, tcp address: NetworkAddress?, capacity: Int,
+        _ report: BridgeReport
     ) throws {
         (self.capacity, self.report) = (capacity, report)
         let output = UnreadBytes(capacity: capacity)
@@ -27,7 +30,8 @@ final class BridgePorts: Sendable {
         terminal = try link.map {
             try PseudoTerminal(link: $0, access: access) { output.removeAll() }
         }
-        tcp = try address.map { try TCPPort(at: $0) }
+        unix = try path.map { try SocketPort(atPath: $0, access: access) }
+        tcp = try address.map { try SocketPort(at: $0) }
     }
 
     /// The number of the device's bytes that were dropped since a program did not read them.
@@ -66,7 +70,7 @@ final class BridgePorts: Sendable {
                 group.addTask { while let bytes = try await terminal.read() { try await send(bytes) } }
                 group.addTask { [self] in try await writeTerminal(terminal) }
             }
-            if let tcp { group.addTask { [self] in try await serve(tcp, send) } }
+            for port in [tcp, unix].compactMap(\.self) { group.addTask { [self] in try await serve(port, send) } }
             defer { group.cancelAll() }
             // The first to end has failed, or the task is cancelled.
             try await group.next()
@@ -83,14 +87,14 @@ final class BridgePorts: Sendable {
         }
     }
 
-    private func serve(_ tcp: TCPPort, _ send: @escaping @Sendable ([UInt8]) async throws -> Void) async throws {
+    private func serve(_ port: SocketPort, _ send: @escaping @Sendable ([UInt8]) async throws -> Void) async throws {
         // A result is the next connection, or none at a client's end. Every one is taken, so that an error ends all.
-        try await withThrowingTaskGroup(of: TCPClient?.self) { group in
+        try await withThrowingTaskGroup(of: SocketClient?.self) { group in
             defer { group.cancelAll() }
-            group.addTask { try await tcp.accept() }
+            group.addTask { try await port.accept() }
             while let result = try await group.next() {
                 guard let connection = result else { continue }
-                group.addTask { try await tcp.accept() }
+                group.addTask { try await port.accept() }
                 let next = BridgeClient(connection, capacity: capacity)
                 let (isFree, previous) = client.withLock { client in
                     guard client?.isReplaceable ?? true else { return (false, AsyncStream<Void>?.none) }
@@ -98,12 +102,16 @@ final class BridgePorts: Sendable {
                     client?.leave()
                     return (true, client?.endOfInput)
                 }
-                report.client(connection.peer, isFree ? .connected : .refused)
-                guard isFree else { continue }
+                guard isFree else {
+                    report.client(connection.peer, .refused, "another client uses the port")
+                    continue
+                }
+                report.client(connection.peer, .connected)
                 group.addTask { [self] in
                     defer { forget(next) }
-                    try await next.serve(send, after: previous) { [report] in
-                        report.client(connection.peer, .closed)
+                    try await next.serve(send, after: previous) { [report] isBrowser in
+                        report.client(
+                            connection.peer, isBrowser ? .refused : .closed, isBrowser ? "it is a web browser" : nil)
                     }
                     return nil
                 }

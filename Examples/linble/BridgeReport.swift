@@ -36,7 +36,7 @@ struct BridgeCounts {
 
 /// The lines that `linble bridge` prints, and the status for the service manager.
 final class BridgeReport: Sendable {
-    /// What a TCP client does.
+    /// What a client does.
     enum ClientEvent: String {
         case connected, closed, refused
     }
@@ -54,15 +54,17 @@ final class BridgeReport: Sendable {
     /// The ports are open.
     func opened(_ ports: BridgePorts, on adapters: [AdapterInformation]) {
         let link = ports.terminal.map { $0.link ?? $0.path }
-        if let address = ports.tcp?.address, !address.isLoopback {
+        if let tcp = ports.tcp, !tcp.isLocal {
             console.message(
                 console.messages.yellow(
-                    "Everyone who reaches \(address) can use the device: the connection is neither authenticated nor "
+                    "Everyone who reaches \(tcp.name) can use the device: the connection is neither authenticated nor "
                         + "encrypted."))
         }
         guard console.isJSON else {
             let terminal = ports.terminal.map { "\(printable(link ?? "")) (\($0.path))" }
-            let places = [terminal, ports.tcp.map { "TCP \($0.address)" }].compactMap { $0 }.joined(separator: " and ")
+            let places = [
+                terminal, ports.unix.map { "the socket \(printable($0.name))" }, ports.tcp.map { "TCP \($0.name)" },
+            ].compactMap(\.self).joined(separator: " and ")
             let names = adapters.map { "\($0.name) \($0.address)" }.joined(separator: ", ")
             let verb = adapters.count == 1 ? "bridges" : "bridge"
             return console.result("\(names) \(verb) \(printable("\(device)")) to \(places)")
@@ -72,7 +74,7 @@ final class BridgeReport: Sendable {
             ("event", .string("bridging")), ("adapter", .string(adapters.map(\.name).joined(separator: ","))),
             ("address", JSONValue(adapters.count == 1 ? address : nil)),
             ("device", .string("\(device)")), ("pty", JSONValue(link)),
-            ("tcp", JSONValue(ports.tcp.map { "\($0.address)" })),
+            ("unix", JSONValue(ports.unix?.name)), ("tcp", JSONValue(ports.tcp?.name)),
         ])
     }
 
@@ -133,13 +135,13 @@ final class BridgeReport: Sendable {
             [("reader", .string(reader)), ("count", .integer(total))])
     }
 
-    /// A TCP client has connected, closed its side, or was refused since there is one.
-    func client(_ peer: String, _ event: ClientEvent) {
+    /// A client has connected, closed its side, or was refused for a reason.
+    func client(_ peer: String, _ event: ClientEvent, _ reason: String? = nil) {
         if event != .refused { unread.withLock { $0[peer] = nil } }
-        let note = event == .refused ? ": another client is connected" : ""
-        line(
-            "client", "\(peer)  \(event.rawValue)\(note)",
-            [("client", .string(peer)), ("state", .string(event.rawValue))])
+        let note = reason.map { ": \($0)" } ?? ""
+        var fields: [(String, JSONValue)] = [("client", .string(peer)), ("state", .string(event.rawValue))]
+        if let reason { fields.append(("reason", .string(reason))) }
+        line("client", "\(peer)  \(event.rawValue)\(note)", fields)
     }
 
     /// The bridge has ended.

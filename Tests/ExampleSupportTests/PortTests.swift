@@ -38,13 +38,13 @@ import Testing
             ("00660", nil), ("-1", nil), ("rw", nil),
         ] as [(String, UInt32?)])
     func permissionsAreParsed(_ text: String, _ mode: UInt32?) {
-        #expect(TerminalAccess.mode(text) == mode)
+        #expect(PortAccess.mode(text) == mode)
     }
 
     @Test func aGroupIsNamedOrNumbered() {
-        #expect(TerminalAccess.group("root") == 0)
-        #expect(TerminalAccess.group("7") == 7)
-        for text in ["no such group", "-1", "", "4294967295"] { #expect(TerminalAccess.group(text) == nil) }
+        #expect(PortAccess.group("root") == 0)
+        #expect(PortAccess.group("7") == 7)
+        for text in ["no such group", "-1", "", "4294967295"] { #expect(PortAccess.group(text) == nil) }
     }
 
     @Test func unreadBytesAreBoundedAndKeepTheirOrder() throws {
@@ -120,6 +120,42 @@ import Testing
             try #require(!bytes.isEmpty)
             text = String(decoding: bytes, as: UTF8.self)
         }
+    }
+
+    /// Of a new file, whatever the umask is: it may contain traffic.
+    @Test func onlyTheOwnerReadsWhatIsWritten() throws {
+        var template = Array("/tmp/ownerXXXXXX".utf8CString)
+        let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        let paths = ["new", "output", "appended"].map { "\(folder)/\($0)" }
+        defer {
+            for path in paths { unlink(path) }
+            rmdir(folder)
+        }
+        try NewFile(paths[0], replacesExisting: false).write([1])
+        _ = try OutputFile(paths[1])
+        _ = try AppendedFile(paths[2], firstLine: "# own")
+        for path in paths {
+            var status = stat()
+            #expect(stat(path, &status) == 0)
+            #expect(status.st_mode & 0o777 == 0o600, "\(path)")
+        }
+    }
+
+    /// Also to an empty file, which has no other first line.
+    @Test(arguments: [true, false]) func aLinkIsNotAppendedTo(_ isThere: Bool) throws {
+        var template = Array("/tmp/linkXXXXXX".utf8CString)
+        let folder = try #require(mkdtemp(&template).map { String(cString: $0) })
+        let (target, link) = ("\(folder)/target", "\(folder)/link")
+        defer {
+            for path in [target, link] { unlink(path) }
+            rmdir(folder)
+        }
+        if isThere { _ = try OutputFile(target) }
+        #expect(symlink(target, link) == 0)
+        let error = #expect(throws: ProgramError.self) { try AppendedFile(link, firstLine: "# own") }
+        #expect(error?.status == .cannotCreate)
+        #expect(error?.message == "\(link) is a symbolic link, which is not followed.")
+        #expect((try? readFile(target)) == (isThere ? [] : nil))
     }
 
     @Test func aFileOfAnotherKindIsNotAppendedTo() throws {

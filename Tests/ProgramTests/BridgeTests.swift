@@ -6,7 +6,7 @@ import Testing
 /// `linble bridge` on the simulated radio, used like a serial port.
 @Suite(.serialized) struct BridgeTests {
     /// Runs a bridge to the device that echoes, and stops it after `body`, which may block.
-    private static func bridge(
+    static func bridge(
         _ arguments: @Sendable @escaping (_ folder: String) -> [String], environment: [(String, String)] = [],
         signal: Int32 = SIGTERM, exits status: Int32 = 0,
         _ body: @Sendable @escaping (RunningProgram, _ folder: String) throws -> Void
@@ -62,7 +62,7 @@ import Testing
     }
 
     /// A TCP connection to the address in the first line.
-    private static func connect(_ program: RunningProgram) throws -> Int32 {
+    static func connect(_ program: RunningProgram) throws -> Int32 {
         let line = try program.line(containing: "bridging")
         let port = try #require(line.firstMatch(of: /:(\d+)"}/)).1
         let isIPv6 = line.contains("[::1]")
@@ -211,7 +211,7 @@ import Testing
     @Test(
         arguments: [
             ([], 64, "--pty"), (["--tcp", "x"], 64, "not 'x'"), (["--tcp", "70000"], 64, "--tcp"),
-            (["--tcp", "::1:4000"], 64, "[::1]:4000"), (["--tcp", "0", "--mode", "0660"], 64, "--pty"),
+            (["--tcp", "::1:4000"], 64, "[::1]:4000"), (["--tcp", "0", "--mode", "0660"], 64, "--pty or --unix"),
             (["--tcp", "0", "--group", "root"], 64, "--pty"), (["--pty", "tty", "--mode", "888"], 64, "--mode"),
             (["--pty", "tty", "--group", "no such group"], 64, "no such group"),
             (["--tcp", "0", "--buffer", "0"], 64, "--buffer"), (["--tcp", "0", "--offline", "keep"], 64, "--offline"),
