@@ -129,7 +129,7 @@ struct Manual: Sendable {
         page.write(help["FILES"] ?? [])
         page.section("CAPABILITIES")
         page.write(prose: Surroundings.capabilities)
-        page.literal([Surroundings.grant(to: program.name)])
+        page.literal(Surroundings.grant(to: program.name))
         if !examples.isEmpty {
             page.section("EXAMPLES")
             page.literal(examples)

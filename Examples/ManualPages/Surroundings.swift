@@ -40,9 +40,13 @@ enum Surroundings {
     ]
 
     static let capabilities =
-        "Scanning, advertising and powering an adapter on need CAP_NET_RAW and CAP_NET_ADMIN; connecting to a given address needs neither. Without root, the program's file must have them. This command sets them, and must be repeated after the file is replaced:"
+        "Scanning, advertising and powering an adapter on need CAP_NET_RAW and CAP_NET_ADMIN; connecting to a given address needs neither. Without root, the program's file must have them, and then only a group should be able to run it. These commands set them, and must be repeated after the file is replaced:"
 
-    static func grant(to program: String) -> String {
-        "sudo setcap cap_net_raw,cap_net_admin+eip \"$(command -v \(program))\""
+    static func grant(to program: String) -> [String] {
+        let file = "\"$(command -v \(program))\""
+        return [
+            "sudo chown root:bluetooth \(file)", "sudo chmod 750 \(file)",
+            "sudo setcap cap_net_raw,cap_net_admin+eip \(file)",
+        ]
     }
 }
