@@ -137,7 +137,7 @@ import Testing
             let device = try #require(HelpTests.commands.first { $0.path == ["serve"] && $0.root == "ble" }).discussion
                 .split(separator: "\n\n").first { $0.contains("{\"name\"") }
             let files =
-                "printf '%s' '\(device ?? "")' >device.json; cp '\(world)' .; printf abc >value.bin; printf abc >data.bin; printf 123456 >pin.txt"
+                "printf '%s' '\(device ?? "")' >device.json; cp '\(world)' .; printf 123456 >pin.txt; printf abc >value.bin; printf abc >data.bin"
             var line = example.line
             if !line.contains("--simulate") { line += " --simulate" }
             // Neither a link nor a port that another program may have.
