@@ -251,7 +251,8 @@ let package = Package(
         tests(
             of: "Conformance",
             with: [
-                "BluetoothLinux", "BluetoothSimulation", "BluetoothKernelHost", "BluetoothHost", "BluetoothLoop",
+                "BluetoothLE", "BluetoothLinux", "BluetoothSimulation", "BluetoothKernelHost", "BluetoothHost",
+                "BluetoothLoop",
                 "BluetoothAdvertising",
                 "BluetoothCryptography", "BluetoothGATT", "BluetoothHCI", "BluetoothManagement", "BluetoothCapture",
                 log,

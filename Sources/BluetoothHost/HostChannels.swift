@@ -134,6 +134,8 @@ package struct ChannelFailure: Error, Hashable, Sendable {
     package enum Kind: Hashable, Sendable {
         /// The link was not encrypted in time.
         case notEncrypted
+        /// The link could not be secured.
+        case notSecured
         /// The packet is too long.
         case tooLong
         /// This machine ended the link.

@@ -18,6 +18,7 @@ extension ChannelFailure {
         let kind: Kind =
             switch error.number {
             case _ where error == .notEncrypted: .notEncrypted
+            case .accessDenied: .notSecured
             case .messageTooLong: .tooLong
             case .connectionAborted: .aborted
             case .connectionReset: .closedByPeer

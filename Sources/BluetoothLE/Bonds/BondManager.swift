@@ -186,19 +186,23 @@ final class BondManager: AdapterStore {
             metadata: ["peer": "\(peer)"])
     }
 
-    /// Handles a key that is not to be stored: it protects its link, and is removed with it. It has replaced the stored
-    /// key of a bonded device in the host, which is no way to replace a bond.
+    /// Handles a key that is not to be stored: it is removed from the host, and protects its link alone. It has replaced
+    /// the stored key of a bonded device in the host, which is no way to replace a bond.
     func keyIsNotBonded(of peer: BluetoothAddress) {
-        guard known[peer] != nil else { return }
+        guard known[peer] != nil else { return keys.removeUnstored(peer) }
         keys.reload()
         reportRefusal(of: peer, .keyMissing)
         for link in observer?.links(peer) ?? [] { link.endLink(.keyMissing, refusing: nil) }
     }
 
-    /// Removes a key that is not stored from the host: its link has ended.
-    func removeUnbondedKey(of peer: BluetoothAddress) {
-        if known[peer] == nil { keys.removeUnstored(peer) } else { keys.reload() }
+    /// Records that the host has lost the key of a bond, or has another one, and gives it the stored keys again.
+    func hostLacksKey(of identity: BluetoothAddress) {
+        refusals.lostKeys.insert(identity)
+        keys.reload()
     }
+
+    /// Whether the host had lost the key of a bond since the last call.
+    func takeLostKey(of identity: BluetoothAddress) -> Bool { refusals.lostKeys.remove(identity) != nil }
 
     // MARK: Asking and changing
 

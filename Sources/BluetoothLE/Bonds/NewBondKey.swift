@@ -101,6 +101,8 @@ extension LongTermKey.Kind {
 struct PairingRefusals {
     /// The devices refused for lack of room, until the host has deleted their keys.
     var withoutRoom: Set<BluetoothAddress> = []
+    /// The bonded devices whose keys the host has lost, until the next connect.
+    var lostKeys: Set<BluetoothAddress> = []
 
     /// The maximum number of notices in a minute.
     private static let count = 10

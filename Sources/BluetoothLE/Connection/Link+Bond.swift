@@ -49,15 +49,9 @@ extension Link {
             return
         }
         // The host has another key than this program's.
-        protection.hostLacksKey()
+        bonds?.hostLacksKey(of: identity)
         protection.endLink(self, .keyMissing)
         throw .pairing(operation, .keyMissing)
-    }
-
-    /// Removes the key of a pairing without bonding, whose link ends.
-    func removeUnbondedKey() {
-        guard isConnected, protectionIfAny?.madeKey?.isStored == false else { return }
-        bonds?.removeUnbondedKey(of: hostIdentity)
     }
 }
 

@@ -80,6 +80,8 @@ final class Link: ConnectAttempt, BearerOwner {
     private var parts = LinkParts()
     /// Whether the link did not accept a value in time, and may still be congested.
     private var isCongested = false
+    /// Whether the host encrypts the link by itself as it comes up.
+    private var encryptsAtOnce = false
 
     init(
         to peer: BluetoothAddress, as role: ConnectionRole = .central,
@@ -134,6 +136,7 @@ final class Link: ConnectAttempt, BearerOwner {
         let operation = BluetoothError.Operation("connect", peer: peer)
         let call = Promise<Void, BluetoothError>()
         state = .opening(nil, call)
+        encryptsAtOnce = options.security != nil
         guard let adapter else { throw .noRoute(operation) }
         do {
             let channel = try adapter.hostChannels.connect(to: peer, .attribute, options) { [weak self] event in
@@ -246,8 +249,12 @@ final class Link: ConnectAttempt, BearerOwner {
             call?.succeed()
         case .closed(let error):
             let context = ChannelContext.connecting(.init("connect", peer: peer))
-            guard let failure = channel?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
+            guard var failure = channel?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
                 return
+            }
+            // The host ends a link that it cannot encrypt, perhaps before its beginning is handled here.
+            if encryptsAtOnce, error.kind == .notSecured || (error.kind == .aborted && failure.code == .noAdapter) {
+                failure = .pairing(failure.operation, .keyMissing, end: failure)
             }
             if let reason = reason(of: error, otherwise: failure) { finish(reason) }
         case .readable: break
@@ -262,7 +269,6 @@ final class Link: ConnectAttempt, BearerOwner {
         bondedPeerIfAny?.persistClientState(self)
         let reason = isConnected ? protection.explaining(reason, self) : reason
         let (former, attachment) = (state, attachment)
-        removeUnbondedKey()
         state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)
         pairings?.endDialogs(addresses)

@@ -18,8 +18,6 @@ final class LinkProtection {
         var hasPaired = false
         /// Whether this side has agreed that the pairing replaces the bond, or the peer was known to be the bonded device.
         var mayReplaceBond = false
-        /// Whether the host lacks the key of the bond, so that it pairs instead of encrypting.
-        var hostLacksKey = false
 
         mutating func isAsked(isConfirmed: Bool) {
             hasPaired = true
@@ -183,9 +181,6 @@ final class LinkProtection {
 
     /// Records that this side agrees to a pairing, knowing of the bond that it replaces.
     func agrees() { pairing.mayReplaceBond = true }
-
-    /// Records that the host has lost the key of the peer's bond.
-    func hostLacksKey() { pairing.hostLacksKey = true }
 
     /// Handles the controller's report that the link is encrypted.
     func encryptionIsReported(_ link: Link) { perform(raise?.encryptionIsReported(), link) }

@@ -42,8 +42,6 @@ extension LinkRegistry: PairingLinks {
         link(to: peer).map { $0.protection.pairingAsked($0) } ?? (false, false)
     }
 
-    func hostLacksKey(of peer: BluetoothAddress) { link(to: peer)?.protection.hostLacksKey() }
-
     func report(_ peer: BluetoothAddress, _ progress: PairingProgress) {
         guard let link = link(to: peer) else { return }
         switch progress {

@@ -24,9 +24,6 @@ protocol PairingLinks: AnyObject {
     /// security, and whether it is encrypted with the key of the device's bond.
     func pairingAsked(_ peer: BluetoothAddress) -> (isRaised: Bool, isConfirmed: Bool)
 
-    /// Notifies the link to a device that the host has lost the key of its bond.
-    func hostLacksKey(of peer: BluetoothAddress)
-
     /// Notifies the link to a device, if there is one, of its pairing's progress.
     func report(_ peer: BluetoothAddress, _ progress: PairingProgress)
 

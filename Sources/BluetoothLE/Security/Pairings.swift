@@ -242,8 +242,7 @@ final class Pairings {
         if case .confirm = question, bond.isAuthenticated { return true }
         guard request.bond != nil, request.isInitiatedHere else { return false }
         // The host was to encrypt the link with the key of the bond, and has lost it.
-        links.hostLacksKey(of: request.peer)
-        keys.bonds.keys.reload()
+        keys.bonds.hostLacksKey(of: bond.identity)
         return true
     }
 
@@ -256,6 +255,11 @@ final class Pairings {
     ) async throws(BluetoothError) -> Value {
         try await dialogs.markingOwnPairing(with: peer, body)
     }
+
+    /// Marks pairings with a device as this program's own, until ``endOwnPairing(with:)``.
+    func beginOwnPairing(with peer: BluetoothAddress) { dialogs.beginOwnPairing(with: peer) }
+
+    func endOwnPairing(with peer: BluetoothAddress) { dialogs.endOwnPairing(with: peer) }
 
     /// Asks the agent to confirm a pairing that this program is about to begin; throws if it refuses or is out of time.
     /// - Parameter answer: receives the answer; failing it ends the question.

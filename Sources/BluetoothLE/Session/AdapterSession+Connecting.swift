@@ -52,16 +52,25 @@ extension AdapterSession {
         }
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: time.remaining(at: loop.now))
+        // Its question may come before the link is known here.
+        if options.usesBond { pairings.value.beginOwnPairing(with: peer) }
         let result = await establish(peer, options, within: &time)
+        if options.usesBond { pairings.value.endOwnPairing(with: peer) }
         host.links.endFollowing()
         if let initial { host.links.endInitialParameters(initial) }
         if let onPHYs { host.links.endConnecting(onPHYs) }
-        let connection = try result.get()
+        let connection: Connection
+        do throws(BluetoothError) {
+            connection = try result.get()
+        } catch {
+            throw bondManager.takeLostKey(of: peer) && !isAgain ? error.preempted : error
+        }
         if options.usesBond {
-            do {
+            do throws(BluetoothError) {
                 try await connection.core.value.encryptWithBond(until: time.end)
             } catch {
-                throw await end(connection, error, isAgain: isAgain)
+                let error = await end(connection, error, isAgain: isAgain)
+                throw bondManager.takeLostKey(of: peer) && !isAgain ? error.preempted : error
             }
         }
         if let level = options.security.level {
@@ -129,14 +138,8 @@ extension AdapterSession {
     /// Ends a link that is not returned; returns the error of the attempt.
     private func end(_ connection: Connection, _ error: BluetoothError, isAgain: Bool) async -> BluetoothError {
         await connection.disconnect(timeout: .zero)
-        // An established link fails like this only where it was about to end, or where the host had lost the bond's key.
-        let isWorthRepeating =
-            error.code == .connectionFailed
-            || connection.core.value.protectionIfAny?.pairing.hostLacksKey == true
-        guard isWorthRepeating, !isAgain else { return error }
-        var error = error
-        error.code = .preempted
-        return error
+        // An established link fails like this only where it was about to end.
+        return error.code == .connectionFailed && !isAgain ? error.preempted : error
     }
 
     func connect(
@@ -242,6 +245,15 @@ extension Result<Connection, BluetoothError> {
     /// Whether the controller had no room for another link.
     fileprivate var wasRefusedForRoom: Bool {
         if case .failure(let error) = self { error.code == .linkLimitReached } else { false }
+    }
+}
+
+extension BluetoothError {
+    /// The error of an attempt that is made once more.
+    fileprivate var preempted: BluetoothError {
+        var error = self
+        error.code = .preempted
+        return error
     }
 }
 
