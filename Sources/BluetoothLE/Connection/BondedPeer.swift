@@ -45,7 +45,10 @@ final class BondedPeer {
     }
 
     private func isEncrypted(_ link: Link) -> Bool {
-        if !wasEncrypted, let security = try? link.security(), security.level >= .medium { wasEncrypted = true }
+        // A channel whose link has ended reports the level that it was opened with, and no key.
+        if !wasEncrypted, let security = try? link.security(), security.isEncrypted, security.keySize > 0 {
+            wasEncrypted = true
+        }
         return wasEncrypted
     }
 

@@ -62,7 +62,8 @@ final class LinkProtection {
         let loop = link.loop
         while true {
             let now = try link.security()
-            if raise == nil, now.level >= level {
+            // A channel whose link has ended reports the level that it was opened with, and no key.
+            if raise == nil, now.level >= level, level == .low || now.keySize > 0 {
                 let result = SecurityRaiseResult(security: now, isPaired: false)
                 try await checkKeySize(of: result, link, operation)
                 return result
