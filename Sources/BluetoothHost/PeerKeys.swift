@@ -4,6 +4,9 @@ import BluetoothPrimitives
 package struct PeerKeys: Sendable {
     /// The device's public or static random address.
     package var identity: BluetoothAddress
+    /// The private address that the device had during the pairing, if it had one: the host may name its link by that
+    /// for a moment still.
+    package var privateAddress: BluetoothAddress?
     /// The keys that encrypt links.
     package var longTermKeys: [LongTermKey]
     /// The key that resolves the device's private addresses.

@@ -329,8 +329,8 @@ package final class ManagementClient {
                 return Received(notice: .connectedByPeer(packet.index))
             case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
             case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
-            case .newIdentityResolvingKey(let key, _, isStored: true):
-                return Received(notice: .identityResolvingKey(packet.index, key))
+            case .newIdentityResolvingKey(let key, let address, isStored: true):
+                return Received(notice: .identityResolvingKey(packet.index, key, of: address))
             case .newSignatureResolvingKey(let key, isStored: true):
                 return Received(notice: .signatureResolvingKey(packet.index, key))
             case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
@@ -409,8 +409,8 @@ package enum AdapterNotice: Sendable {
     case disconnected(UInt16)
     /// Pairing made a long term key that must be stored.
     case longTermKey(UInt16, LongTermKey)
-    /// Pairing exchanged an identity resolving key that must be stored.
-    case identityResolvingKey(UInt16, IdentityResolvingKey)
+    /// Pairing exchanged an identity resolving key that must be stored, with a device of this private address.
+    case identityResolvingKey(UInt16, IdentityResolvingKey, of: BluetoothAddress?)
     /// Pairing exchanged a signature resolving key that must be stored.
     case signatureResolvingKey(UInt16, SignatureResolvingKey)
     /// Another program has made the kernel forget a device.

@@ -156,11 +156,13 @@ package final class KernelKeys: HostKeys {
 
     private func receive(_ notice: AdapterNotice) {
         switch notice {
-        case .identityResolvingKey(index, let key): announce(key.address) { $0.identityResolvingKey = key.value }
+        case .identityResolvingKey(index, let key, let address):
+            announce(key.address) { ($0.identityResolvingKey, $0.privateAddress) = (key.value, address) }
         case .signatureResolvingKey(index, let key): announce(key.address) { $0.signatureKeys.append(key) }
         case .longTermKey(index, let key):
             guard status != .others, key.address.isIdentity else { return }
-            var keys = announced.removeValue(forKey: key.address) ?? PeerKeys(identity: key.address)
+            // Legacy pairing makes a key for each role.
+            var keys = announced[key.address] ?? PeerKeys(identity: key.address)
             keys.longTermKeys = [key]
             onEvent(.made(keys))
         case .unpaired(index, let address):

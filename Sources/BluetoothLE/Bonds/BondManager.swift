@@ -14,7 +14,7 @@ final class BondManager: AdapterStore {
     /// The receiver of changes of bonds, and the source of the links' state.
     struct Observer {
         /// Returns the links to a device, under the address that the host has for it now.
-        let links: (BluetoothAddress) -> [any PairedLink]
+        let links: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> [any PairedLink]
         /// Called when the limit leaves no room for the bond with a device.
         let onRefused: (_ identity: BluetoothAddress) -> Void
         /// Returns whether there is a link with a device.
@@ -132,7 +132,8 @@ final class BondManager: AdapterStore {
     private func addKeys(_ made: PeerKeys) {
         guard let key = made.longTermKeys.first else { return }
         let identity = key.address
-        let links = observer?.links(identity) ?? []
+        let links = observer?.links(identity, made.privateAddress) ?? []
+        guard !refusals.isRecent(identity, at: keys.loop.now) else { return }
         let new = NewBondKey(key: key, bond: known[identity], links: links)
         if let objection = new.objection { return refuse(new, objection) }
         guard makeRoom(for: key) else { return }
@@ -147,7 +148,7 @@ final class BondManager: AdapterStore {
         log.debug("bonded: \(bond)")
         write(identity, isUpdate: false)
         if resolvesOthers { keysChanged() }
-        for link in links { link.bonded(as: identity, isAgain: isAgain) }
+        for link in links { link.bonded(by: key, isAgain: isAgain) }
     }
 
     /// Refuses a key: the host gets the stored keys back, and the link of the pairing ends.
@@ -157,6 +158,8 @@ final class BondManager: AdapterStore {
             mayBeOutdated = true
             return log.debug("a key of another program's pairing is not stored", metadata: ["peer": "\(identity)"])
         }
+        // Legacy pairing reports a second key, which the host deletes as well.
+        refusals.refused(identity, at: keys.loop.now)
         keys.reload()
         if new.bond == nil {
             notice("a key from pairing is not stored: \(failure.sentence)", of: identity)
@@ -192,7 +195,7 @@ final class BondManager: AdapterStore {
         guard known[peer] != nil else { return keys.removeUnstored(peer) }
         keys.reload()
         reportRefusal(of: peer, .keyMissing)
-        for link in observer?.links(peer) ?? [] { link.endLink(.keyMissing, refusing: nil) }
+        for link in observer?.links(peer, nil) ?? [] { link.endLink(.keyMissing, refusing: nil) }
     }
 
     /// Records that the host has lost the key of a bond, or has another one, and gives it the stored keys again.

@@ -15,7 +15,7 @@ protocol PairedLink: AnyObject {
     var mayReplaceBond: Bool { get }
 
     /// Handles a bond from the link's pairing.
-    func bonded(as identity: BluetoothAddress, isAgain: Bool)
+    func bonded(by key: LongTermKey, isAgain: Bool)
 
     /// Ends the link, whatever address the host has for its peer.
     func endLink(_ failure: PairingFailure, refusing key: LongTermKey?)
@@ -103,12 +103,22 @@ struct PairingRefusals {
     var withoutRoom: Set<BluetoothAddress> = []
     /// The bonded devices whose keys the host has lost, until the next connect.
     var lostKeys: Set<BluetoothAddress> = []
+    /// The device whose key was refused last, and when.
+    private var last: (identity: BluetoothAddress, time: KernelInstant)?
 
     /// The maximum number of notices in a minute.
     private static let count = 10
     private var begin: KernelInstant?
     private var written = 0
     private var omitted = 0
+
+    /// Records that a key of a device was refused.
+    mutating func refused(_ identity: BluetoothAddress, at now: KernelInstant) { last = (identity, now) }
+
+    /// Whether a key of a device is of the pairing whose key was refused last.
+    func isRecent(_ identity: BluetoothAddress, at now: KernelInstant) -> Bool {
+        last.map { $0.identity == identity && $0.time.duration(to: now) < .seconds(1) } ?? false
+    }
 
     /// Returns whether to write a notice now, and how many were omitted before it.
     mutating func nextNotice(at now: KernelInstant) -> (isWritten: Bool, omitted: Int) {

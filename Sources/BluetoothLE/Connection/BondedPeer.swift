@@ -17,7 +17,7 @@ final class BondedPeer {
     /// Whether the controller has reported that the link is encrypted.
     private(set) var isReported = false
     /// The identity that a pairing on this link, or the stored key, has proven.
-    private var provenIdentity: BluetoothAddress?
+    private(set) var provenIdentity: BluetoothAddress?
     /// Whether a pairing on this link has made the bond.
     private var isBondedHere = false
     /// Runs until the link has been silent for a second, while a value waits for encryption.

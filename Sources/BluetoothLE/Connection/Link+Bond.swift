@@ -62,8 +62,10 @@ extension Link: PairedLink {
 
     var mayReplaceBond: Bool { protection.mayReplaceBond }
 
-    func bonded(as identity: BluetoothAddress, isAgain: Bool) {
-        bondedPeer.bonded(as: identity, isAgain: isAgain, self)
+    func bonded(by key: LongTermKey, isAgain: Bool) {
+        // The report of a key finds a link by its identity, which the host may not use for it yet.
+        protection.keyWasMade(MadeKey(kind: key.kind, isStored: true))
+        bondedPeer.bonded(as: key.address, isAgain: isAgain, self)
     }
 
     func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {

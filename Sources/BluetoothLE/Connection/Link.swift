@@ -353,7 +353,8 @@ final class Link: ConnectAttempt, BearerOwner {
     /// The peer's identity where it has shown that it has it; otherwise the address of the link's beginning.
     var identity: BluetoothAddress {
         if case .ended(_, let identity, _) = state { return identity }
-        return proves(hostIdentity) ? hostIdentity : peer
+        // The host may use another address for a moment after the pairing.
+        return bondedPeerIfAny?.provenIdentity ?? (proves(hostIdentity) ? hostIdentity : peer)
     }
 
     /// The host's present address of the peer: after pairing the identity that the peer claims.

@@ -38,7 +38,11 @@ extension AdapterSession {
     func followBonds() {
         bondManager.follow(
             BondManager.Observer(
-                links: { [links] in links.links(to: $0) },
+                links: { [links] identity, privateAddress in
+                    links.all.filter {
+                        $0.peer == identity || $0.hostIdentity == identity || $0.hostIdentity == privateAddress
+                    }
+                },
                 onRefused: { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) },
                 isConnected: { [links] identity in links.all.contains { $0.identity == identity } },
                 onKeysChanged: { [identities] keys in identities.setKeys(keys) }))

@@ -19,7 +19,7 @@ import Testing
             (self.refusesJustWorks, mayReplaceBond) = (refusesJustWorks, mayReplace)
         }
 
-        func bonded(as identity: BluetoothAddress, isAgain: Bool) {}
+        func bonded(by key: LongTermKey, isAgain: Bool) {}
         func endLink(_ failure: PairingFailure, refusing key: LongTermKey?) {}
     }
 
