@@ -33,7 +33,7 @@ package protocol HostKeys: AnyObject {
     func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void)
 
     /// Removes the keys of a device that are not stored from the host, without waiting; a link remains.
-    func removeUnstored(_ peer: BluetoothAddress)
+    func removeUnstored(_ peer: BluetoothAddress, onAdapter index: UInt16)
 
     /// Stops the events.
     func close()

@@ -139,8 +139,9 @@ package final class KernelKeys: HostKeys {
         }
     }
 
-    package func removeUnstored(_ peer: BluetoothAddress) {
-        guard status != .others else { return }
+    package func removeUnstored(_ peer: BluetoothAddress, onAdapter index: UInt16) {
+        // Without a store this has followed no adapter.
+        self.index = index
         unpair(peer, disconnect: false) { [log] error in
             if let error { log.debug("\(error)") }
         }

@@ -191,11 +191,13 @@ final class BondManager: AdapterStore {
 
     /// Handles a key that is not to be stored: it is removed from the host, and protects its link alone. It has replaced
     /// the stored key of a bonded device in the host, which is no way to replace a bond.
-    func keyIsNotBonded(of peer: BluetoothAddress) {
-        guard known[peer] != nil else { return keys.removeUnstored(peer) }
+    func keyIsNotBonded(of peer: BluetoothAddress, onAdapter index: UInt16) {
+        guard known[peer] != nil else { return keys.removeUnstored(peer, onAdapter: index) }
         keys.reload()
         reportRefusal(of: peer, .keyMissing)
-        for link in observer?.links(peer, nil) ?? [] { link.endLink(.keyMissing, refusing: nil) }
+        for link in observer?.links(peer, nil) ?? [] where link.hasPaired {
+            link.endLink(.keyMissing, refusing: nil)
+        }
     }
 
     /// Records that the host has lost the key of a bond, or has another one, and gives it the stored keys again.

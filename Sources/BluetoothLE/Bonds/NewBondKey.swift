@@ -11,6 +11,8 @@ protocol PairedLink: AnyObject {
     var minimumNewKeySize: Int { get }
     /// Whether pairings must be authenticated.
     var refusesJustWorks: Bool { get }
+    /// Whether there was a pairing on the link, or an attempt.
+    var hasPaired: Bool { get }
     /// Whether this side has agreed to the replacement of the peer's bond, or the link is encrypted with its key.
     var mayReplaceBond: Bool { get }
 
@@ -80,6 +82,10 @@ extension Bond {
     fileprivate func contains(_ key: LongTermKey) -> Bool {
         longTermKeys.contains { $0.value == key.value && $0.isCentral == key.isCentral }
     }
+
+    /// The level to ask for, so that the host uses the key: above that of the key it would pair, and below it, it reports
+    /// the lower one. It may report ``SecurityLevel/fips`` as the level below.
+    var linkLevel: SecurityLevel { min(level, .high) }
 
     /// The key that encrypts links in a role.
     func longTermKey(isCentral: Bool) -> LongTermKey? {

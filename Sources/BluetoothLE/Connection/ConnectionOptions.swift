@@ -52,8 +52,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var receiveBuffer: Int?
     /// Whether the device was heard on LE Coded, and must be looked for there.
     package var isHeardOnCoded = false
-    /// Whether the host encrypts the link by itself, with the key of the peer's bond.
-    var usesBond = false
+    /// The level to which the host encrypts the link by itself, that of the key of the peer's bond; nil without a bond.
+    var bondLevel: SecurityLevel?
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
     /// The time limit for finding a device by its key.
@@ -111,7 +111,7 @@ public struct ConnectionOptions: Hashable, Sendable {
         // Only a bonded peer's link has a security level from the beginning, so that nothing is lost that arrives
         // meanwhile. Pairing begins once the link is established, so that its progress can be followed.
         L2CAPOptions(
-            security: usesBond ? .medium : nil, receiveMTU: Self.receiveMTU, sendBuffer: sendBuffer,
+            security: bondLevel, receiveMTU: Self.receiveMTU, sendBuffer: sendBuffer,
             receiveBuffer: receiveBuffer,
             connectTimeout: (remaining ?? .seconds(86400)) + .seconds(5))
     }

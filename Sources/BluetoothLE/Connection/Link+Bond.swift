@@ -36,13 +36,18 @@ extension Link {
     }
 
     /// Waits until the host has encrypted the link with the key of the peer's bond, which it began with the link.
-    nonisolated(nonsending) func encryptWithBond(until deadline: KernelInstant?) async throws(BluetoothError) {
+    ///
+    /// - Parameter level: the level that was asked for with the link.
+    nonisolated(nonsending) func encryptWithBond(
+        at level: SecurityLevel, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("encrypt the link with the bond's key", peer: peer)
         let result = try await protection.raise(
-            self, to: .medium, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
-        guard let bond, let key = bond.longTermKey(isCentral: role == .central) else { return }
-        // A key of SecurityLevel.fips may be reported as the level below.
-        if result.security.level >= min(bond.level, .high), result.security.keySize >= key.encryptionSize {
+            self, to: level, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
+        // Removed meanwhile, a bond confirms nothing any more.
+        if let key = bond?.longTermKey(isCentral: role == .central), !result.isPaired,
+            result.security.keySize >= key.encryptionSize
+        {
             if Int(key.encryptionSize) < NewBondKey.defaultMinimumSize {
                 log.notice("the key of the bond has \(key.encryptionSize) bytes only", metadata: ["peer": "\(peer)"])
             }
@@ -59,6 +64,8 @@ extension Link: PairedLink {
     var minimumNewKeySize: Int { configuration.minimumKeySize ?? NewBondKey.defaultMinimumSize }
 
     var refusesJustWorks: Bool { pairings?.refusesJustWorks == true }
+
+    var hasPaired: Bool { protectionIfAny?.pairing.hasPaired == true }
 
     var mayReplaceBond: Bool { protection.mayReplaceBond }
 

@@ -196,6 +196,7 @@ final class LinkProtection {
     /// Handles the host's report that pairing or encryption has failed.
     func pairingFailed(_ link: Link) {
         let failure = failureNow(link)
+        pairing.mayReplaceBond = false
         if raise == nil { lastFailure = failure } else { perform(raise?.fails(failure), link) }
     }
 

@@ -46,15 +46,10 @@ final class PairingDialogs {
     nonisolated(nonsending) func markingOwnPairing<Value>(
         with peer: BluetoothAddress, _ body: nonisolated(nonsending) () async throws(BluetoothError) -> Value
     ) async throws(BluetoothError) -> Value {
-        beginOwnPairing(with: peer)
-        defer { endOwnPairing(with: peer) }
+        questions.beginOwnPairing(peer)
+        defer { questions.endOwnPairing(peer) }
         return try await body()
     }
-
-    /// Marks pairings with a device as this program's own, until ``endOwnPairing(with:)``.
-    func beginOwnPairing(with peer: BluetoothAddress) { questions.beginOwnPairing(peer) }
-
-    func endOwnPairing(with peer: BluetoothAddress) { questions.endOwnPairing(peer) }
 
     /// Holds a question about a link that is not accepted yet; false if that made others drop out.
     func hold(_ question: PairingQuestion, _ peer: BluetoothAddress) -> Bool {

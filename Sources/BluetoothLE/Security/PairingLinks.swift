@@ -45,9 +45,20 @@ struct PairingKeys {
     /// The devices with a stored key according to pairings in this run, for when the bonds are not loaded.
     private var holders: Set<BluetoothAddress> = []
 
+    /// The devices whose pairing with this program has asked a question: its key may come after the end of the link.
+    private var asking: Set<BluetoothAddress> = []
+
     init(bonds: BondManager) {
         self.bonds = bonds
     }
+
+    /// Records a question of the pairing with a device.
+    mutating func noteQuestion(of peer: BluetoothAddress) {
+        if asking.count < 64 { asking.insert(peer) }
+    }
+
+    /// Whether the pairing with a device has asked a question, and has not ended.
+    mutating func takeQuestion(of peer: BluetoothAddress) -> Bool { asking.remove(peer) != nil }
 
     /// Records a pairing that made a stored key.
     mutating func note(_ peer: BluetoothAddress) {

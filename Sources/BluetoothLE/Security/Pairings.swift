@@ -21,6 +21,8 @@ final class Pairings {
     /// The out-of-band data of devices, which the host has while the adapter is there.
     private var outOfBand: [BluetoothAddress: OutOfBandData] = [:]
     private var isRemoved = false
+    /// The bonded devices, with a count, that the host encrypts links to by itself.
+    private var encrypting: [BluetoothAddress: Int] = [:]
 
     init(
         on adapter: AdapterRecord, _ host: any HostPairing, _ loop: EventLoop,
@@ -173,6 +175,10 @@ final class Pairings {
         switch event {
         case .question(let question, let peer): handle(question, peer)
         case .failed(let peer):
+            let failed = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
+            // The peer may refuse the pairing before this side is asked.
+            _ = keys.takeQuestion(of: peer)
+            if isEncrypting(failed) { keys.bonds.hostLacksKey(of: keys.bond(failed)?.identity ?? peer) }
             links.report(peer, .failed)
             endDialogs(LinkAddresses(connected: peer, known: peer))
             removeOutOfBandData(of: LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
@@ -182,7 +188,12 @@ final class Pairings {
     }
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
-        if key.isStored { keys.note(peer) } else { keys.bonds.keyIsNotBonded(of: peer) }
+        let isOwn = keys.takeQuestion(of: peer) || links.connectedAddress(of: peer) != nil
+        if key.isStored {
+            keys.note(peer)
+        } else if isOwn, case .ours = host.authority {
+            keys.bonds.keyIsNotBonded(of: peer, onAdapter: adapter.information.index)
+        }
         let addresses = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
         endDialogs(addresses)
         links.report(peer, .keyMade(key))
@@ -198,7 +209,7 @@ final class Pairings {
         let connected = links.connectedAddress(of: peer)
         let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
         let isOwnPairing = questions.isOwnPairing(addresses)
-        guard connected != nil || isOwnPairing else {
+        guard connected != nil || isOwnPairing || isEncrypting(addresses) else {
             if acceptsLinks, !dialogs.hold(question, peer) {
                 log.debug("pairing questions about links of other programs are dropped")
             }
@@ -210,7 +221,11 @@ final class Pairings {
             peer: peer, adapter: adapter.information.name, isInitiatedHere: isOwnPairing || isRaised,
             bond: isConfirmed ? nil : bond)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
-        let verdict = verdict(on: question, request, addresses, bond)
+        keys.noteQuestion(of: peer)
+        let lostKey = isEncrypting(addresses) && (connected == nil || isRaised)
+        if lostKey { keys.bonds.hostLacksKey(of: bond?.identity ?? peer) }
+        let verdict: PairingQuestions.Verdict =
+            lostKey ? .refuse(.keyMissing) : verdict(on: question, request, addresses, bond)
         // The agent shows the number to enter, and gives no answer.
         if case .ask = verdict, !question.wantsAnswer { links.report(peer, .answered(agrees: true)) }
         dialogs.update { $0.asked(question, request, verdict, at: $1) }
@@ -256,10 +271,18 @@ final class Pairings {
         try await dialogs.markingOwnPairing(with: peer, body)
     }
 
-    /// Marks pairings with a device as this program's own, until ``endOwnPairing(with:)``.
-    func beginOwnPairing(with peer: BluetoothAddress) { dialogs.beginOwnPairing(with: peer) }
+    /// Marks a bonded device as connected to with the key of its bond, until ``endEncrypting(_:)``: a pairing means that
+    /// the host has lost the key.
+    func beginEncrypting(_ peer: BluetoothAddress) { encrypting[peer, default: 0] += 1 }
 
-    func endOwnPairing(with peer: BluetoothAddress) { dialogs.endOwnPairing(with: peer) }
+    func endEncrypting(_ peer: BluetoothAddress) {
+        let count = (encrypting[peer] ?? 1) - 1
+        encrypting[peer] = count > 0 ? count : nil
+    }
+
+    private func isEncrypting(_ addresses: LinkAddresses) -> Bool {
+        addresses.all.contains { encrypting[$0] != nil }
+    }
 
     /// Asks the agent to confirm a pairing that this program is about to begin; throws if it refuses or is out of time.
     /// - Parameter answer: receives the answer; failing it ends the question.

@@ -40,7 +40,8 @@ extension AdapterSession {
         var options = options
         if !options.security.leavesBondedLinksUnencrypted {
             if isAgain || bondManager.mayBeOutdated { await bondManager.prepare(information) }
-            options.usesBond = try bondManager.bondInForce(with: peer, .init("connect", peer: peer)) != nil
+            let bond = try bondManager.bondInForce(with: peer, .init("connect", peer: peer))
+            options.bondLevel = bond.map(\.linkLevel)
         }
         let initial = try await beginInitialParameters(settings, for: peer, until: time.end)
         let onPHYs: UInt64?
@@ -52,10 +53,8 @@ extension AdapterSession {
         }
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: time.remaining(at: loop.now))
-        // Its question may come before the link is known here.
-        if options.usesBond { pairings.value.beginOwnPairing(with: peer) }
+        if options.bondLevel != nil { pairings.value.beginEncrypting(peer) }
         let result = await establish(peer, options, within: &time)
-        if options.usesBond { pairings.value.endOwnPairing(with: peer) }
         host.links.endFollowing()
         if let initial { host.links.endInitialParameters(initial) }
         if let onPHYs { host.links.endConnecting(onPHYs) }
@@ -63,12 +62,15 @@ extension AdapterSession {
         do throws(BluetoothError) {
             connection = try result.get()
         } catch {
+            if options.bondLevel != nil { pairings.value.endEncrypting(peer) }
             throw bondManager.takeLostKey(of: peer) && !isAgain ? error.preempted : error
         }
-        if options.usesBond {
+        if let level = options.bondLevel {
             do throws(BluetoothError) {
-                try await connection.core.value.encryptWithBond(until: time.end)
+                try await connection.core.value.encryptWithBond(at: level, until: time.end)
+                pairings.value.endEncrypting(peer)
             } catch {
+                pairings.value.endEncrypting(peer)
                 let error = await end(connection, error, isAgain: isAgain)
                 throw bondManager.takeLostKey(of: peer) && !isAgain ? error.preempted : error
             }

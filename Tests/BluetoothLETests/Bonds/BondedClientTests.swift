@@ -48,6 +48,18 @@ import Testing
             return (own, try #require(links.connections.first))
         }
 
+        /// Subscribes to the value, disconnects, and connects again without encryption; returns the characteristic and
+        /// both ends.
+        func subscribeAndReturnInTheOpen() async throws -> (RemoteCharacteristic, own: Connection, theirs: Connection) {
+            let link = try await connect()
+            let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
+            _ = try await link.own.subscribe(to: characteristic)
+            await disconnect(link)
+            let open = try await central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
+            try await fixture.base.settle { links.connections.count == 1 }
+            return (characteristic, open, try #require(links.connections.first))
+        }
+
         /// Disconnects, and waits for both ends.
         func disconnect(_ link: (own: Connection, theirs: Connection)) async {
             await link.own.disconnect()
@@ -201,13 +213,7 @@ import Testing
     @Test func aSubscriptionIsRestoredOnlyAfterEncryption() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
-            let link = try await visit.connect()
-            let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
-            _ = try await link.own.subscribe(to: characteristic)
-            await visit.disconnect(link)
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
-            try await fixture.base.settle { visit.links.connections.count == 1 }
-            let theirs = try #require(visit.links.connections.first)
+            let (characteristic, open, theirs) = try await visit.subscribeAndReturnInTheOpen()
             try await fixture.base.radio.sleep(for: .seconds(2))
             // A request makes no difference.
             #expect(try await open.read(characteristic) == [7])
@@ -229,13 +235,7 @@ import Testing
     @Test func aCentralIsAskedForEncryptionOnceAValueIsDueAndTheLinkIsSilent() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)
-            let link = try await visit.connect()
-            let characteristic = try await link.own.found(0xFFF1, in: 0xFFF0)
-            _ = try await link.own.subscribe(to: characteristic)
-            await visit.disconnect(link)
-            let open = try await visit.central.connect(to: BondFixture.peripheralAddress, options: .unencrypted)
-            try await fixture.base.settle { visit.links.connections.count == 1 }
-            let theirs = try #require(visit.links.connections.first)
+            let (characteristic, open, theirs) = try await visit.subscribeAndReturnInTheOpen()
             try await fixture.base.radio.sleep(for: .seconds(5))
             #expect(try await theirs.security().level == .low, "nothing was due")
             #expect(await failure { try await theirs.notify([1], of: Self.value) }?.code == .notSubscribed)

@@ -13,6 +13,7 @@ import Testing
         let minimumNewKeySize: Int
         let refusesJustWorks: Bool
         let mayReplaceBond: Bool
+        let hasPaired = true
 
         init(_ peer: BluetoothAddress, minimum: Int = 16, refusesJustWorks: Bool = false, mayReplace: Bool = true) {
             (self.peer, minimumNewKeySize) = (peer, minimum)

@@ -153,7 +153,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? { nil }
     func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) { host.later(completion) }
-    func removeUnstored(_ peer: BluetoothAddress) { host.note("remove unstored \(peer)") }
+    func removeUnstored(_ peer: BluetoothAddress, onAdapter index: UInt16) { host.note("remove unstored \(peer)") }
 
     // MARK: Pairing
 
