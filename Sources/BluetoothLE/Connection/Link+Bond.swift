@@ -72,6 +72,8 @@ extension Link: PairedLink {
     func bonded(by key: LongTermKey, isAgain: Bool) {
         // The report of a key finds a link by its identity, which the host may not use for it yet.
         protection.keyWasMade(MadeKey(kind: key.kind, isStored: true))
+        // Legacy pairing makes a key for each role, and some kernels ask nobody.
+        protection.agrees()
         bondedPeer.bonded(as: key.address, isAgain: isAgain, self)
     }
 

@@ -101,7 +101,6 @@ extension Link {
         guard let security = securityReportedFirst else { return nil }
         guard security.isEncrypted else {
             // A bonded client learns to encrypt the link, another one to pair. The stored key decides which suffices.
-            let bond = bonds?.bond(with: identity)
             return BearerSecurity(
                 isAuthenticated: bond?.isAuthenticated == true, hasLongTermKey: bond?.longTermKeys.isEmpty == false)
         }

@@ -114,6 +114,38 @@ import BluetoothLE
         }
     }
 
+    /// As older kernels, which ask nobody for legacy Just Works.
+    @Test func theTwoKeysOfALegacyPairingMakeABondWithoutAQuestion() async throws {
+        try await Self.run { host, adapter in
+            try await adapter.setPairingAgent(JustWorksPairingAgent())
+            var incoming = try await adapter.incomingConnections().makeAsyncIterator()
+            await host.loop.run { host.comeIn(from: Self.peer) }
+            let connection = try #require(try await incoming.next())
+            func tell(_ value: UInt8) async throws {
+                let value = try #require(SecurityKey([UInt8](repeating: value, count: 16)))
+                for isCentral in [false, true] {
+                    let key = LongTermKey(
+                        address: Self.peer, kind: .unauthenticatedLegacy, isCentral: isCentral, encryptionSize: 16,
+                        encryptedDiversifier: 1, randomNumber: 1, value: value)
+                    await host.loop.run {
+                        host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key])))
+                    }
+                }
+            }
+            try await tell(1)
+            let bonds = await adapter.bonds()
+            #expect(bonds.map(\.longTermKeys.count) == [2])
+            #expect(await connection.isConnected)
+            await connection.disconnect()
+            // On another link they would replace it.
+            await host.loop.run { host.comeIn(from: Self.peer) }
+            let impostor = try #require(try await incoming.next())
+            try await tell(2)
+            #expect(await impostor.disconnected().pairingFailure == .keyMissing)
+            #expect(await adapter.bonds() == bonds)
+        }
+    }
+
     @Test func anAdapterThatIsPluggedInAgainHasItsKeysLoadedAgain() async throws {
         try await Self.run { host, adapter in
             await host.loop.run { host.unplug() }
