@@ -12,6 +12,9 @@ public struct ChannelOptions: Hashable, Sendable {
     public var flowControl: L2CAPFlowControl
     /// The security level required of the link: a link below it is paired automatically; nil leaves the link as it is.
     public var security: SecurityLevel?
+    /// Whether a channel to a device with a bond is opened without encryption with the bond's key, which
+    /// `Adapter.openChannel` asks for otherwise: any device can have the address of another. A listener ignores it.
+    public var leavesBondedLinksUnencrypted = false
     /// The send buffer in bytes (`SO_SNDBUF`); nil leaves the kernel's default, about 200 kB.
     public var sendBuffer: Int?
     /// The receive buffer in bytes (`SO_RCVBUF`); nil leaves the kernel's default, about 200 kB. The credits given to

@@ -29,11 +29,12 @@ package protocol HostKeys: AnyObject {
     /// ones; nil if there is nothing to wait for.
     func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>?
 
-    /// Removes a device from the host whose keys are not stored, and ends its link; then calls `completion`.
-    func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void)
-
-    /// Removes the keys of a device that are not stored from the host, without waiting; a link remains.
-    func removeUnstored(_ peer: BluetoothAddress, onAdapter index: UInt16)
+    /// Removes the keys of a device that are not stored from the host, and ends its link if `disconnect`; then calls
+    /// `completion`.
+    ///
+    /// - Parameter adapter: nil for the one whose events were begun.
+    func remove(
+        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void)
 
     /// Stops the events.
     func close()

@@ -31,6 +31,8 @@ package enum KeyEvent: Sendable {
     case made(PeerKeys)
     /// Another program made the host forget a device.
     case forgotten(BluetoothAddress)
+    /// A link of any program has ended.
+    case linkEnded
 }
 
 /// The state of a host's keys.

@@ -119,7 +119,9 @@ final class ChannelLife {
     func confirmLink() { mayEndSoon = false }
 
     /// Whether an end that this machine may have caused is that of an earlier link that was about to end.
-    func isMeantForAnother(_ failure: ChannelFailure) -> Bool { mayEndSoon && failure.kind == .aborted }
+    func isMeantForAnother(_ failure: ChannelFailure) -> Bool {
+        mayEndSoon && [.aborted, .notSecured].contains(failure.kind)
+    }
 
     /// The controller's status if it has refused the link for want of room.
     func refusal(_ failure: ChannelFailure) -> HCIStatus? {

@@ -118,8 +118,12 @@ package final class KernelKeys: HostKeys {
         return call
     }
 
-    package func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) {
-        unpair(identity) { [log] error in
+    package func remove(
+        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
+    ) {
+        // Without a store this has followed no adapter.
+        index = adapter ?? index
+        unpair(peer, disconnect: disconnect) { [log] error in
             if let error { log.debug("\(error)") }
             completion()
         }
@@ -136,14 +140,6 @@ package final class KernelKeys: HostKeys {
                 if let self { load { completion(nil) } } else { completion(nil) }
             default: completion(error)
             }
-        }
-    }
-
-    package func removeUnstored(_ peer: BluetoothAddress, onAdapter index: UInt16) {
-        // Without a store this has followed no adapter.
-        self.index = index
-        unpair(peer, disconnect: false) { [log] error in
-            if let error { log.debug("\(error)") }
         }
     }
 
@@ -165,12 +161,18 @@ package final class KernelKeys: HostKeys {
             // Legacy pairing makes a key for each role.
             var keys = announced[key.address] ?? PeerKeys(identity: key.address)
             keys.longTermKeys = [key]
+            if announced[key.address] != nil { announced[key.address] = keys }
             onEvent(.made(keys))
         case .unpaired(index, let address):
             announced[address] = nil
             onEvent(.forgotten(address))
-        // Keys without an encryption key do not wait for a later pairing.
-        case .disconnected(index): announced = [:]
+        case .disconnected(index):
+            // Keys without an encryption key do not wait for a later pairing, nor does one claim a bonded device's identity.
+            let wanted = Set(wanted().map(\.identity))
+            let isReplaced = announced.values.contains { $0.longTermKeys.isEmpty && wanted.contains($0.identity) }
+            announced = [:]
+            if isReplaced { load {} }
+            onEvent(.linkEnded)
         default: break
         }
     }

@@ -36,7 +36,7 @@ final class BondManager: AdapterStore {
     private var changes = Broadcaster<BondChange>()
     private var observer: Observer?
     /// Whether another program may have replaced a bond in the store.
-    private(set) var mayBeOutdated = false
+    var mayBeOutdated: Bool { !refusals.foreign.isEmpty }
 
     init(_ store: (any BondStore)?, limit: BondLimit = BondLimit(), keys: any HostKeys, log: Logger) {
         mark = keys.loop.components.mark("BondManager")
@@ -49,6 +49,10 @@ final class BondManager: AdapterStore {
             switch event {
             case .made(let keys): self?.addKeys(keys)
             case .forgotten(let identity): self?.forget(identity)
+            // Its program has stored its bond.
+            case .linkEnded:
+                guard let self, mayBeOutdated else { return }
+                writer?.readAgain(keeping: self) { [weak self] in await self?.read() }
             }
         }
         writer?.bond = { [weak self] in self?.known[$0] }
@@ -90,12 +94,17 @@ final class BondManager: AdapterStore {
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
         guard let writer else { return }
         keys.begin(information.index)
-        (readingFailure, mayBeOutdated) = (nil, false)
+        writer.adapter = information.address
+        await read()
+    }
+
+    /// Reads the bonds, and loads their keys into the host in place of those that it has.
+    private nonisolated(nonsending) func read() async {
+        guard let writer else { return }
+        (readingFailure, refusals.foreign) = (nil, [])
         do throws(BluetoothError) {
-            guard let bonds = try await writer.read(of: information.address) else { return }
-            var now = known.filter { writer.unsaved.contains($0.key) }
-            for bond in bonds where !writer.unsaved.contains(bond.identity) { now[bond.identity] = bond }
-            known = now
+            guard let bonds = try await writer.read() else { return }
+            known = Dictionary(bonds.map { ($0.identity, $0) }) { $1 }
         } catch {
             log.warning("\(error)")
             readingFailure = error
@@ -145,6 +154,7 @@ final class BondManager: AdapterStore {
         for key in made.signatureKeys { bond.add(key) }
         let resolvesOthers = bond.identityResolvingKey != known[identity]?.identityResolvingKey
         known[identity] = bond
+        refusals.foreign.remove(identity)
         log.debug("bonded: \(bond)")
         write(identity, isUpdate: false)
         if resolvesOthers { keysChanged() }
@@ -155,7 +165,7 @@ final class BondManager: AdapterStore {
     private func refuse(_ new: NewBondKey, _ objection: NewBondKey.Objection) {
         let identity = new.key.address
         guard case .failure(let failure) = objection else {
-            mayBeOutdated = true
+            refusals.foreign.insert(identity)
             return log.debug("a key of another program's pairing is not stored", metadata: ["peer": "\(identity)"])
         }
         // Legacy pairing reports a second key, which the host deletes as well.
@@ -192,7 +202,7 @@ final class BondManager: AdapterStore {
     /// Handles a key that is not to be stored: it is removed from the host, and protects its link alone. It has replaced
     /// the stored key of a bonded device in the host, which is no way to replace a bond.
     func keyIsNotBonded(of peer: BluetoothAddress, onAdapter index: UInt16) {
-        guard known[peer] != nil else { return keys.removeUnstored(peer, onAdapter: index) }
+        guard known[peer] != nil else { return keys.remove(peer, onAdapter: index, disconnect: false) {} }
         keys.reload()
         reportRefusal(of: peer, .keyMissing)
         for link in observer?.links(peer, nil) ?? [] where link.hasPaired {
@@ -205,6 +215,9 @@ final class BondManager: AdapterStore {
         refusals.lostKeys.insert(identity)
         keys.reload()
     }
+
+    /// Whether the host may have another program's key for a bonded device, until the bonds are read again.
+    func isDoubtful(_ identity: BluetoothAddress) -> Bool { refusals.foreign.contains(identity) }
 
     /// Whether the host had lost the key of a bond since the last call.
     func takeLostKey(of identity: BluetoothAddress) -> Bool { refusals.lostKeys.remove(identity) != nil }
@@ -229,31 +242,29 @@ final class BondManager: AdapterStore {
     func bondInForce(
         with identity: BluetoothAddress, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) -> Bond? {
-        let optOut =
-            "To use the device without encryption, set leavesBondedLinksUnencrypted in the security options."
-        guard let bond = known[identity], !bond.longTermKeys.isEmpty else {
-            // Others may have changed the store: whether there is a bond is not known.
-            guard var error = readingFailure, error.code == .notPermitted else { return nil }
-            error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut
-            throw error.about(operation)
-        }
-        guard writer != nil else { return bond }
+        let bond = known[identity].flatMap { $0.longTermKeys.isEmpty ? nil : $0 }
+        var error: BluetoothError
         switch keys.status {
-        case .loaded: return bond
-        case .failed(var error):
-            error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut
-            throw error.about(operation)
+        // Others may have changed the store: whether there is a bond is not known.
+        case _ where bond == nil:
+            guard let failure = readingFailure, failure.code == .notPermitted else { return nil }
+            error = failure
+        case _ where writer == nil, .loaded: return bond
+        case .failed(let failure): error = failure
         case .notPermitted:
-            throw BluetoothError(
+            error = BluetoothError(
                 .notPermitted, operation,
                 "The device is bonded, and the kernel lacks the key of the bond: loading it needs CAP_NET_ADMIN.",
-                remedy: "Give the program CAP_NET_ADMIN and CAP_NET_RAW, or run it with sudo.\n" + optOut)
+                remedy: "Give the program CAP_NET_ADMIN and CAP_NET_RAW, or run it with sudo.")
         case .others:
-            throw BluetoothError(
+            error = BluetoothError(
                 .notPermitted, operation,
                 "The device is bonded with this program, and BlueZ's daemon manages the kernel's keys while it runs.",
-                remedy: "Stop the daemon for now: sudo systemctl stop bluetooth\n" + optOut)
+                remedy: "Stop the daemon for now: sudo systemctl stop bluetooth")
         }
+        let optOut = "To use the device without encryption, set leavesBondedLinksUnencrypted in the options."
+        error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut
+        throw error.about(operation)
     }
 
     /// Stores a device's state as a client; does nothing without a bond.
@@ -364,7 +375,9 @@ final class BondManager: AdapterStore {
         guard refusals.withoutRoom.insert(identity).inserted else { return false }
         reportRefusal(of: identity)
         observer?.onRefused(identity)
-        keys.refuse(identity) { [weak self] in self?.refusals.withoutRoom.remove(identity) }
+        keys.remove(identity, onAdapter: nil, disconnect: true) { [weak self] in
+            self?.refusals.withoutRoom.remove(identity)
+        }
         return false
     }
 

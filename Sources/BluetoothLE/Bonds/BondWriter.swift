@@ -11,6 +11,7 @@ import Logging
 // Confined to the event loop, with the bonds.
 final class BondWriter {
     private let mark: ComponentCount.Mark
+    typealias Reading = nonisolated(nonsending) () async -> Void
     /// The outcome of writing a bond.
     enum WriteOutcome {
         case stored(Bond)
@@ -34,11 +35,15 @@ final class BondWriter {
     /// Called with the outcome of writing a bond.
     var onOutcome: (WriteOutcome) -> Void = { _ in }
     /// The adapter whose bonds are written.
-    private var adapter = BluetoothAddress.zero
+    var adapter = BluetoothAddress.zero
     /// The devices whose present bond could not be written.
     private(set) var unsaved: Set<BluetoothAddress> = []
     private var writes: [BluetoothAddress: Write] = [:]
+    /// Reads the bonds again, if that is due.
+    private var reading: Reading?
     private var writer: Task<Void, Never>?
+    /// The number of readings under way, and the devices whose bonds have changed here meanwhile.
+    private var readings = (count: 0, changed: Set<BluetoothAddress>())
 
     init(_ store: any BondStore, on loop: EventLoop, log: Logger) {
         mark = loop.components.mark("BondWriter")
@@ -47,12 +52,25 @@ final class BondWriter {
         self.log = log
     }
 
-    /// Reads the bonds of an adapter and makes it the one that is written for; nil if another adapter was requested
-    /// meanwhile.
-    nonisolated(nonsending) func read(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond]? {
-        self.adapter = adapter
+    /// Reads the bonds of the adapter; nil if it was replaced meanwhile. What the store may not have yet is as it is here.
+    nonisolated(nonsending) func read() async throws(BluetoothError) -> [Bond]? {
+        let adapter = adapter
+        readings.count += 1
+        readings.changed.formUnion(writes.keys)
+        defer {
+            readings.count -= 1
+            if readings.count == 0 { readings.changed = [] }
+        }
         let bonds = try await store.bonds(of: adapter)
-        return self.adapter == adapter ? bonds : nil
+        guard self.adapter == adapter else { return nil }
+        let own = readings.changed.union(unsaved)
+        return bonds.filter { !own.contains($0.identity) } + own.compactMap(bond)
+    }
+
+    /// Calls `body` after the writes that are due.
+    func readAgain(keeping owner: AnyObject, _ body: @escaping Reading) {
+        reading = body
+        begin(keeping: owner)
     }
 
     /// Forgets the write error of a removed bond.
@@ -70,6 +88,11 @@ final class BondWriter {
         write.isUpdate = write.isUpdate && isUpdate && !unsaved.contains(identity)
         if let waiter { write.waiters.append(waiter) }
         writes[identity] = write
+        if readings.count > 0 { readings.changed.insert(identity) }
+        begin(keeping: owner)
+    }
+
+    private func begin(keeping owner: AnyObject) {
         guard writer == nil else { return }
         let own = LoopBound((writer: self, owner: owner), on: loop)
         writer = Task(executorPreference: loop) {
@@ -79,10 +102,15 @@ final class BondWriter {
     }
 
     private nonisolated(nonsending) func writeAll() async {
-        while let (identity, first) = writes.popFirst() {
-            var write = first
-            let failure = await store(identity, isUpdate: write.isUpdate)
-            write.waiters.resolveAll(failure.map { .failure($0) } ?? .success(()))
+        while reading != nil || !writes.isEmpty {
+            while let (identity, first) = writes.popFirst() {
+                var write = first
+                readings.changed.insert(identity)
+                let failure = await store(identity, isUpdate: write.isUpdate)
+                if readings.count == 0 { readings.changed = [] }
+                write.waiters.resolveAll(failure.map { .failure($0) } ?? .success(()))
+            }
+            await reading.take()?()
         }
         writer = nil
     }

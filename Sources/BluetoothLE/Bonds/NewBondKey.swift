@@ -43,8 +43,7 @@ struct NewBondKey {
     /// The reason against the key.
     var objection: Objection? {
         if links.isEmpty {
-            if bond != nil { return .isForeign }
-            return key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
+            return bond != nil || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
         }
         if !isProven { return .failure(.identityClaimed) }
         if links.contains(where: { key.encryptionSize < $0.minimumNewKeySize }) { return .failure(.keyTooShort) }
@@ -92,6 +91,13 @@ extension Bond {
         longTermKeys.first { $0.kind.isSecureConnections || $0.isCentral == isCentral }
     }
 
+    /// Whether the bond's key may have given a link its security; as the central, a host may report the level that was
+    /// asked for.
+    func mayHaveEncrypted(_ security: LinkSecurity, isCentral: Bool) -> Bool {
+        guard let key = longTermKey(isCentral: isCentral) else { return false }
+        return security.keySize >= key.encryptionSize && (isCentral || security.level >= linkLevel)
+    }
+
     fileprivate func encryptionKeySize(inRole isCentral: Bool) -> Int? {
         longTermKey(isCentral: isCentral).map { Int($0.encryptionSize) }
     }
@@ -109,6 +115,8 @@ struct PairingRefusals {
     var withoutRoom: Set<BluetoothAddress> = []
     /// The bonded devices whose keys the host has lost, until the next connect.
     var lostKeys: Set<BluetoothAddress> = []
+    /// The devices whose keys in the host are of pairings with other programs, until the bonds are read again.
+    var foreign: Set<BluetoothAddress> = []
     /// The device whose key was refused last, and when.
     private var last: (identity: BluetoothAddress, time: KernelInstant)?
 

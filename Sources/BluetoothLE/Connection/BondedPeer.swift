@@ -31,7 +31,15 @@ final class BondedPeer {
 
     /// Returns whether the peer is known to be the bonded device: the link is encrypted with the key of its bond.
     func isBonded(_ link: Link) -> Bool {
-        isEncrypted(link) && link.bond != nil && (isBondedHere || !link.isPairedAnew)
+        guard isEncrypted(link), let bond = link.bond else { return false }
+        return isBondedHere || !link.isPairedAnew && hasKey(of: bond, link)
+    }
+
+    private func hasKey(of bond: Bond, _ link: Link) -> Bool {
+        // The controller reports encryption before the host does.
+        guard let now = try? link.security(), now.keySize > 0 else { return true }
+        return bond.mayHaveEncrypted(now, isCentral: link.role == .central)
+            && link.bonds?.isDoubtful(bond.identity) == false
     }
 
     /// Returns whether the peer of a link with another address has shown that it has this identity.

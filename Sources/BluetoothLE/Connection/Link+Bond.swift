@@ -45,11 +45,10 @@ extension Link {
         let result = try await protection.raise(
             self, to: level, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
         // Removed meanwhile, a bond confirms nothing any more.
-        if let key = bond?.longTermKey(isCentral: role == .central), !result.isPaired,
-            result.security.keySize >= key.encryptionSize
-        {
-            if Int(key.encryptionSize) < NewBondKey.defaultMinimumSize {
-                log.notice("the key of the bond has \(key.encryptionSize) bytes only", metadata: ["peer": "\(peer)"])
+        if !result.isPaired, bond?.mayHaveEncrypted(result.security, isCentral: role == .central) == true {
+            if Int(result.security.keySize) < NewBondKey.defaultMinimumSize {
+                log.notice(
+                    "the key of the bond has \(result.security.keySize) bytes only", metadata: ["peer": "\(peer)"])
             }
             return
         }

@@ -253,7 +253,8 @@ final class Link: ConnectAttempt, BearerOwner {
                 return
             }
             // The host ends a link that it cannot encrypt, perhaps before its beginning is handled here.
-            if encryptsAtOnce, error.kind == .notSecured || (error.kind == .aborted && failure.code == .noAdapter) {
+            let isRefused = error.kind == .notSecured && !failure.isRetryable
+            if encryptsAtOnce, isRefused || error.kind == .aborted && failure.code == .noAdapter {
                 failure = .pairing(failure.operation, .keyMissing, end: failure)
             }
             if let reason = reason(of: error, otherwise: failure) { finish(reason) }

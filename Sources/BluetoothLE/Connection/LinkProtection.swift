@@ -49,6 +49,9 @@ final class LinkProtection {
 
     var mayReplaceBond: Bool { pairing.mayReplaceBond }
 
+    /// Whether there is, or was, a pairing on the link.
+    var isPairing: Bool { raise != nil || pairing.hasPaired }
+
     /// Raises the security, or joins the raise under way.
     ///
     /// - Parameters:

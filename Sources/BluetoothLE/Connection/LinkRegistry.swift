@@ -49,7 +49,10 @@ extension LinkRegistry: PairingLinks {
             if agrees { link.protection.agrees() }
             link.protection.pairingProgressed(link)
         case .failed: link.protection.pairingFailed(link)
-        case .keyMade(let key): link.protection.keyWasMade(key)
+        case .keyMade(let key):
+            // A device can claim the identity of another: its key is no matter of a link with the bond's key.
+            guard !link.bondedPeer.isBonded(link) || link.protection.isPairing else { return }
+            link.protection.keyWasMade(key)
         }
     }
 

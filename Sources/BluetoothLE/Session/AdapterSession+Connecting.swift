@@ -38,11 +38,9 @@ extension AdapterSession {
         // A host connects to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
         var options = options
-        if !options.security.leavesBondedLinksUnencrypted {
-            if isAgain || bondManager.mayBeOutdated { await bondManager.prepare(information) }
-            let bond = try bondManager.bondInForce(with: peer, .init("connect", peer: peer))
-            options.bondLevel = bond.map(\.linkLevel)
-        }
+        options.bondLevel = try await bondInForce(
+            with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted,
+            isAgain: isAgain)?.linkLevel
         let initial = try await beginInitialParameters(settings, for: peer, until: time.end)
         let onPHYs: UInt64?
         do {
@@ -287,13 +285,49 @@ extension AdapterSession {
         try checkUsable()
         let deadline = options.timeout.map { loop.now.advanced(by: $0) }
         await host.scanning.prepareToConnect(timeout: options.timeout)
-        var options = options
-        options.timeout = deadline.map { loop.now.duration(to: $0) }
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
-        if try bondManager.bondInForce(with: identities.identity(of: peer) ?? peer, operation) != nil {
-            options.security = max(options.security ?? .medium, .medium)
+        // A host encrypts the link to a device whose key it has by its identity address only.
+        let peer = identities.identity(of: peer) ?? peer
+        do {
+            return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: false)
+        } catch  where error.code == .preempted {
+            return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: true)
         }
-        return try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)
+    }
+
+    /// - Throws: `.preempted`, unless `isAgain`, when the host had lost the key of the device's bond.
+    private func openChannelOnce(
+        to peer: BluetoothAddress, _ psm: UInt16, _ options: ChannelOptions, _ operation: BluetoothError.Operation,
+        until deadline: KernelInstant?, isAgain: Bool
+    ) async throws(BluetoothError) -> ConnectionOrientedChannel {
+        var options = options
+        let bond = try await bondInForce(
+            with: peer, operation, isIgnored: options.leavesBondedLinksUnencrypted, isAgain: isAgain)
+        options.timeout = deadline.map { loop.now.duration(to: $0) }
+        guard let bond else {
+            return try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)
+        }
+        options.security = max(options.security ?? .low, bond.linkLevel)
+        pairings.value.beginEncrypting(peer)
+        defer { pairings.value.endEncrypting(peer) }
+        do throws(BluetoothError) {
+            let channel = try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)
+            if bond.mayHaveEncrypted(try await channel.security(), isCentral: true) { return channel }
+            await channel.close()
+            bondManager.hostLacksKey(of: peer)
+            throw BluetoothError.pairing(operation, .keyMissing)
+        } catch {
+            throw bondManager.takeLostKey(of: peer) && !isAgain ? error.preempted : error
+        }
+    }
+
+    /// The bond whose key must protect links to a device, after its keys were loaded if the host may lack them.
+    private func bondInForce(
+        with peer: BluetoothAddress, _ operation: BluetoothError.Operation, isIgnored: Bool, isAgain: Bool
+    ) async throws(BluetoothError) -> Bond? {
+        if isIgnored { return nil }
+        if isAgain || bondManager.mayBeOutdated { await bondManager.prepare(information) }
+        return try bondManager.bondInForce(with: peer, operation)
     }
 
     func listen(

@@ -198,7 +198,9 @@ import Testing
                 #expect(try await served.response(to: [0x18, 0]) == [0x19])
             }
             // What the program sees is what the link has; without it, the program sees nothing.
-            let isBonded = link.bond != nil && link.security.isEncrypted ? "bonded" : "not bonded"
+            // As the central, a host may report the level that was asked for.
+            let isBondsOwn = link.security == Self.authenticated || link.bond == .unauthenticated || role == .central
+            let isBonded = link.bond != nil && link.security.isEncrypted && isBondsOwn ? "bonded" : "not bonded"
             #expect(served.asked.all.allSatisfy { $0.hasSuffix(", \(link.security.level), \(isBonded)") })
             #expect(served.asked.all.contains { $0.hasPrefix("authorise") } == (link.codes[2] == 0))
             #expect(served.asked.all.contains { $0.contains("FFF3") } == (link.codes[1] == 0))
@@ -312,6 +314,44 @@ import Testing
             #expect(try await served.read(served.open) == 0)
             #expect(try await served.read(served.bonded) == 0x08)
             #expect(served.asked.all == ["read FFF1, secure-connections, not bonded"])
+            await connection.disconnect()
+        }
+    }
+
+    @Test func aKeyOfAnotherProgramsPairingIsNoneOfTheBond() async throws {
+        try await Self.run { served in
+            try await served.bond(.authenticated)
+            await served.host.loop.run {
+                var key = Self.key(.authenticated)
+                key.value = SecurityKey([UInt8](repeating: 0xEE, count: 16)) ?? key.value
+                served.host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [key])))
+            }
+            let stranger = try await served.link(as: .peripheral, Self.authenticated)
+            #expect(try await served.read(served.bonded) == 0x08)
+            #expect(await stranger.bondProtection == .unconfirmed)
+            await stranger.disconnect()
+            // With the end of a link, the bonds are read again and the host gets their keys.
+            let count = await served.host.loop.run { served.host.calls.count { $0 == "load keys" } }
+            await served.host.loop.run { served.host.tell(.linkEnded) }
+            try await served.radio.sleep(for: .milliseconds(100))
+            #expect(await served.host.loop.run { served.host.calls.count { $0 == "load keys" } } == count + 1)
+            let connection = try await served.link(as: .peripheral, Self.authenticated)
+            #expect(try await served.read(served.bonded) == 0)
+            await connection.disconnect()
+        }
+    }
+
+    /// A device that claims another's identity: the link of that one made no key.
+    @Test func aClaimIsNoMatterOfTheGenuineLink() async throws {
+        try await Self.run { served in
+            try await served.bond(.authenticated)
+            let connection = try await served.link(as: .peripheral, Self.authenticated)
+            #expect(await connection.bondProtection == .confirmed)
+            await served.host.loop.run {
+                served.host.tell(.keyMade(Self.peer, MadeKey(kind: .authenticated, isStored: true)))
+            }
+            #expect(await connection.bondProtection == .confirmed)
+            #expect(try await served.read(served.bonded) == 0)
             await connection.disconnect()
         }
     }

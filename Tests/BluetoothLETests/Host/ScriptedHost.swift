@@ -152,8 +152,12 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func reload() { host.note("load keys again") }
 
     func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? { nil }
-    func refuse(_ identity: BluetoothAddress, then completion: @escaping () -> Void) { host.later(completion) }
-    func removeUnstored(_ peer: BluetoothAddress, onAdapter index: UInt16) { host.note("remove unstored \(peer)") }
+    func remove(
+        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
+    ) {
+        host.note("remove \(peer)")
+        host.later(completion)
+    }
 
     // MARK: Pairing
 

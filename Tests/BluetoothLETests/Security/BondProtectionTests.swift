@@ -169,6 +169,32 @@ import Testing
         }
     }
 
+    @Test(
+        "a channel without a connection is encrypted with the bond's key as well",
+        arguments: [false, true], [false, true])
+    func aChannelToABondedDevice(_ isImpostor: Bool, _ isKeyLost: Bool) async throws {
+        try await Bonded.run { fixture in
+            let impostor = isImpostor ? try fixture.makeImpostor() : nil
+            (impostor?.device ?? fixture.security.peripheral).setService(0x0085, receiveMTU: 100)
+            let user = try await PairingUser(fixture.base.kernel)
+            if isKeyLost { try await fixture.adapter.sendToManagement(.loadLongTermKeys([]), to: 0) }
+            let error = await failure {
+                let channel = try await fixture.adapter.openChannel(to: fixture.address, psm: 0x0085)
+                #expect(try await channel.security() == LinkSecurity(level: .medium, keySize: 16))
+                await channel.close()
+            }
+            #expect((error != nil) == isImpostor, "\(error as Any)")
+            #expect(await fixture.adapter.bonds() == [fixture.before])
+            try await fixture.base.settle { fixture.base.kernel.links(adapter: 0).isEmpty }
+            var options = ChannelOptions()
+            options.leavesBondedLinksUnencrypted = true
+            let plain = try await fixture.adapter.openChannel(to: fixture.address, psm: 0x0085, options: options)
+            #expect(try await plain.security().level == .low)
+            await plain.close()
+            withExtendedLifetime((impostor, user)) {}
+        }
+    }
+
     @Test func aLostLinkIsNoMissingKey() async throws {
         try await Bonded.run { fixture in
             let connect = fixture.base.begin {
