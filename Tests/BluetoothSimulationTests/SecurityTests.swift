@@ -3,6 +3,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 import BluetoothSimulation
+import TestSupport
 import Testing
 
 struct SecurityTests {
@@ -172,7 +173,8 @@ struct SecurityTests {
             let reply = ManagementCommand.userConfirmationReply(ManagementAddress(onAir))
             #expect(try await management.status(of: reply, on: 0) == .success)
             #expect(await channel.tap.next() == .writable)
-            #expect(channel.peer == identity)
+            #expect(channel.peer == onAir)
+            try await radio.settle { channel.peer == identity }
             peripheral.disconnect()
             _ = await channel.end()
             let newAddress = try #require(BluetoothAddress("5B:00:00:00:00:02", kind: .random))

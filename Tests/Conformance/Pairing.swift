@@ -101,8 +101,9 @@ struct PairingFixture: Sendable {
 
 extension ManagementUser {
     /// Prepares an adapter for pairing, without stored keys.
-    fileprivate func preparePairing(
-        on adapter: KernelAdapter, _ capability: IOCapability, secureConnections: Bool, bondable: Bool
+    func preparePairing(
+        on adapter: KernelAdapter, _ capability: IOCapability = .noInputNoOutput, secureConnections: Bool = true,
+        bondable: Bool = true
     ) async throws {
         // An LE-only adapter does not support it, and a dual-mode adapter needs it first.
         _ = try? await succeed(.setSecureSimplePairing, on: adapter, [1])

@@ -103,5 +103,71 @@ extension Conformance {
                 #expect(isKeyKnown ? peer == fixture.central.address : Self.isOurs(peer), "\(peer)")
             }
         }
+
+        /// The private address stands in everything until the key of the identity is reported, and for 200 ms more in the
+        /// link's channels.
+        @Test func aPairingNamesTheLinkByTheIdentityAndItsChannelsLater() async throws {
+            try await Self.run(\.central) { fixture in
+                let (kernel, management) = (fixture.kernel, fixture.management)
+                for adapter in fixture.adapters { try await management.preparePairing(on: adapter) }
+                try await fixture.advertise(Self.name)
+                let listening = try await fixture.listen(on: fixture.peripheral.address)
+                let central = try await fixture.connected(from: fixture.central.address, to: fixture.peripheral.address)
+                let accepted = try #require(await listening.first())
+                let air = await kernel.onLoop { accepted.socket.peer }
+                #expect(Self.isOurs(air), "\(air)")
+                let reported = try await Self.channelAddresses(accepted, fixture)
+                let pair = PairingFixture(base: fixture, central: central, peripheral: accepted)
+                try await pair.raise(central, to: .medium)
+                for adapter in fixture.adapters {
+                    let asked = try #require(await pair.question(ManagementEvent.userConfirmationRequest, of: adapter))
+                    _ = try await management.succeed(.userConfirmationReply, on: adapter, Array(asked.prefix(7)))
+                }
+                let identity = fixture.central.address
+                let key = await pair.question(ManagementEvent.newLongTermKey, of: fixture.peripheral)
+                #expect(key?[1..<8] == identity.managementBytes[...])
+                let resolving = await pair.question(ManagementEvent.newIdentityResolvingKey, of: fixture.peripheral)
+                #expect(resolving?[1..<14] == (air.managementBytes.prefix(6) + identity.managementBytes)[...])
+                let shown = await reported.wait(on: kernel.loop) { $0.count == 2 }
+                #expect(shown?.first?.event == ManagementEvent.newIdentityResolvingKey)
+                #expect(shown?.map(\.address) == [air, air])
+                for _ in 0..<100 where await kernel.onLoop({ accepted.socket.peer }) == air {
+                    _ = await kernel.loop.sleep(for: .milliseconds(50))
+                }
+                #expect(await kernel.onLoop { accepted.socket.peer } == identity)
+                let unknown = try await management.command(
+                    ManagementCommand.disconnect.rawValue, fixture.peripheral.index, air.managementBytes)
+                // Not connected, or since later versions of Linux disconnected.
+                #expect([0x02, 0x0E].contains(unknown.status))
+                _ = try await management.succeed(.disconnect, on: fixture.peripheral, identity.managementBytes)
+                #expect(await central.end() != nil)
+            }
+        }
+
+        /// The addresses that a channel of the second adapter reports as its kernel reports a pairing's keys.
+        private static func channelAddresses(
+            _ channel: ChannelEnd, _ fixture: Fixture
+        ) async throws -> Journal<(event: UInt16, address: BluetoothAddress)> {
+            let found = Journal<(event: UInt16, address: BluetoothAddress)>()
+            let index = fixture.peripheral.index
+            try await fixture.kernel.onLoop {
+                let events = SocketRecorder()
+                let socket = try fixture.kernel.openManagement { event in
+                    let before = events.packets.count
+                    events.handle(event)
+                    for case let event? in events.packets.dropFirst(before).map({ ManagementEvent($0) }) {
+                        let keys = [ManagementEvent.newIdentityResolvingKey, ManagementEvent.newLongTermKey]
+                        guard event.index == index, keys.contains(event.code) else { continue }
+                        found.add((event.code, channel.socket.peer))
+                    }
+                }
+                events.attach(socket)
+                fixture.atEnd {
+                    socket.close()
+                    events.detach()
+                }
+            }
+            return found
+        }
     }
 }

@@ -14,6 +14,9 @@ final class ConnectionSecurity {
     /// The level to raise the link to as soon as it is up.
     private var wantedLevel: SecurityLevel?
 
+    /// The time after which a link's channels have the identity of its peer (`ID_ADDR_TIMEOUT`).
+    private static let renamingDelay = Duration.milliseconds(200)
+
     init(connection: HostConnection) {
         self.connection = connection
     }
@@ -141,6 +144,9 @@ final class ConnectionSecurity {
             let air = connection.peer
             adapter.keys.store(identity)
             connection.peer = identity.address
+            adapter.world.schedule(after: Self.renamingDelay) { [weak connection] in
+                for socket in connection?.channels.sockets ?? [] { socket.peer = identity.address }
+            }
             adapter.send(
                 .newIdentityResolvingKey(
                     identity, randomAddress: air.randomKind == .resolvablePrivate ? air : nil, isStored: made.isBonded))

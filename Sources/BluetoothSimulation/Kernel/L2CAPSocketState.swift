@@ -27,7 +27,8 @@ final class L2CAPSocketState: SocketState {
     private var credits: ChannelCredits
     private var outbox: Outbox
     private var connectTimer: ScheduledEvent?
-    private var lastPeer: BluetoothAddress
+    /// The kernel's address of the peer, which follows that of the link after a moment.
+    var peer: BluetoothAddress
 
     /// The packets that wait for the link.
     private struct Outbox {
@@ -63,7 +64,7 @@ final class L2CAPSocketState: SocketState {
         outbox = Outbox(
             limit: SocketBuffer.bytes(
                 asked: options.sendBuffer, minimum: SocketBuffer.minimumSendBytes, isForced: false))
-        lastPeer = connection.peer
+        peer = connection.peer
         super.init(world: world, handler: handler)
         inboxLimit = SocketBuffer.bytes(
             asked: options.receiveBuffer, minimum: SocketBuffer.minimumReceiveBytes,
@@ -71,11 +72,6 @@ final class L2CAPSocketState: SocketState {
     }
 
     var isConnecting: Bool { state == .connecting }
-
-    var peer: BluetoothAddress {
-        if let connection, state != .ended { lastPeer = connection.peer }
-        return lastPeer
-    }
 
     // MARK: Connecting
 
@@ -335,7 +331,6 @@ final class L2CAPSocketState: SocketState {
     func linkEnded(_ error: ErrorNumber) {
         connectTimer?.cancel()
         guard state != .ended else { return }
-        _ = peer
         let call = state == .connecting ? "connect" : "recv"
         state = .ended
         while takeUnsent() != nil { world.statistics.packetsLostWithLink += 1 }
