@@ -85,6 +85,24 @@ extension Conformance {
             }
         }
 
+        /// The key is authenticated, whatever level it is used for.
+        @Test func aCentralReportsTheLevelItAskedForAndAPeripheralThatOfTheKey() async throws {
+            try await PairingFixture.run(central: .displayYesNo, peripheral: .displayYesNo) { fixture in
+                try await fixture.pair()
+                #expect(try await fixture.security(fixture.central) == LinkSecurity(level: .fips, keySize: 16))
+                try await fixture.disconnect()
+                let again = try await fixture.reconnected()
+                try await again.raise(again.central, to: .medium)
+                try #require(await again.central.recordedEvents { $0 == [.writable, .writable] } != nil)
+                #expect(try await again.security(again.central) == LinkSecurity(level: .medium, keySize: 16))
+                #expect(try await again.security(again.peripheral) == LinkSecurity(level: .fips, keySize: 16))
+                // It may ask for more.
+                try await again.raise(again.central, to: .high)
+                try #require(await again.central.recordedEvents { $0 == [.writable, .writable, .writable] } != nil)
+                #expect(try await again.security(again.central) == LinkSecurity(level: .high, keySize: 16))
+            }
+        }
+
         @Test func whoHasLostTheKeyPairsAgain() async throws {
             try await PairingFixture.run { fixture in
                 try await fixture.pair()

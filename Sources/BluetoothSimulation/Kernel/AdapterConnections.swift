@@ -197,7 +197,7 @@ final class AdapterConnections: ControllerHost {
         guard let connection = connection(of: end),
             let listener = listeners.first(where: { $0.channel == .dynamic(psm: psm) })
         else { return completion(.refused) }
-        if let wanted = listener.options.security, wanted > end.link.security.level {
+        if let wanted = listener.options.security, wanted > connection.security.reported(on: end).level {
             return completion(.needsSecurity)
         }
         let socket = L2CAPSocketState(

@@ -62,7 +62,8 @@ final class AdapterPairing: PairingParty {
     }
 
     func securityRequested(_ level: SecurityLevel, on end: LinkEnd) {
-        guard let connection = connections.connection(of: end), level > end.link.security.level else { return }
+        guard let connection = connections.connection(of: end), level > connection.security.reported(on: end).level
+        else { return }
         connection.security.raise(to: level)
     }
 

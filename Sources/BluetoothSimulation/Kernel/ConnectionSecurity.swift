@@ -13,6 +13,8 @@ final class ConnectionSecurity {
     private var onPaired: ((ManagementStatus) -> Void)?
     /// The level to raise the link to as soon as it is up.
     private var wantedLevel: SecurityLevel?
+    /// The level that this side, a central, has encrypted the link for with a stored key.
+    private var askedLevel: SecurityLevel?
 
     /// The time after which a link's channels have the identity of its peer (`ID_ADDR_TIMEOUT`).
     private static let renamingDelay = Duration.milliseconds(200)
@@ -23,6 +25,13 @@ final class ConnectionSecurity {
 
     /// Whether a program waits for a pairing.
     var isAwaited: Bool { onPaired != nil }
+
+    /// The link's security as this side reports it: with a stored key a central has the level that it has asked for.
+    func reported(on end: LinkEnd) -> LinkSecurity {
+        var security = end.link.security
+        if let askedLevel { security.level = min(askedLevel, security.level) }
+        return security
+    }
 
     // MARK: Starting
 
@@ -49,7 +58,7 @@ final class ConnectionSecurity {
         if let key = connection.adapter.keys.longTermKey(of: connection.peer, isCentral: true),
             key.kind.level >= level
         {
-            return encrypt(with: key, over: end)
+            return encrypt(with: key, for: level, over: end)
         }
         let pairing = Pairing(on: end, level: level)
         self.pairing = pairing
@@ -64,7 +73,7 @@ final class ConnectionSecurity {
     // MARK: Stored keys
 
     /// Starts encryption with a stored key; the peripheral must have the same one.
-    private func encrypt(with key: LongTermKey, over end: LinkEnd) {
+    private func encrypt(with key: LongTermKey, for level: SecurityLevel, over end: LinkEnd) {
         end.send(
             .procedure {
                 let other = end.other
@@ -73,6 +82,7 @@ final class ConnectionSecurity {
                     .procedure { [weak self] in
                         guard let self, connection.end != nil else { return }
                         guard isKnown else { return encryptionFailed() }
+                        askedLevel = level
                         end.link.security = LinkSecurity(level: key.kind.level, keySize: key.encryptionSize)
                         for end in end.link.ends { end.side.node.linkChanged(end, .security) }
                         complete(.success)
@@ -95,6 +105,7 @@ final class ConnectionSecurity {
         self.pairing = nil
         switch outcome {
         case .paired(let keys):
+            askedLevel = nil
             store(keys, end)
             complete(.success)
         case .failedHere:

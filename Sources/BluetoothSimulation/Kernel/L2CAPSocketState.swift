@@ -95,8 +95,8 @@ final class L2CAPSocketState: SocketState {
         guard state == .connecting else { return }
         guard case .dynamic(let psm) = channel else { return becomeConnected(end) }
         // A connection-oriented channel waits for its required security before the request.
-        if let wantedSecurity, wantedSecurity > end.link.security.level {
-            connection?.security.raise(to: wantedSecurity)
+        if let wantedSecurity, let connection, wantedSecurity > connection.security.reported(on: end).level {
+            connection.security.raise(to: wantedSecurity)
             return
         }
         // A channel to a PSM needs a request; the answer takes a round trip.
@@ -110,15 +110,15 @@ final class L2CAPSocketState: SocketState {
     }
 
     private func channelAnswered(_ answer: ChannelAnswer, on end: LinkEnd) {
-        guard state == .connecting else { return }
+        guard state == .connecting, let level = connection?.security.reported(on: end).level else { return }
         switch answer {
         case .accepted(let terms):
             sendMTU = terms.mtu
             credits.open(with: terms)
             becomeConnected(end)
-        case .needsSecurity where end.link.security.level <= .medium:
+        case .needsSecurity where level <= .medium:
             // The kernel tries the next level, and repeats the request when the link has it.
-            wantedSecurity = end.link.security.level == .low ? .medium : .high
+            wantedSecurity = level == .low ? .medium : .high
             linkReady(end)
         case .needsSecurity, .refused: refused()
         }
@@ -128,8 +128,8 @@ final class L2CAPSocketState: SocketState {
         connectTimer?.cancel()
         state = .connected
         announceWritable()
-        if let wantedSecurity, wantedSecurity > end.link.security.level {
-            connection?.security.raise(to: wantedSecurity)
+        if let wantedSecurity, let connection, wantedSecurity > connection.security.reported(on: end).level {
+            connection.security.raise(to: wantedSecurity)
         }
     }
 
@@ -284,18 +284,18 @@ final class L2CAPSocketState: SocketState {
     }
 
     func security() throws(KernelError) -> LinkSecurity {
-        guard state == .connected || state == .configuring, let end = connection?.end else {
+        guard state == .connected || state == .configuring, let connection, let end = connection.end else {
             if state == .connecting { return LinkSecurity(level: wantedSecurity ?? .low, keySize: 0) }
             throw KernelError("getsockopt(BT_SECURITY)", .notConnected)
         }
-        return end.link.security
+        return connection.security.reported(on: end)
     }
 
     func raiseSecurity(to level: SecurityLevel) throws(KernelError) {
         guard state == .connected || state == .configuring, let connection, let end = connection.end else {
             throw KernelError("setsockopt(BT_SECURITY)", .notConnected)
         }
-        guard state == .connected, level > end.link.security.level else {
+        guard state == .connected, level > connection.security.reported(on: end).level else {
             throw KernelError("setsockopt(BT_SECURITY)", .invalidArgument)
         }
         state = .configuring
