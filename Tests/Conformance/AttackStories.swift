@@ -44,20 +44,11 @@ extension Conformance {
                 return try await adapter.advertise(AdvertisementContent(localName: "bonded"))
             }
 
-            /// Connects an adapter to the second one. An attempt that meets the restart of its advertising is refused by
-            /// some controllers, and remains in the kernel: it is repeated.
+            /// Connects an adapter to the second one.
             func connect(
                 _ adapter: Adapter, _ security: SecurityOptions = SecurityOptions()
             ) async throws -> Connection {
-                let options = ConnectionOptions(timeout: .seconds(8), security: security)
-                for _ in 1...4 {
-                    do throws(BluetoothError) {
-                        return try await adapter.connect(to: address, options: options)
-                    } catch {
-                        guard error.code == .timedOut else { throw error }
-                    }
-                }
-                return try await adapter.connect(to: address, options: options)
+                try await adapter.connect(to: address, trying: security)
             }
 
             func read(_ connection: Connection) async throws -> [UInt8] {
@@ -176,5 +167,21 @@ extension Conformance {
                 await next.disconnect()
             }
         }
+    }
+}
+
+extension Adapter {
+    /// Connects to a device. An attempt that meets the restart of its advertising is refused by some controllers, and
+    /// remains in the kernel: it is repeated.
+    func connect(to address: BluetoothAddress, trying security: SecurityOptions) async throws -> Connection {
+        let options = ConnectionOptions(timeout: .seconds(8), security: security)
+        for _ in 1...4 {
+            do throws(BluetoothError) {
+                return try await connect(to: address, options: options)
+            } catch {
+                guard error.code == .timedOut else { throw error }
+            }
+        }
+        return try await connect(to: address, options: options)
     }
 }
