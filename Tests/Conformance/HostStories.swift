@@ -135,6 +135,16 @@ extension Conformance {
             }
         }
 
+        /// The kernel's answer that it has no such link is waited for, and not the time that it keeps one.
+        @Test func aLinkThatIsGoneIsNotInTheWay() async throws {
+            try await Self.run { central, peripheral in
+                let start = central.loop.now
+                await central.disconnect(peripheral.address)
+                try await central.makeWay(to: peripheral.address)
+                #expect(start.duration(to: central.loop.now) < .seconds(2))
+            }
+        }
+
         @Test func protectionIsRaisedAndKeysAreTold() async throws {
             try await Self.run { central, peripheral in
                 try await central.preparePairing()

@@ -181,6 +181,9 @@ actor HostUser: LoopActor {
         try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
     }
 
+    /// Ends the link, as after a failed pairing.
+    func disconnect(_ peer: BluetoothAddress) { host.pairing.disconnect(peer, connectedAs: peer) }
+
     private func take(_ channel: any HostChannel) {
         self.channel = channel
         told.add("channel from \(channel.peer)")

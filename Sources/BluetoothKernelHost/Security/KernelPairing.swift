@@ -122,7 +122,8 @@ package final class KernelPairing: HostPairing {
         management.value.post(command, to: adapter.information.index) { [log] answer in
             if case .failure(let error) = answer {
                 log.debug("\(error)")
-                guard error.cause == .management(.notConnected) else { return }
+                // Newer kernels answer Disconnect with the second.
+                guard [.management(.notConnected), .management(.disconnected)].contains(error.cause) else { return }
             }
             completion()
         }

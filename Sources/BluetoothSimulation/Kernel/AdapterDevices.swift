@@ -32,7 +32,7 @@ final class AdapterDevices {
     private func disconnect(_ device: ManagementAddress, for request: ManagementRequest) {
         guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
         guard let connection = adapter.connections.connection(with: device.address) else {
-            return request.complete(.device(device), status: .notConnected)
+            return request.complete(.device(device), status: .disconnected)
         }
         guard connection.requestEnd({ request.complete(.device(device)) }) else {
             return request.complete(.device(device), status: .busy)
