@@ -87,7 +87,8 @@ struct BondsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a device's bond: its keys, subscriptions and cached attributes.",
             discussion: """
-                Disconnects the device. The device keeps its own keys: remove the bond there as well.
+                The device keeps its own keys: remove the bond there as well. Programs with other bonds (--bonds) keep
+                theirs, and links that are up stay.
 
                 EXAMPLES:
                   ble bonds remove C0:98:E5:12:34:60
@@ -168,7 +169,7 @@ private func remove(
         try await adapter.removeBond(with: bond.identity)
         await adapter.close()
     } catch {
-        // Otherwise the kernel receives the remaining keys when the adapter is next opened.
+        // Otherwise the kernel keeps the keys until those of other bonds replace them.
         let unreached: [BluetoothError.Code] = [
             .adapterOff, .adapterBlocked, .noAdapter, .notPermitted, .noBluetooth,
         ]

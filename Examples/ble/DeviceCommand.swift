@@ -40,11 +40,21 @@ extension DeviceCommand {
             // Before the adapter is powered on.
             _ = try await common.identity()
             let ready = command
-            try await common.withConnection(
-                console, link: ready.link.settings, isPairing: Self.isPairing, isOnLoop: Self.isOnLoop
-            ) {
-                try await ready.perform(on: $0, console)
+            do {
+                try await ready.runOnce(console)
+            } catch let error as BluetoothError where Self.isPairing && error.pairingFailure == .linkLost {
+                // The link was that of a program that was killed while it paired.
+                console.detail("connecting again: \(error.message)")
+                try await ready.runOnce(console)
             }
+        }
+    }
+
+    private func runOnce(_ console: Console) async throws {
+        try await common.withConnection(
+            console, link: link.settings, isPairing: Self.isPairing, isOnLoop: Self.isOnLoop
+        ) {
+            try await perform(on: $0, console)
         }
     }
 }

@@ -70,6 +70,11 @@ struct PairCommand: DeviceCommand {
         // The name is stored with the bond.
         if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
         console.show(outcome, with: connection.peer)
+        guard outcome.isBonded else {
+            throw ProgramError(
+                .protocolError, "The link is encrypted, and no bond is stored.",
+                remedy: "The device makes no bonds, or not now: put it into its pairing mode, and try again.")
+        }
     }
 }
 

@@ -90,7 +90,7 @@ package protocol AdapterStore: AnyObject {
     /// - Parameter place: the adapter's place on the bus, or its public address.
     nonisolated(nonsending) func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity?
 
-    /// Loads the keys of bonded devices into the host.
+    /// Reads the bonds of the adapter.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
 }
 

@@ -13,21 +13,21 @@ package protocol HostKeys: AnyObject {
     /// Registers the source of the keys to load, the most important first, and the handler of key events.
     func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void)
 
-    /// Starts the key events of an adapter. Loads no keys.
+    /// Starts the key events of an adapter, also of one that was plugged in again. Loads keys only while serving.
     func begin(_ adapter: UInt16)
+
+    /// Whether keys are loaded at each beginning and end of a link, and now: a central encrypts by itself, and other
+    /// programs replace the host's keys.
+    func setServing(_ isServing: Bool)
 
     /// Replaces the keys in the host by those to load; ``status`` has what prevented it.
     nonisolated(nonsending) func load() async
 
-    /// As ``load()``, for an adapter that was plugged in again, without waiting.
-    func reload(_ adapter: UInt16)
-
     /// As ``load()``, after the host's keys were replaced, without waiting.
     func reload()
 
-    /// Removes a device's keys from the host and ends its link, if the host has this program's keys or may have older
-    /// ones; nil if there is nothing to wait for.
-    func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>?
+    /// Removes a device's keys from the host, and ends its link if `disconnect`; nil if there is nothing to wait for.
+    func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>?
 
     /// Removes the keys of a device that are not stored from the host, and ends its link if `disconnect`; then calls
     /// `completion`.

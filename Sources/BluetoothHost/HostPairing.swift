@@ -13,15 +13,23 @@ package protocol HostPairing: AnyObject {
     /// Registers the handler of pairing events.
     func follow(_ onEvent: @escaping (PairingEvent) -> Void)
 
-    /// Changes the settings; keeps those in force if the host refuses.
+    /// Changes the settings; if they are in use, in the host as well, and keeps those in force if the host refuses.
     nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)
 
-    /// Ensures that the settings are in force; with `again`, also if another program may have changed them.
-    nonisolated(nonsending) func apply(
-        _ operation: BluetoothError.Operation, again: Bool
-    ) async throws(BluetoothError)
+    /// Puts the settings into force, in place of another program's, until ``release()``.
+    nonisolated(nonsending) func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError)
+
+    /// Whether the settings are put into force at each beginning and end of a link, and now: a peer may pair, and other
+    /// programs change them.
+    func setServing(_ isServing: Bool)
+
+    /// Puts the settings into force for the next link, without waiting.
+    func applySoon()
+
+    /// Restores what the settings have changed, unless another program has changed it since, or centrals are served.
+    func release()
 
     /// Checks the settings after a change of the adapter, and applies them again if needed.
     func adapterChanged()

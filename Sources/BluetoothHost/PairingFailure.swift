@@ -73,7 +73,8 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .rejected: "Put the device into its pairing mode, if it has one, and try again."
         case .notConfirmed: "Set an agent that answers the questions of pairing: setPairingAgent(_:)."
         case .keyMissing:
-            "Remove the device's bond on this machine, and pair again: ble bonds remove ADDRESS; sudo ble pair"
+            "Another program with other bonds may have replaced the kernel's keys: try again. If the device was reset, "
+                + "remove its bond on this machine, and pair again: ble bonds remove ADDRESS; sudo ble pair"
         case .insufficientLevel:
             "Use an agent that can show or enter a number, if the device can do the counterpart."
         case .identityClaimed:

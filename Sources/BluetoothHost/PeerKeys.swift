@@ -29,7 +29,7 @@ package struct PeerKeys: Sendable {
 package enum KeyEvent: Sendable {
     /// Pairing made keys that must be stored.
     case made(PeerKeys)
-    /// Another program made the host forget a device.
+    /// Another program made the host forget a device: it has perhaps removed its bond from the store.
     case forgotten(BluetoothAddress)
     /// A link of any program has ended.
     case linkEnded

@@ -8,7 +8,7 @@ import Testing
 
 @Suite struct KernelPairingSettingsTests {
     private enum Input: CaseIterable {
-        case send, sendAgain, resend, succeed, fail, lose, change, changeBack
+        case send, resend, release, succeed, fail, lose, change, changeBack
     }
 
     /// The state machine with a model of the kernel.
@@ -35,9 +35,16 @@ import Testing
         let before = fixture.settings.state
         let action: KernelPairingSettings.Action?
         switch input {
-        case .send, .sendAgain:
-            action = fixture.settings.send(again: input == .sendAgain, for: Self.adapter)
-            fixture.isWaited = !fixture.settings.isApplied
+        case .send:
+            action = fixture.settings.send(for: Self.adapter)
+            fixture.isWaited = true
+        case .release:
+            action = nil
+            let commands = fixture.settings.release(for: Self.adapter)
+            if fixture.settings.state != before { #expect(fixture.settings.state == .unsent, "\(path)") }
+            // The adapter of this test has none of the settings: what cannot be read is restored.
+            let hidden: Set<ManagementCommand> = [.setIOCapability(.noInputNoOutput), .setSecureConnections(.off)]
+            #expect(hidden.isSuperset(of: commands), "\(path)")
         case .resend:
             action = fixture.settings.resend(for: Self.adapter)
             if before == .unsent { #expect(action == nil, "\(path)") }
@@ -119,5 +126,45 @@ import Testing
             while fixture.outstanding != nil { step(&fixture, .succeed, []) }
             #expect(fixture.settings.isApplied)
         }
+    }
+
+    private static func adapter(_ current: ManagementSettings) -> AdapterInformation {
+        var adapter = adapter
+        adapter.currentSettings = current.union([.powered, .lowEnergy])
+        return adapter
+    }
+
+    /// Sends the settings to an adapter with these, and releases them when it has others.
+    private func commands(
+        _ wanted: PairingSettings, from before: ManagementSettings, to after: ManagementSettings
+    ) -> (sent: [ManagementCommand], restored: [ManagementCommand]) {
+        var settings = KernelPairingSettings()
+        settings.wanted = wanted
+        var sent: [ManagementCommand] = []
+        var action = settings.send(for: Self.adapter(before))
+        while case .send(let command)? = action {
+            sent.append(command)
+            action = settings.answered(nil, for: Self.adapter(before))
+        }
+        return (sent, settings.release(for: Self.adapter(after)).sorted { "\($0)" < "\($1)" })
+    }
+
+    @Test func whatIsChangedIsRestored() {
+        let none = PairingSettings()
+        var (sent, restored) = commands(none, from: [], to: [.bondable, .secureConnections])
+        #expect(sent == [.setBondable(true), .setSecureConnections(.on), .setIOCapability(.noInputNoOutput)])
+        #expect(restored == [.setBondable(false), .setSecureConnections(.off)])
+        // Another program has changed one of them meanwhile.
+        (_, restored) = commands(none, from: [], to: [.secureConnections])
+        #expect(restored == [.setSecureConnections(.off)])
+        // What another program has set remains, also that Secure Connections are exclusive.
+        let set: ManagementSettings = [.bondable, .secureConnections]
+        (sent, restored) = commands(none, from: set, to: set)
+        #expect(sent == [.setIOCapability(.noInputNoOutput)])
+        #expect(restored == [])
+        (sent, restored) = commands(
+            PairingSettings(ioCapability: .keyboardOnly, secureConnections: .only), from: set, to: set)
+        #expect(sent == [.setSecureConnections(.only), .setIOCapability(.keyboardOnly)])
+        #expect(restored == [.setIOCapability(.noInputNoOutput), .setSecureConnections(.on)])
     }
 }

@@ -225,9 +225,11 @@ actor HostUser: LoopActor {
 
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
     func preparePairing() async throws {
+        keys.reload()
         await keys.load()
         #expect(keys.status == .loaded)
         try await host.pairing.change(to: PairingSettings(), .init("pair"))
+        try await host.pairing.apply(.init("pair"))
     }
 
     /// Raises the link's security, as soon as the host allows it.

@@ -28,9 +28,10 @@ import BluetoothLE
     }
 
     @Test func comparingNumbers() async throws {
-        try await Fixture.withConnection { fixture, adapter, connection in
+        try await Fixture.withAdapter { fixture, adapter in
             fixture.sensor.peripheral.setSecurity(SimulatedSecurity(ioCapability: .displayYesNo))
             try await SecurityPage.pairing2(adapter)
+            let connection = try await adapter.connect(to: fixture.sensor.address)
             let outcome = try await connection.pair(to: .fips)
             #expect(outcome.isBonded)
             #expect(fixture.lines.count == 1)

@@ -82,7 +82,7 @@ final class KernelAdvertising: HostAdvertising {
         case .advertisingRemoved(own, let instance):
             table.leftovers.remove(instance)
             if let id = table.id(of: instance) { advance(id, .instanceRemoved) }
-        case .connectedByPeer(own):
+        case .connected(own, isByPeer: true):
             // The event does not name the set to which the central has connected.
             for id in table.ids {
                 guard let entry = table[id], entry.progress.hasBegun, entry.options.kind == .connectable,

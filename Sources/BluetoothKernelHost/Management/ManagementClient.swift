@@ -325,8 +325,9 @@ package final class ManagementClient {
                 return Received(notice: .discovering(packet.index, types, isOn: isOn))
             case .advertisingRemoved(let instance):
                 return Received(notice: .advertisingRemoved(packet.index, instance))
-            case .deviceConnected(let event) where !event.flags.contains(.initiatedConnection):
-                return Received(notice: .connectedByPeer(packet.index))
+            case .deviceConnected(let event):
+                let isByPeer = !event.flags.contains(.initiatedConnection)
+                return Received(notice: .connected(packet.index, isByPeer: isByPeer))
             case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
             case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
             case .newIdentityResolvingKey(let key, let address, isStored: true):
@@ -403,8 +404,8 @@ package enum AdapterNotice: Sendable {
     case discovering(UInt16, ManagementAddressTypes, isOn: Bool)
     /// Another program, or the kernel, removed an advertising instance.
     case advertisingRemoved(UInt16, UInt8)
-    /// A peer has connected to it.
-    case connectedByPeer(UInt16)
+    /// A link of any program begins.
+    case connected(UInt16, isByPeer: Bool)
     /// A link of it has ended.
     case disconnected(UInt16)
     /// Pairing made a long term key that must be stored.

@@ -17,6 +17,9 @@ package final class KernelKeys: HostKeys {
     private var onEvent: (KeyEvent) -> Void = { _ in }
     private var index: UInt16 = 0
     private var follower: UInt64?
+    private var isServing = false
+    /// Whether the kernel has received a list of identities, with which it begins to exchange them.
+    private var exchangesIdentities = false
     /// The keys that pairing has reported before the encryption key, by the device's identity.
     private var announced: [BluetoothAddress: PeerKeys] = [:]
     package private(set) var status = KeyStatus.loaded
@@ -42,8 +45,28 @@ package final class KernelKeys: HostKeys {
 
     package func begin(_ index: UInt16) {
         self.index = index
-        status = .loaded
         if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.receive(notice) } }
+        exchangesIdentities = false
+        if !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
+        if isServing { load {} }
+    }
+
+    package func setServing(_ isServing: Bool) {
+        guard isServing != self.isServing else { return }
+        self.isServing = isServing
+        if isServing { load {} }
+    }
+
+    /// Finds out who loads the keys, which may change; returns whether this program does.
+    private func checkAuthority() -> Bool {
+        let environment = kernel.environment()
+        if environment.isBluetoothDaemonRunning {
+            if status != .others { log.debug("BlueZ's daemon is running and manages the keys") }
+            status = .others
+        } else {
+            status = environment.hasNetAdmin ? .loaded : .notPermitted
+        }
+        return status == .loaded
     }
 
     package func close() {
@@ -59,31 +82,24 @@ package final class KernelKeys: HostKeys {
         try? await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
     }
 
-    package func reload(_ index: UInt16) {
-        self.index = index
-        load {}
-    }
+    package func reload() { load(evenIfEmpty: true) {} }
 
-    package func reload() { load {} }
-
-    private func load(then completion: @escaping () -> Void) {
-        guard !kernel.environment().isBluetoothDaemonRunning else {
-            if status != .others { log.debug("BlueZ's daemon is running and manages the keys") }
-            status = .others
-            return completion()
-        }
-        if status == .others { status = .loaded }
+    /// - Parameter evenIfEmpty: whether an empty list is sent, which removes the keys of other programs.
+    private func load(evenIfEmpty: Bool = false, then completion: @escaping () -> Void) {
+        guard checkAuthority() else { return completion() }
         let peers = wanted().filter(\.identity.isIdentity)
         let identities = peers.compactMap { peer in
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
         }
         let keys = peers.flatMap(\.longTermKeys)
-        // The list of identities is sent even if empty: with it the kernel begins to exchange identities.
-        let commands: [ManagementCommand] = [
-            .loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))),
-            .loadLongTermKeys(Array(keys.prefix(Self.keyLimit))),
-        ]
+        var commands: [ManagementCommand] = []
+        if evenIfEmpty || !exchangesIdentities || !identities.isEmpty {
+            commands.append(.loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))))
+            exchangesIdentities = true
+        }
+        if evenIfEmpty || !keys.isEmpty { commands.append(.loadLongTermKeys(Array(keys.prefix(Self.keyLimit)))) }
         var outstanding = commands.count
+        if outstanding == 0 { completion() }
         for command in commands {
             post(command) { [weak self] error in
                 if let error { self?.loadingFailed(error) }
@@ -93,28 +109,30 @@ package final class KernelKeys: HostKeys {
         }
     }
 
-    private func loadingFailed(_ error: BluetoothError) {
-        if error.code == .notPermitted {
-            guard status != .notPermitted else { return }
-            status = .notPermitted
-            let count = wanted().count
-            log.log(level: count == 0 ? .debug : .notice, "the keys of \(count) bonds are not loaded: \(error)")
-        } else {
+    /// - Parameter error: nil if the program may not load keys.
+    private func loadingFailed(_ error: BluetoothError?) {
+        // It was unplugged, and its keys are gone.
+        if error?.code == .noAdapter { return }
+        if let error, error.code != .notPermitted {
             status = .failed(error)
-            log.warning("\(error)")
+            return log.warning("\(error)")
         }
+        status = .notPermitted
+        let count = wanted().count
+        log.log(
+            level: count == 0 ? .debug : .notice, "the keys of \(count) bonds are not loaded: that needs CAP_NET_ADMIN")
     }
 
     // MARK: Forgetting
 
-    package func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? {
+    package func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>? {
         announced[identity] = nil
         switch status {
         case .others, .notPermitted: return nil
         case .loaded, .failed: break
         }
         let call = Promise<Void, BluetoothError>()
-        unpair(identity) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
+        unpair(identity, disconnect: disconnect) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
         return call
     }
 
@@ -130,14 +148,14 @@ package final class KernelKeys: HostKeys {
     }
 
     private func unpair(
-        _ identity: BluetoothAddress, disconnect: Bool = true, then completion: @escaping (BluetoothError?) -> Void
+        _ identity: BluetoothAddress, disconnect: Bool, then completion: @escaping (BluetoothError?) -> Void
     ) {
         post(.unpairDevice(ManagementAddress(identity), disconnect: disconnect)) { [weak self] error in
             switch (error?.code, error?.cause) {
             case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
             case (.adapterOff?, _), (.adapterBlocked?, _):
-                if let self { load { completion(nil) } } else { completion(nil) }
+                if let self { load(evenIfEmpty: true) { completion(nil) } } else { completion(nil) }
             default: completion(error)
             }
         }
@@ -166,12 +184,13 @@ package final class KernelKeys: HostKeys {
         case .unpaired(index, let address):
             announced[address] = nil
             onEvent(.forgotten(address))
+        case .connected(index, _): if isServing { load {} }
         case .disconnected(index):
             // Keys without an encryption key do not wait for a later pairing, nor does one claim a bonded device's identity.
             let wanted = Set(wanted().map(\.identity))
             let isReplaced = announced.values.contains { $0.longTermKeys.isEmpty && wanted.contains($0.identity) }
             announced = [:]
-            if isReplaced { load {} }
+            if isReplaced || isServing { load(evenIfEmpty: isReplaced) {} }
             onEvent(.linkEnded)
         default: break
         }

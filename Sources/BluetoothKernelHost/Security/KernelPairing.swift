@@ -17,6 +17,7 @@ package final class KernelPairing: HostPairing {
     private let log: Logger
     /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
+    private var isServing = false
     /// The callers that wait until the kernel has the settings.
     private var waiters = WaiterList<Void, BluetoothError>()
 
@@ -43,12 +44,13 @@ package final class KernelPairing: HostPairing {
 
     package func follow(_ onEvent: @escaping (PairingEvent) -> Void) {
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.value.follow { [adapter] notice in
+        _ = try? management.value.follow { [adapter, weak self] notice in
             let own = adapter.information.index
             switch notice {
             case .pairing(own, let event): onEvent(event)
             case .longTermKey(own, let key): onEvent(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
             case .unpaired(own, let peer): onEvent(.keysForgotten(peer))
+            case .connected(own, _), .disconnected(own): if let self, isServing { applySoon() }
             default: break
             }
         }
@@ -57,10 +59,13 @@ package final class KernelPairing: HostPairing {
     package nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
+        guard wanted.secureConnections != .only || adapter.information.supportedSettings.contains(.secureConnections)
+        else { throw BluetoothError(.unsupported, operation, "The adapter has no LE Secure Connections.") }
         let before = progress.wanted
         progress.wanted = wanted
+        if progress.state == .unsent { return }
         do {
-            try await apply(operation, again: true)
+            try await apply(operation)
         } catch {
             progress.wanted = before
             // The kernel may have a part of the new settings.
@@ -69,11 +74,8 @@ package final class KernelPairing: HostPairing {
         }
     }
 
-    package nonisolated(nonsending) func apply(
-        _ operation: BluetoothError.Operation, again: Bool
-    ) async throws(BluetoothError) {
-        let action = progress.send(again: again, for: adapter.information)
-        guard !progress.isApplied else { return }
+    package nonisolated(nonsending) func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        let action = progress.send(for: adapter.information)
         let call = waiters.makePromise()
         perform(action)
         do {
@@ -81,6 +83,21 @@ package final class KernelPairing: HostPairing {
         } catch {
             throw error.about(operation)
         }
+    }
+
+    package func setServing(_ isServing: Bool) {
+        guard isServing != self.isServing else { return }
+        self.isServing = isServing
+        if isServing { applySoon() }
+    }
+
+    package func applySoon() {
+        if case .ours = authority { perform(progress.send(for: adapter.information)) }
+    }
+
+    package func release() {
+        guard !isServing else { return }
+        for command in progress.release(for: adapter.information) { post(command) }
     }
 
     /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.

@@ -30,16 +30,17 @@ package struct KernelPairingSettings: Hashable {
 
     package var wanted = PairingSettings()
     package private(set) var state = State.unsent
+    /// The commands that restore what was in force before, by opcode.
+    private var former: [ManagementOpcode: ManagementCommand] = [:]
 
     /// Whether the kernel has the current settings.
     package var isApplied: Bool { state == .applied(wanted) }
 
-    /// Starts sending the settings, also if the kernel has them but another program may have changed them; a transfer
-    /// in progress is not repeated.
-    package mutating func send(again: Bool, for adapter: AdapterInformation) -> Action? {
+    /// Starts sending the settings, also if the kernel has had them, since other programs change them; a transfer in
+    /// progress is not repeated.
+    package mutating func send(for adapter: AdapterInformation) -> Action? {
         switch state {
-        case .unsent, .lost: return begin(adapter)
-        case .applied(let settings): return again || settings != wanted ? begin(adapter) : nil
+        case .unsent, .lost, .applied: return begin(adapter)
         case .sending: return nil
         case .draining:
             state = .draining(thenSend: true)
@@ -49,7 +50,25 @@ package struct KernelPairingSettings: Hashable {
 
     /// Sends the settings again that the kernel had and has lost.
     package mutating func resend(for adapter: AdapterInformation) -> Action? {
-        if case .unsent = state { nil } else { send(again: false, for: adapter) }
+        switch state {
+        case .unsent, .sending: nil
+        case .applied(let settings): settings != wanted ? begin(adapter) : nil
+        case .draining, .lost: send(for: adapter)
+        }
+    }
+
+    /// Ends the use of the settings, unless somebody waits for them; returns the commands that restore the former ones, as
+    /// far as nobody has changed them since.
+    package mutating func release(for adapter: AdapterInformation) -> [ManagementCommand] {
+        switch state {
+        case .unsent, .sending, .draining: return []
+        case .applied, .lost: state = .unsent
+        }
+        defer { former = [:] }
+        let isExclusive = wanted.secureConnections == .only
+        return former.values.filter {
+            $0.isNeeded(on: adapter) || isExclusive && $0.opcode == .setSecureConnections
+        }
     }
 
     /// Records the kernel's answer to the outstanding command.
@@ -78,6 +97,7 @@ package struct KernelPairingSettings: Hashable {
 
     /// Records that the adapter is gone, and its settings in the kernel with it.
     package mutating func adapterLost(_ reason: BluetoothError) -> Action? {
+        former = [:]
         switch state {
         case .unsent, .lost: return nil
         case .applied:
@@ -91,6 +111,9 @@ package struct KernelPairingSettings: Hashable {
 
     private mutating func begin(_ adapter: AdapterInformation) -> Action {
         var commands = wanted.commands(for: adapter)
+        for command in commands where former[command.opcode] == nil {
+            former[command.opcode] = command.opposite(on: adapter)
+        }
         let first = commands.removeFirst()
         state = .sending(wanted, rest: commands)
         return .send(first)
@@ -98,8 +121,8 @@ package struct KernelPairingSettings: Hashable {
 }
 
 extension PairingSettings {
-    /// The commands that apply the settings. LE-only adapters have no Secure Simple Pairing, and dual-mode ones need
-    /// it.
+    /// The commands that apply the settings, at least one: the IO capability cannot be read. LE-only adapters have no
+    /// Secure Simple Pairing, and dual-mode ones need it.
     package func commands(for adapter: AdapterInformation) -> [ManagementCommand] {
         var commands: [ManagementCommand] = [.setBondable(isBondable)]
         if adapter.supportedSettings.contains(.secureSimplePairing), adapter.currentSettings.contains(.brEDR) {
@@ -108,6 +131,33 @@ extension PairingSettings {
         if adapter.supportedSettings.contains(.secureConnections) || secureConnections == .only {
             commands.append(.setSecureConnections(secureConnections))
         }
-        return commands + [.setIOCapability(ioCapability)]
+        return commands.filter { $0.isNeeded(on: adapter) } + [.setIOCapability(ioCapability)]
+    }
+}
+
+extension ManagementCommand {
+    /// Whether the command changes a setting of the adapter, as far as it can be read: who wants Secure Connections leaves
+    /// them exclusive.
+    fileprivate func isNeeded(on adapter: AdapterInformation) -> Bool {
+        let now = adapter.currentSettings
+        return switch self {
+        case .setBondable(let isOn): now.contains(.bondable) != isOn
+        case .setSecureSimplePairing(let isOn): now.contains(.secureSimplePairing) != isOn
+        case .setSecureConnections(.only): true
+        case .setSecureConnections(let mode): now.contains(.secureConnections) != (mode == .on)
+        default: true
+        }
+    }
+
+    /// The command that restores what this one replaces; nil if nothing is to be restored.
+    fileprivate func opposite(on adapter: AdapterInformation) -> ManagementCommand? {
+        switch self {
+        case .setBondable(let isOn): .setBondable(!isOn)
+        case .setSecureConnections:
+            .setSecureConnections(adapter.currentSettings.contains(.secureConnections) ? .on : .off)
+        // The kernel's default.
+        case .setIOCapability(let capability) where capability != .noInputNoOutput: .setIOCapability(.noInputNoOutput)
+        default: nil
+        }
     }
 }

@@ -78,9 +78,10 @@ extension Adapter {
         get async { await session.bondStatus }
     }
 
-    /// Removes a bond: the keys, here and in the kernel (management `Unpair Device`), which ends the link, the device's
-    /// subscriptions, and its cached database.
+    /// Removes a bond: the keys, in the store and in the kernel (management `Unpair Device`), the device's subscriptions
+    /// and its cached database; ends this program's link to the device.
     ///
+    /// Programs with another store keep bonds of their own with the device.
     /// The device keeps its own keys until its user removes them, and until then refuses to pair or fails to encrypt. A
     /// device without a bond is no error. Needs CAP_NET_ADMIN where the kernel has the keys.
     /// - Throws: `.storageFailed` when the store cannot remove the bond, `.notPermitted`, `.timedOut`, `.cancelled`.

@@ -148,7 +148,7 @@ extension LongTermKey.Kind {
 
 /// The state of the bonds' keys in the kernel.
 public enum BondStatus: Hashable, Sendable {
-    /// The kernel has the keys: bonded devices reconnect without pairing again.
+    /// The kernel gets the keys before a link needs them: bonded devices reconnect without pairing again.
     case loaded
     /// The adapter was opened without bonds; see ``BondStorage/disabled``.
     case disabled

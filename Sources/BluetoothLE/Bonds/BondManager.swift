@@ -15,6 +15,8 @@ final class BondManager: AdapterStore {
     struct Observer {
         /// Returns the links to a device, under the address that the host has for it now.
         let links: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> [any PairedLink]
+        /// Returns whether a pairing of this program with a device, of which there may be no link any more, made a key.
+        let hasPaired: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> Bool
         /// Called when the limit leaves no room for the bond with a device.
         let onRefused: (_ identity: BluetoothAddress) -> Void
         /// Returns whether there is a link with a device.
@@ -48,11 +50,10 @@ final class BondManager: AdapterStore {
         keys.follow(wanted: { [weak self] in self?.wantedKeys ?? [] }) { [weak self] event in
             switch event {
             case .made(let keys): self?.addKeys(keys)
-            case .forgotten(let identity): self?.forget(identity)
+            // The bond is the store's: another program may have removed it there, or just its own.
+            case .forgotten(let identity): self?.readAgain(about: identity)
             // Its program has stored its bond.
-            case .linkEnded:
-                guard let self, mayBeOutdated else { return }
-                writer?.readAgain(keeping: self) { [weak self] in await self?.read() }
+            case .linkEnded: if let self, mayBeOutdated { readAgain() }
             }
         }
         writer?.bond = { [weak self] in self?.known[$0] }
@@ -88,36 +89,57 @@ final class BondManager: AdapterStore {
         }
     }
 
-    /// Reads the bonds of an adapter and loads their keys into the host.
+    /// Reads the bonds of an adapter.
     ///
     /// The adapter remains usable if that fails; ``status`` reports the reason.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {
         guard let writer else { return }
-        keys.begin(information.index)
         writer.adapter = information.address
         await read()
+        keys.begin(information.index)
     }
 
-    /// Reads the bonds, and loads their keys into the host in place of those that it has.
     private nonisolated(nonsending) func read() async {
         guard let writer else { return }
         (readingFailure, refusals.foreign) = (nil, [])
         do throws(BluetoothError) {
             guard let bonds = try await writer.read() else { return }
+            let former = known
             known = Dictionary(bonds.map { ($0.identity, $0) }) { $1 }
+            for identity in former.keys where known[identity] == nil { publish(.removed(identity)) }
         } catch {
             log.warning("\(error)")
             readingFailure = error
-            // Keys that the host has already are better than none.
-            if known.isEmpty { return }
+            return
         }
         keysChanged()
-        await keys.load()
     }
 
-    /// Reloads the keys of an adapter that was plugged in again.
-    func reload(_ index: UInt16) {
-        if writer != nil { keys.reload(index) }
+    /// Reads the bonds again without waiting: another program may have changed one.
+    private func readAgain(about identity: BluetoothAddress? = nil) {
+        if let identity, known[identity] != nil { refusals.foreign.insert(identity) }
+        writer?.readAgain(keeping: self) { [weak self] in await self?.read() }
+    }
+
+    /// Loads the keys into the host, in place of those that it has.
+    nonisolated(nonsending) func load() async {
+        if writer != nil { await keys.load() }
+    }
+
+    /// Reads the bonds and loads their keys, if the device is bonded or may be, as a link to it is about to be made.
+    nonisolated(nonsending) func prepareLink(to identity: BluetoothAddress) async {
+        if known[identity] != nil || mayBeOutdated { await read() }
+        if known[identity] != nil { await load() }
+    }
+
+    /// Starts the key events of an adapter that was plugged in again.
+    func adapterReturned(as index: UInt16) {
+        if writer != nil { keys.begin(index) }
+    }
+
+    /// Whether centrals connect to this program, which encrypt by themselves.
+    func setServing(_ isServing: Bool) {
+        if writer != nil { keys.setServing(isServing) }
     }
 
     /// The keys of all bonds: the bonds in use first, then the newest, since their devices are the likeliest to
@@ -143,11 +165,13 @@ final class BondManager: AdapterStore {
         let identity = key.address
         let links = observer?.links(identity, made.privateAddress) ?? []
         guard !refusals.isRecent(identity, at: keys.loop.now) else { return }
-        let new = NewBondKey(key: key, bond: known[identity], links: links)
+        let isOwn = observer?.hasPaired(identity, made.privateAddress) == true
+        let new = NewBondKey(key: key, bond: known[identity], links: links, isOwn: isOwn)
         if let objection = new.objection { return refuse(new, objection) }
         guard makeRoom(for: key) else { return }
         var bond = known[identity] ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
+        if isAgain { notice("the bond with the device is replaced", of: identity) }
         bond.add(key)
         bond.time = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
         bond.identityResolvingKey = made.identityResolvingKey ?? bond.identityResolvingKey
@@ -191,7 +215,7 @@ final class BondManager: AdapterStore {
     }
 
     /// Writes a notice about a device, as far as the limit of notices permits.
-    private func notice(_ text: String, of peer: BluetoothAddress) {
+    func notice(_ text: String, of peer: BluetoothAddress) {
         let (isWritten, omitted) = refusals.nextNotice(at: keys.loop.now)
         guard isWritten else { return }
         log.notice(
@@ -294,23 +318,25 @@ final class BondManager: AdapterStore {
         try await call.value(.init("store the bond", peer: bond.identity), timeout: nil, on: keys.loop)
     }
 
-    /// Removes the bond with a device here, in the store and in the host, which ends the link.
+    /// Removes the bond with a device here, in the store and in the host, which ends this program's link.
     ///
-    /// The host deletes the keys even if the file cannot be removed or the task is cancelled.
+    /// The host deletes the keys even if the file cannot be removed or the task is cancelled: after the file, which other
+    /// programs read as the host tells them.
     nonisolated(nonsending) func remove(_ identity: BluetoothAddress) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("remove the bond", peer: identity)
         let call = Promise<Void, BluetoothError>()
         drop(identity)
-        let forgotten = writer.flatMap { _ in keys.forget(identity) }
         write(identity, isUpdate: false, call)
-        try await call.value(.init("remove the bond", peer: identity), timeout: nil, on: keys.loop)
-        try await forgotten?.value(.init("remove the bond", peer: identity), timeout: nil, on: keys.loop)
-    }
-
-    /// Removes the bond with a device whose keys another program has deleted in the host.
-    private func forget(_ identity: BluetoothAddress) {
-        guard known[identity] != nil else { return }
-        drop(identity)
-        write(identity, isUpdate: false)
+        var failure: BluetoothError?
+        do throws(BluetoothError) {
+            try await call.value(operation, timeout: nil, on: keys.loop)
+        } catch {
+            failure = error
+        }
+        let isConnected = observer?.isConnected(identity) == true
+        let forgotten = writer.flatMap { _ in keys.forget(identity, disconnect: isConnected) }
+        if let failure { throw failure }
+        try await forgotten?.value(operation, timeout: nil, on: keys.loop)
     }
 
     func drop(_ identity: BluetoothAddress, _ change: BondChange? = nil) {
@@ -367,7 +393,7 @@ final class BondManager: AdapterStore {
         if let bond = displaced(forAuthenticated: key.kind.isAuthenticated) {
             log.notice("a bond is replaced", metadata: ["peer": "\(bond.identity)", "for": "\(identity)"])
             drop(bond.identity, .displaced(bond.identity, by: identity))
-            _ = keys.forget(bond.identity)
+            _ = keys.forget(bond.identity, disconnect: observer?.isConnected(bond.identity) == true)
             write(bond.identity, isUpdate: false)
             return true
         }

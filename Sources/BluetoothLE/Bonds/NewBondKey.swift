@@ -26,7 +26,7 @@ protocol PairedLink: AnyObject {
 /// A key from pairing that may become a bond, or a part of one, and the reasons against it.
 struct NewBondKey {
     enum Objection: Equatable {
-        /// The pairing of another program's link would replace the bond: only its store knows whether it did.
+        /// The pairing is another program's: only its store has the bond.
         case isForeign
         case failure(PairingFailure)
     }
@@ -36,6 +36,8 @@ struct NewBondKey {
     let bond: Bond?
     /// The links to the device, under the address that the host has for it now.
     let links: [any PairedLink]
+    /// Whether a pairing of this program made the key, whose link may have ended.
+    var isOwn = false
 
     /// The minimum size in bytes of a key from pairing, unless a program chooses another.
     static let defaultMinimumSize = 16
@@ -43,7 +45,7 @@ struct NewBondKey {
     /// The reason against the key.
     var objection: Objection? {
         if links.isEmpty {
-            return bond != nil || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
+            return !isOwn || bond != nil || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
         }
         if !isProven { return .failure(.identityClaimed) }
         if links.contains(where: { key.encryptionSize < $0.minimumNewKeySize }) { return .failure(.keyTooShort) }

@@ -63,11 +63,21 @@ extension Link {
         guard let pairings else { throw .noRoute(operation) }
         do {
             try pairings.checkIsOwn(operation)
-            try await pairings.prepare(operation, again: true)
+            try await pairings.prepare(operation)
         } catch {
             throw error.about(operation)
         }
         _ = try bearer(for: operation)
+        if !pairings.hasKey(addresses), !protection.isPairing, protection.changeCount == 0 {
+            // A program that was killed may have left a key, or a pairing, without a bond.
+            await pairings.removeUnstored(identity)
+            guard try security().keySize == 0 else {
+                protection.endLink(self, .linkLost)
+                var error = BluetoothError.pairing(operation, .linkLost)
+                error.message = "The link was encrypted with a key that is not stored here, and is ended."
+                throw error
+            }
+        }
         protection.discardKey()
         let before = try security().level
         let result = try await protection.raise(self, to: level, operation, until: deadline)

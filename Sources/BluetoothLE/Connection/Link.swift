@@ -273,7 +273,7 @@ final class Link: ConnectAttempt, BearerOwner {
         state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)
         pairings?.endDialogs(addresses)
-        let registry = adapter?.registry
+        let (registry, pairings) = (adapter?.registry, pairings)
         home = nil
         enhancedBearersIfAny?.end(reason)
         switch former {
@@ -288,6 +288,7 @@ final class Link: ConnectAttempt, BearerOwner {
         databaseIfAny?.finish(reason)
         peerRequestsIfAny?.end(reason)
         registry?.remove(self)
+        pairings?.linkEnded()
         attachment?.host.end(reason)
         former.bearer?.channel.endRecord(reason)
         followers.waiters.succeedAll(reason)

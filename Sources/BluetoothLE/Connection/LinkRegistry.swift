@@ -24,6 +24,8 @@ final class LinkRegistry {
 }
 
 extension LinkRegistry: PairingLinks {
+    var isEmpty: Bool { links.isEmpty }
+
     /// The links to a device, under any of the addresses that the host has, or had, for it.
     func links(to peer: BluetoothAddress) -> [Link] { all.filter { $0.peer == peer || $0.hostIdentity == peer } }
 

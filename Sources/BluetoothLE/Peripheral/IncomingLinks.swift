@@ -25,7 +25,7 @@ final class IncomingLinks {
     private var listener: (any HostChannelListener)?
     /// The program's accepted links; nil while it accepts none.
     private(set) var accepted: AcceptedLinks? {
-        didSet { pairings.acceptsLinks = accepted != nil }
+        didSet { useMayHaveChanged() }
     }
     /// The links that the program has not accepted, oldest first.
     private(set) var unclaimed: [Connection] = []
@@ -128,6 +128,7 @@ final class IncomingLinks {
     /// Starts or stops listening: on while services are published or advertising is connectable, unless the program
     /// itself accepts links.
     func offersChanged() {
+        defer { useMayHaveChanged() }
         guard !isClosed, server.isPublishing || advertising.takesConnections else { return stopServing() }
         guard listener == nil, accepted == nil else { return }
         let options = IncomingConnectionOptions()
@@ -145,6 +146,11 @@ final class IncomingLinks {
         }
     }
 
+    private func useMayHaveChanged() {
+        let unaccepted: Pairings.Incoming = listener == nil ? .none : server.isPublishing ? .served : .advertised
+        pairings.setIncoming(accepted != nil ? .accepted : unaccepted)
+    }
+
     /// Stops listening; links stay up.
     private func stopServing() {
         guard let listener else { return }
@@ -156,6 +162,7 @@ final class IncomingLinks {
     /// Stops listening and ends the unaccepted links.
     func endServing() {
         stopServing()
+        useMayHaveChanged()
         for connection in takeUnclaimed() { connection.disconnectNow() }
     }
 

@@ -17,6 +17,9 @@ struct LinkAddresses: Hashable, Sendable {
 //
 // A link is found by any of the addresses that the host has for its peer.
 protocol PairingLinks: AnyObject {
+    /// Whether there is no link.
+    var isEmpty: Bool { get }
+
     /// The address with which the link to a device was established; nil without a link.
     func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress?
 
@@ -45,20 +48,38 @@ struct PairingKeys {
     /// The devices with a stored key according to pairings in this run, for when the bonds are not loaded.
     private var holders: Set<BluetoothAddress> = []
 
-    /// The devices whose pairing with this program has asked a question: its key may come after the end of the link.
-    private var asking: Set<BluetoothAddress> = []
+    /// The devices whose pairing with this program has asked a question, and when: its key may come after the end of the
+    /// link.
+    private var asking: [BluetoothAddress: (time: KernelInstant, isOpen: Bool)] = [:]
+    /// The maximum time from a question to the keys (Core Vol 3 Part H §3.4).
+    private static let questionLifetime = Duration.seconds(30)
 
     init(bonds: BondManager) {
         self.bonds = bonds
     }
 
     /// Records a question of the pairing with a device.
-    mutating func noteQuestion(of peer: BluetoothAddress) {
-        if asking.count < 64 { asking.insert(peer) }
+    mutating func noteQuestion(of peer: BluetoothAddress, at now: KernelInstant) {
+        asking = asking.filter { $0.value.time.duration(to: now) < Self.questionLifetime }
+        if asking.count < 64 { asking[peer] = (now, true) }
     }
 
-    /// Whether the pairing with a device has asked a question, and has not ended.
-    mutating func takeQuestion(of peer: BluetoothAddress) -> Bool { asking.remove(peer) != nil }
+    /// Whether a pairing of this program has made a key: it has asked a question lately, and has not failed.
+    ///
+    /// A device that had an address of another kind than its private one is known by its identity alone: then a pairing
+    /// without keys so far counts.
+    mutating func haveAsked(
+        _ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?, at now: KernelInstant
+    ) -> Bool {
+        let recent = asking.filter { $0.value.time.duration(to: now) < Self.questionLifetime }
+        let peer = [privateAddress ?? identity, identity].first { recent[$0] != nil }
+        guard let peer = peer ?? recent.first(where: { $0.value.isOpen })?.key else { return false }
+        asking[peer]?.isOpen = false
+        return true
+    }
+
+    /// Forgets the questions of a pairing that has failed.
+    mutating func forgetQuestion(of peer: BluetoothAddress) { asking[peer] = nil }
 
     /// Records a pairing that made a stored key.
     mutating func note(_ peer: BluetoothAddress) {

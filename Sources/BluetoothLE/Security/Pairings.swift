@@ -15,8 +15,17 @@ final class Pairings {
     private let links: any PairingLinks
     private let log: Logger
     private let dialogs: PairingDialogs
-    /// Whether this program accepts links, which the host may report only after their first question.
-    var acceptsLinks = false
+    /// The use of the links that come in.
+    enum Incoming {
+        case none
+        /// They are accepted, and there is nothing to serve.
+        case advertised
+        case served
+        /// The program accepts them, which the host may report only after their first question.
+        case accepted
+    }
+
+    private(set) var incoming = Incoming.none
     private var end: BluetoothError?
     /// The out-of-band data of devices, which the host has while the adapter is there.
     private var outOfBand: [BluetoothAddress: OutOfBandData] = [:]
@@ -42,6 +51,8 @@ final class Pairings {
     /// Cancels all questions, as the adapter is closed.
     func close(_ reason: BluetoothError) {
         end = reason
+        host.setServing(false)
+        host.release()
         dialogs.close()
     }
 
@@ -49,6 +60,24 @@ final class Pairings {
     var questions: PairingQuestions { dialogs.questions }
 
     // MARK: Settings
+
+    /// Sets the use of the links that come in. Centrals may pair, or encrypt with their keys, at any moment, but not with a
+    /// program that only advertises.
+    func setIncoming(_ incoming: Incoming) {
+        let hasChanged = incoming != self.incoming
+        self.incoming = incoming
+        let isServing = incoming == .advertised ? hasAgent : incoming != .none
+        keys.bonds.setServing(isServing)
+        host.setServing(isServing)
+        if hasChanged, !isServing { linkEnded() }
+    }
+
+    private var hasAgent: Bool { !(dialogs.agent is RefusingPairingAgent) }
+
+    /// Ends the use of the settings with the last link.
+    func linkEnded() {
+        if links.isEmpty { host.release() }
+    }
 
     /// Sets the agent and the adapter's pairing settings.
     nonisolated(nonsending) func setAgent(
@@ -64,13 +93,28 @@ final class Pairings {
             dialogs.agent = before
             throw error
         }
+        setIncoming(incoming)
     }
 
-    /// Applies the settings to the host, if pairing is this program's responsibility.
-    nonisolated(nonsending) func prepare(
-        _ operation: BluetoothError.Operation, again: Bool = false
-    ) async throws(BluetoothError) {
-        if isOwn { try await host.apply(operation, again: again) }
+    /// Applies the settings and the bonds' keys to the host, if pairing is this program's responsibility.
+    nonisolated(nonsending) func prepare(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        guard isOwn else { return }
+        await keys.bonds.load()
+        try await host.apply(operation)
+    }
+
+    /// Removes a device's key from the host that is not stored, and ends its pairing.
+    nonisolated(nonsending) func removeUnstored(_ peer: BluetoothAddress) async {
+        guard isOwn else { return }
+        let call = Promise<Void, BluetoothError>()
+        keys.bonds.keys.remove(peer, onAdapter: adapter.information.index, disconnect: false) { call.succeed() }
+        try? await call.value(.init("pair", peer: peer), timeout: nil, on: keys.bonds.keys.loop)
+    }
+
+    /// Applies the settings for a link that is about to be made, which begins with them, if an agent answers what its peer
+    /// may ask.
+    nonisolated(nonsending) func prepareLink(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
+        if isOwn, hasAgent { try await host.apply(operation) }
     }
 
     /// Notifies the host of a change of the adapter; with a reason, of its removal.
@@ -177,7 +221,7 @@ final class Pairings {
         case .failed(let peer):
             let failed = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
             // The peer may refuse the pairing before this side is asked.
-            _ = keys.takeQuestion(of: peer)
+            keys.forgetQuestion(of: peer)
             if isEncrypting(failed) { keys.bonds.hostLacksKey(of: keys.bond(failed)?.identity ?? peer) }
             links.report(peer, .failed)
             endDialogs(LinkAddresses(connected: peer, known: peer))
@@ -187,8 +231,13 @@ final class Pairings {
         }
     }
 
+    /// Whether a pairing with a device has asked this program, although its link may have ended.
+    func hasPaired(with identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> Bool {
+        keys.haveAsked(identity, privateAddress, at: dialogs.now)
+    }
+
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
-        let isOwn = keys.takeQuestion(of: peer) || links.connectedAddress(of: peer) != nil
+        let isOwn = hasPaired(with: peer, nil) || links.connectedAddress(of: peer) != nil
         if key.isStored {
             keys.note(peer)
         } else if isOwn, case .ours = host.authority {
@@ -210,7 +259,7 @@ final class Pairings {
         let addresses = LinkAddresses(connected: connected ?? peer, known: peer)
         let isOwnPairing = questions.isOwnPairing(addresses)
         guard connected != nil || isOwnPairing || isEncrypting(addresses) else {
-            if acceptsLinks, !dialogs.hold(question, peer) {
+            if incoming == .accepted, !dialogs.hold(question, peer) {
                 log.debug("pairing questions about links of other programs are dropped")
             }
             return
@@ -221,7 +270,7 @@ final class Pairings {
             peer: peer, adapter: adapter.information.name, isInitiatedHere: isOwnPairing || isRaised,
             bond: isConfirmed ? nil : bond)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
-        keys.noteQuestion(of: peer)
+        keys.noteQuestion(of: peer, at: dialogs.now)
         let lostKey = isEncrypting(addresses) && (connected == nil || isRaised)
         if lostKey { keys.bonds.hostLacksKey(of: bond?.identity ?? peer) }
         let verdict: PairingQuestions.Verdict =
@@ -229,6 +278,13 @@ final class Pairings {
         // The agent shows the number to enter, and gives no answer.
         if case .ask = verdict, !question.wantsAnswer { links.report(peer, .answered(agrees: true)) }
         dialogs.update { $0.asked(question, request, verdict, at: $1) }
+        if case .refuse(.insufficientLevel) = verdict, !request.isInitiatedHere {
+            // Perhaps the link began with another program's settings: the next one has these.
+            keys.bonds.notice(
+                "a pairing without a number is refused, and the link ends; the next may have one", of: peer)
+            host.applySoon()
+            abort(addresses)
+        }
     }
 
     private func verdict(

@@ -43,6 +43,9 @@ extension AdapterSession {
                         $0.peer == identity || $0.hostIdentity == identity || $0.hostIdentity == privateAddress
                     }
                 },
+                hasPaired: { [weak pairings = pairings.value] identity, privateAddress in
+                    pairings?.hasPaired(with: identity, privateAddress) == true
+                },
                 onRefused: { [weak pairings = pairings.value] identity in pairings?.bondWasRefused(identity) },
                 isConnected: { [links] identity in links.all.contains { $0.identity == identity } },
                 onKeysChanged: { [identities] keys in identities.setKeys(keys) }))

@@ -39,8 +39,9 @@ extension AdapterSession {
         let peer = identities.identity(of: peer) ?? peer
         var options = options
         options.bondLevel = try await bondInForce(
-            with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted,
-            isAgain: isAgain)?.linkLevel
+            with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted
+        )?.linkLevel
+        try await pairings.value.prepareLink(.init("connect", peer: peer))
         let initial = try await beginInitialParameters(settings, for: peer, until: time.end)
         let onPHYs: UInt64?
         do {
@@ -302,7 +303,8 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         var options = options
         let bond = try await bondInForce(
-            with: peer, operation, isIgnored: options.leavesBondedLinksUnencrypted, isAgain: isAgain)
+            with: peer, operation, isIgnored: options.leavesBondedLinksUnencrypted)
+        try await pairings.value.prepareLink(operation)
         options.timeout = deadline.map { loop.now.duration(to: $0) }
         guard let bond else {
             return try await channels.open(psm: psm, to: peer, answeringFor: peer, options: options)
@@ -321,12 +323,12 @@ extension AdapterSession {
         }
     }
 
-    /// The bond whose key must protect links to a device, after its keys were loaded if the host may lack them.
+    /// The bond whose key must protect links to a device, after the host was given it.
     private func bondInForce(
-        with peer: BluetoothAddress, _ operation: BluetoothError.Operation, isIgnored: Bool, isAgain: Bool
+        with peer: BluetoothAddress, _ operation: BluetoothError.Operation, isIgnored: Bool
     ) async throws(BluetoothError) -> Bond? {
         if isIgnored { return nil }
-        if isAgain || bondManager.mayBeOutdated { await bondManager.prepare(information) }
+        await bondManager.prepareLink(to: peer)
         return try bondManager.bondInForce(with: peer, operation)
     }
 

@@ -216,7 +216,7 @@ actor AdapterSession: LoopActor {
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
-                if before == .absent { bondManager.reload(adapterRecord.information.index) }
+                if before == .absent { bondManager.adapterReturned(as: adapterRecord.information.index) }
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
                     // A hardware error, or the answer to the question after it, came before the kernel's power-off.

@@ -18,12 +18,14 @@ final class AdapterPairing: PairingParty {
 
     private var connections: AdapterConnections { adapter.connections }
 
-    func pairingFeatures(for level: SecurityLevel) -> PairingFeatures {
+    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
         let settings = adapter.settings
+        // A link keeps the one that it began with.
+        let ioCapability = connections.connection(of: end)?.ioCapability ?? settings.ioCapability
         return PairingFeatures(
-            ioCapability: settings.ioCapability,
+            ioCapability: ioCapability,
             // The kernel requests MITM protection whenever its user interface allows it.
-            requiresProtection: level >= .high || settings.ioCapability != .noInputNoOutput,
+            requiresProtection: level >= .high || ioCapability != .noInputNoOutput,
             hasSecureConnections: settings.secureConnections != .off,
             needsSecureConnections: settings.secureConnections == .only,
             bonds: settings.isBondable, maximumKeySize: maximumKeySize)
@@ -36,7 +38,7 @@ final class AdapterPairing: PairingParty {
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
         guard let connection = connections.connection(of: end) else { return .refuse }
         connection.security.respond(to: pairing)
-        return .accept(pairingFeatures(for: .medium))
+        return .accept(pairingFeatures(for: .medium, on: end))
     }
 
     func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd) {

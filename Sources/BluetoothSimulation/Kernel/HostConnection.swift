@@ -21,6 +21,8 @@ final class HostConnection {
     /// The kernel's address of the peer: the one on the air, or after bonding its identity.
     var peer: BluetoothAddress
     let isCentral: Bool
+    /// The adapter's IO capability when the link was begun.
+    let ioCapability: IOCapability
     private(set) var state = State.searching
     private(set) var end: LinkEnd?
     let channels: ConnectionChannels
@@ -57,6 +59,7 @@ final class HostConnection {
         self.adapter = adapter
         self.peer = peer
         self.isCentral = isCentral
+        ioCapability = adapter.settings.ioCapability
         channels = ConnectionChannels(adapter: adapter)
         advertised = Advertised(address: peer)
     }

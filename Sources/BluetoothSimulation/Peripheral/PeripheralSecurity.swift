@@ -48,7 +48,7 @@ final class PeripheralSecurity: PairingParty {
             maximumKeySize: min(max(settings.maximumKeySize, 7), 16))
     }
 
-    func pairingFeatures(for level: SecurityLevel) -> PairingFeatures { features }
+    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures { features }
 
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
         guard !node.isMute else { return .silence }

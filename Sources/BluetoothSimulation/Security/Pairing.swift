@@ -82,7 +82,7 @@ protocol PairingParty: AnyObject {
     /// The out-of-band values that this side has received from the device at the other end.
     func outOfBandValues(on end: LinkEnd) -> OutOfBandValues?
     /// The features of this side in a pairing that it initiates.
-    func pairingFeatures(for level: SecurityLevel) -> PairingFeatures
+    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures
     /// Handles the other side's pairing request.
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse
     /// Asks this side's user; the answer is passed to ``Pairing/answer(_:from:)``.
@@ -124,7 +124,7 @@ final class Pairing {
 
     func begin() {
         guard let party = initiator.party else { return }
-        let ours = party.pairingFeatures(for: level)
+        let ours = party.pairingFeatures(for: level, on: initiator)
         restartTimer()
         initiator.send(
             .procedure(LinkMessage.pairingByteCount) { [self] in

@@ -16,7 +16,7 @@ import Testing
         try await BondFixture.run { fixture in
             let (central, peripheral) = (try await fixture.central.open(), try await fixture.peripheral.open())
             if !usesSecureConnections {
-                try await central.sendToManagement(.setSecureConnections(.off), to: central.information.index)
+                try await central.setPairingAgent(JustWorksPairingAgent(), secureConnections: .off)
             }
             #expect(await central.bondStatus == .loaded)
             let served = try await peripheral.serve(fixture.base)
@@ -65,9 +65,10 @@ import Testing
             let served = try await peripheral.serve(fixture.base)
             try await fixture.connect(central).disconnect()
             try await fixture.base.settle { await central.bonds().count == 1 }
+            var states = central.states.makeAsyncIterator()
             try fixture.central.restart()
-            try await fixture.base.settle { central.state != .absent }
-            try await central.setPowered(true)
+            while try await states.next() != .absent {}
+            try await central.ready(timeout: .seconds(5))
             let connection = try await fixture.connect(central)
             #expect(try await connection.security().level == .medium)
             #expect(fixture.questions == 2)
@@ -121,6 +122,8 @@ import Testing
             let log = LogRecorder()
             let adapter = try await Adapter.open(bonds: .store(store), on: fixture.central.kernel, log: log.log)
             #expect(await adapter.bondStatus == .notPermitted)
+            let error = await failure { _ = try await adapter.connect(to: BondSamples.peer) }
+            #expect(error?.code == .notPermitted)
             #expect(log.lines.contains { $0.contains("the keys of 1 bonds are not loaded") })
             #expect(await adapter.bonds() == [BondSamples.bond()])
             try await adapter.removeBond(with: BondSamples.peer)
@@ -199,18 +202,24 @@ import Testing
         }
     }
 
-    @Test func aBondRemovedByAnotherProgramIsRemovedHere() async throws {
+    @Test func aBondIsTheStoresAndTheKeysAreAllPrograms() async throws {
         let store = MemoryBondStore([BondSamples.bond()], of: BondFixture.centralAddress)
         try await BondFixture.run(centralStore: store) { fixture in
             let central = try await fixture.central.open()
-            let other = try await fixture.central.open(.disabled)
-            #expect(await central.bonds().count == 1)
+            let (same, other) = (try await fixture.central.open(), try await fixture.central.open(.disabled))
+            let keys = BondSamples.bond().longTermKeys
+            try await other.sendToManagement(.loadLongTermKeys(keys), to: 0)
+            // Another program makes the kernel forget the device.
             try await other.sendToManagement(
                 .unpairDevice(ManagementAddress(BondSamples.peer), disconnect: true), to: 0)
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            #expect(await central.bonds().count == 1)
+            #expect(store.bonds(of: BondFixture.centralAddress).count == 1)
+            // Another one removes the bond that the two share.
+            try await other.sendToManagement(.loadLongTermKeys(keys), to: 0)
+            try await same.removeBond(with: BondSamples.peer)
             try await fixture.base.settle { await central.bonds().isEmpty }
-            try await fixture.base.settle { store.bonds(of: BondFixture.centralAddress).isEmpty }
-            await central.close()
-            await other.close()
+            for adapter in [central, same, other] { await adapter.close() }
         }
     }
 
@@ -233,9 +242,10 @@ import Testing
             }
             #expect(log.lines.contains { $0.contains("ends with this program") && $0.contains("disk is full") })
             // The bond remains in use, even after hotplug.
+            var states = central.states.makeAsyncIterator()
             try fixture.central.restart()
-            try await fixture.base.settle { central.state != .absent }
-            try await central.setPowered(true)
+            while try await states.next() != .absent {}
+            try await central.ready(timeout: .seconds(5))
             #expect(await central.bonds() == [bond])
             try await fixture.connect(central).disconnect()
             #expect(fixture.questions == 2)

@@ -98,7 +98,8 @@ import Testing
         #expect(Self.objection(to: bond, replacing: bond, on: silent) == nil, "it is the same key")
         // The pairing of another program.
         #expect(Self.objection(to: key, replacing: bond) == .isForeign)
-        #expect(Self.objection(to: key) == nil)
+        #expect(Self.objection(to: key) == .isForeign)
+        #expect(NewBondKey(key: key, bond: nil, links: [], isOwn: true).objection == nil, "its link has ended")
     }
 
     @Test func aPasskeyIsExpected() throws {

@@ -12,15 +12,23 @@ import BluetoothLE
 /// The session over a scripted host, without a kernel.
 @Suite struct HostStories {
     private static let peer = BluetoothAddress(0x001A_7DDA_7113, kind: .public)
+    private static let other = BluetoothAddress(0x001A_7DDA_7114, kind: .public)
+
+    private static func key() -> LongTermKey {
+        LongTermKey(
+            address: peer, kind: .unauthenticated, isCentral: false, encryptionSize: 16,
+            value: SecurityKey([UInt8](1...16)) ?? .zero)
+    }
 
     /// Runs `body` with an adapter of a scripted host, in virtual time.
     private static func run(
+        _ store: MemoryBondStore = MemoryBondStore(),
         _ body: @escaping @Sendable (ScriptedHost, Adapter) async throws -> Void
     ) async throws {
         let radio = SimulatedRadio()
         try await radio.run(limit: .seconds(600), stallGrace: .seconds(2)) {
             let host = ScriptedHost(on: radio.loop)
-            let adapter = try await Adapter.open(bonds: .store(MemoryBondStore()), of: host)
+            let adapter = try await Adapter.open(bonds: .store(store), of: host)
             try await body(host, adapter)
         }
         radio.tearDown()
@@ -32,7 +40,7 @@ import BluetoothLE
             #expect(adapter.information.localName == "scripted")
             await adapter.close()
             let calls = await host.loop.run { host.calls }
-            #expect(calls == ["prepare leave", "load keys", "close", "directory closed"])
+            #expect(calls == ["prepare leave", "key events of 0", "close", "directory closed"])
         }
     }
 
@@ -146,14 +154,63 @@ import BluetoothLE
         }
     }
 
-    @Test func anAdapterThatIsPluggedInAgainHasItsKeysLoadedAgain() async throws {
+    @Test func theKeysOfAnAdapterThatIsPluggedInAgainAreFollowed() async throws {
         try await Self.run { host, adapter in
             await host.loop.run { host.unplug() }
             #expect(adapter.state == .absent)
             #expect(await failure { _ = try await adapter.scan() }?.code == .noAdapter)
             await host.loop.run { host.plug() }
             #expect(adapter.state == .poweredOn)
-            #expect(await host.loop.run { host.calls }.contains("load keys again"))
+            #expect(await host.loop.run { host.calls.count { $0 == "key events of 0" } } == 2)
+        }
+    }
+
+    /// Each load replaces the keys of other programs.
+    @Test func keysAreLoadedWhenTheyAreNeeded() async throws {
+        let store = MemoryBondStore(
+            [Bond(identity: Self.peer, longTermKeys: [Self.key()])],
+            of: BluetoothAddress(0x001A_7DDA_7101, kind: .public))
+        try await Self.run(store) { host, adapter in
+            let loads = { @Sendable in await host.loop.run { host.calls.filter { $0.contains("load keys") }.count } }
+            let serving = { @Sendable in await host.loop.run { host.calls.filter { $0.contains("for centrals") } } }
+            _ = try await adapter.scan()
+            let advertising = try await adapter.advertise(AdvertisementContent(localName: "plain"))
+            try await adapter.setPowered(true)
+            await host.loop.run { host.answers = [[0x02, 0x05, 0x02]: [0x03, 23, 0]] }
+            let stranger = try await adapter.connect(to: Self.other)
+            await stranger.disconnect()
+            #expect(await loads() == 0)
+            #expect(await serving() == [])
+            _ = try? await adapter.connect(to: Self.peer)
+            #expect(await loads() > 0)
+            let published = try await adapter.publish([LocalService(0xFFF0)])
+            #expect(await serving() == ["keys for centrals"])
+            await published.withdraw()
+            #expect(await serving() == ["keys for centrals", "no keys for centrals"])
+            await advertising.stop()
+            await adapter.close()
+        }
+    }
+
+    /// A key that another program's pairing has made, and a device that another program has removed.
+    @Test func theStoreHasTheBondsOfThisProgram() async throws {
+        let store = MemoryBondStore()
+        try await Self.run(store) { host, adapter in
+            let made = KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [Self.key()]))
+            await host.loop.run { host.tell(made) }
+            #expect(await adapter.bonds().isEmpty)
+            try await adapter.setBond(Bond(identity: Self.peer, longTermKeys: [Self.key()]))
+            var changes = await adapter.bondChanges().makeAsyncIterator()
+            await host.loop.run { host.tell(.forgotten(Self.peer)) }
+            let named = Bond(identity: Self.peer, longTermKeys: [Self.key()], name: "kept")
+            try await adapter.setBond(named)
+            #expect(try await changes.next() == .stored(named))
+            // Another program with this store.
+            store.removeBond(with: Self.peer, of: adapter.information.address)
+            await host.loop.run { host.tell(.forgotten(Self.peer)) }
+            #expect(try await changes.next() == .removed(Self.peer))
+            #expect(await adapter.bonds().isEmpty)
+            await adapter.close()
         }
     }
 }

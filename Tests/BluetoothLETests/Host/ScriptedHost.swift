@@ -23,6 +23,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     // The receivers of events.
     fileprivate var onChange: (AdapterChange) -> Void = { _ in }
     fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
+    fileprivate var isServing = false
     fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
     fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
     fileprivate var onAdvertising: (UInt64, AdvertisingEvent) -> Void = { _, _ in }
@@ -146,12 +147,16 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         (host.wantedKeys, host.onKeys) = (wanted, onEvent)
     }
 
-    func begin(_ adapter: UInt16) {}
+    func begin(_ adapter: UInt16) { host.note("key events of \(adapter)") }
     func load() async { host.note("load keys") }
-    func reload(_ adapter: UInt16) { host.note("load keys again") }
+    func setServing(_ isServing: Bool) {
+        guard isServing != host.isServing else { return }
+        host.isServing = isServing
+        host.note(isServing ? "keys for centrals" : "no keys for centrals")
+    }
     func reload() { host.note("load keys again") }
 
-    func forget(_ identity: BluetoothAddress) -> Promise<Void, BluetoothError>? { nil }
+    func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>? { nil }
     func remove(
         _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
     ) {
@@ -169,7 +174,9 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         settings = wanted
     }
 
-    func apply(_ operation: BluetoothError.Operation, again: Bool) async throws(BluetoothError) {}
+    func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) { host.note("pairing settings") }
+    func applySoon() { host.note("pairing settings soon") }
+    func release() {}
 
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
         host.note("\(question): \(answer)")

@@ -1,3 +1,4 @@
+import BluetoothManagement
 import BluetoothSimulation
 import Synchronization
 import TestSupport
@@ -108,6 +109,8 @@ import Testing
         for isPowered in [true, false] {
             try await SecurityFixture.run { fixture in
                 try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly), secureConnections: .only)
+                // Centrals may pair as soon as it is back.
+                let links = try await fixture.adapter.incomingConnections()
                 fixture.base.kernel.unplug(0)
                 try await fixture.base.settle { fixture.adapter.state == .absent }
                 #expect(await fixture.adapter.session.pairingSettings?.isApplied == false)
@@ -118,19 +121,20 @@ import Testing
                     await fixture.adapter.session.pairingSettings?.state == .applied(settings)
                 }
                 #expect(settings.secureConnections == .only && settings.ioCapability == .keyboardOnly)
+                withExtendedLifetime(links) {}
             }
         }
     }
 
     @Test func interruptedSettingsAreSentAgain() async throws {
         try await SecurityFixture.run { fixture in
-            try await fixture.adapter.setPairingAgent(nil)
+            try await fixture.adapter.setPairingAgent(JustWorksPairingAgent())
+            let connection = try await fixture.connect()
             fixture.base.kernel.setRefusal(.failed, of: .setIOCapability)
             let agent = fixture.agent(.keyboardOnly)
             #expect(await failure { try await fixture.adapter.setPairingAgent(agent, secureConnections: .off) } != nil)
             #expect(await fixture.adapter.session.pairingSettings?.isApplied == false)
             fixture.base.kernel.setRefusal(nil, of: .setIOCapability)
-            let connection = try await fixture.connect()
             #expect(try await connection.read(try fixture.handle(SecurityFixture.encrypted)).count == 60)
             #expect(try await connection.security().isSecureConnections != false)
             #expect(await fixture.adapter.session.pairingSettings?.state == .applied(PairingSettings()))
@@ -142,6 +146,7 @@ import Testing
         try await SecurityFixture.run { fixture in
             try await fixture.adapter.setPairingAgent(fixture.agent(.keyboardOnly), secureConnections: .only)
             let settings = try #require(await fixture.adapter.session.pairingSettings).wanted
+            let connection = try await fixture.connect()
             let change = fixture.base.begin {
                 withUnsafeCurrentTask { $0?.cancel() }
                 try await fixture.adapter.setPairingAgent(nil, secureConnections: .off)
@@ -149,6 +154,50 @@ import Testing
             #expect(await failure { try await change.value }?.code == .cancelled)
             #expect(await fixture.adapter.session.pairingSettings?.wanted == settings)
             try await fixture.base.settle { await fixture.adapter.session.pairingSettings?.state == .applied(settings) }
+            try await fixture.end(connection)
+        }
+    }
+
+    // MARK: Several programs
+
+    /// The settings that an adapter has now.
+    private static func settings(_ fixture: SecurityFixture) -> ManagementSettings {
+        fixture.adapter.information.currentSettings.intersection([.bondable, .secureConnections])
+    }
+
+    @Test func theSettingsAreThoseOfTheLinksAndRestoredAfterThem() async throws {
+        try await SecurityFixture.run { fixture in
+            let before = Self.settings(fixture)
+            try await fixture.adapter.setPairingAgent(JustWorksPairingAgent())
+            #expect(Self.settings(fixture) == before)
+            let connection = try await fixture.connect()
+            #expect(Self.settings(fixture) == [.bondable, .secureConnections])
+            #expect(try await connection.pair().isBonded)
+            try await fixture.end(connection)
+            try await fixture.base.settle { Self.settings(fixture) == before }
+        }
+    }
+
+    /// Another program has set its IO capability, which the next link begins with.
+    @Test func aServerKeepsItsSettingsBesideAnotherProgram() async throws {
+        try await PairingRoleTests.run(.keyboardOnly, .displayOnly) { fixture, central, peripheral in
+            await central.0.disconnect()
+            try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
+            try await fixture.peripheral.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(123_456))))
+            let other = try await Adapter.open(
+                .address(fixture.address), bonds: .store(MemoryBondStore()), on: fixture.kernel)
+            try await other.sendToManagement(
+                .setIOCapability(.noInputNoOutput), to: other.information.index)
+            try await fixture.central.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(123_456))))
+            // The first link begins with the other program's: what is less than a number is refused.
+            let first = try await fixture.connect()
+            #expect(await failure { _ = try await first.pair() } != nil)
+            #expect(await fixture.peripheral.bonds().isEmpty)
+            try await fixture.base.settle { fixture.kernel.links(adapter: 0).isEmpty }
+            let second = try await fixture.connect()
+            #expect(try await second.pair(to: .high).security.isAuthenticated)
+            await second.disconnect()
+            await other.close()
         }
     }
 
