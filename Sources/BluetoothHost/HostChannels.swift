@@ -35,6 +35,9 @@ package protocol HostChannels: AnyObject {
         _ accept: @escaping (any HostChannel) -> ChannelHandler
     ) throws(ChannelFailure) -> any HostChannelListener
 
+    /// Whether another program listens for the attribute channels of peers, as far as this one can see it.
+    var hasOtherListener: Bool { get }
+
     /// The program's error for a failure.
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError
 

@@ -35,10 +35,12 @@ extension FileDescriptor {
     #if canImport(Glibc)
         static let rawSocket = CInt(SOCK_RAW.rawValue)
         static let packetSocket = CInt(SOCK_SEQPACKET.rawValue)
+        static let datagramSocket = CInt(SOCK_DGRAM.rawValue)
         static let socketFlags = CInt(SOCK_NONBLOCK.rawValue | SOCK_CLOEXEC.rawValue)
     #else
         static let rawSocket = SOCK_RAW
         static let packetSocket = SOCK_SEQPACKET
+        static let datagramSocket = SOCK_DGRAM
         static let socketFlags = SOCK_NONBLOCK | SOCK_CLOEXEC
     #endif
 }

@@ -42,7 +42,7 @@ extension FileDescriptor {
     }
 
     /// Runs `body` with `address` as the generic socket address of the system calls.
-    private func withSocketAddress<Address, Result>(
+    fileprivate func withSocketAddress<Address, Result>(
         _ address: inout Address, _ body: (UnsafeMutablePointer<sockaddr>, socklen_t) -> Result
     ) -> Result {
         let size = socklen_t(MemoryLayout<Address>.size)
@@ -230,4 +230,35 @@ extension FileDescriptor {
     func reset(_ index: UInt16) throws(KernelError) {
         try check("HCIDEVRESET") { ioctl(number, UInt(kernel_hci_device_reset), CInt(index)) }
     }
+}
+
+// MARK: Marks
+
+/// A local socket with the abstract address of a mark, or one connected to it. The address ends with its process; like
+/// Bluetooth sockets it belongs to the network namespace, which has to be the machine's.
+final class MarkSocket: Sendable {
+    private let descriptor: FileDescriptor
+
+    /// Calls `bind` or `connect`. For datagrams nobody has to listen, and the holder of the address learns nothing.
+    init(
+        _ mark: String, _ name: String, _ call: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt
+    ) throws(KernelError) {
+        let type = FileDescriptor.datagramSocket | FileDescriptor.socketFlags
+        descriptor = FileDescriptor(try check("socket") { socket(AF_UNIX, type, 0) })
+        var address = sockaddr_un()
+        address.sun_family = sa_family_t(AF_UNIX)
+        // Behind a zero byte, and as long as the mark.
+        let unused = MemoryLayout.size(ofValue: address.sun_path) - 1 - mark.utf8.count
+        guard unused >= 0 else { throw KernelError(name, .invalidArgument) }
+        withUnsafeMutableBytes(of: &address.sun_path) { $0.dropFirst().copyBytes(from: mark.utf8) }
+        try check(name) {
+            descriptor.withSocketAddress(&address) { call(descriptor.number, $0, $1 - socklen_t(unused)) }
+        }
+    }
+}
+
+extension LinuxKernel: ProgramMarks {
+    package func hold(_ mark: String) -> (any AnyObject & Sendable)? { try? MarkSocket(mark, "bind", systemBind) }
+
+    package func isHeld(_ mark: String) -> Bool { (try? MarkSocket(mark, "connect", systemConnect)) != nil }
 }

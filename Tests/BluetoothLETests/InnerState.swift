@@ -21,6 +21,8 @@ extension AdapterSession {
     var attributeCache: (any DatabaseCache)? { linkMaker.attributeCache }
     /// The program's acceptance of links.
     var acceptedLinks: AcceptedLinks? { incoming.accepted }
+    /// Whether it listens for links that the program does not accept.
+    var isServing: Bool { incoming.isServing }
 
     /// The kernel host of the adapter.
     private var kernelAdapter: AdapterHost {

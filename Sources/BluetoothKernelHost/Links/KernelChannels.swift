@@ -13,6 +13,8 @@ package final class KernelChannels: HostChannels {
     private let ends: LinkEnds
     private let ending: EndingLinks
     private let trace: PacketSynthesis?
+    /// Shows other programs that this one listens; its listeners retain it.
+    private weak var listening: (any AnyObject & Sendable)?
 
     init(
         of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ ends: LinkEnds, _ ending: EndingLinks,
@@ -21,6 +23,10 @@ package final class KernelChannels: HostChannels {
         mark = kernel.loop.components.mark("KernelChannels")
         (self.adapter, self.kernel, self.ends, self.ending, self.trace) = (adapter, kernel, ends, ending, trace)
     }
+
+    private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
+
+    package var hasOtherListener: Bool { marks.count(.listening) > (listening == nil ? 0 : 1) }
 
     private var recorder: AdapterTrace? { AdapterTrace(trace, adapter: adapter.information.index) }
 
@@ -69,7 +75,10 @@ package final class KernelChannels: HostChannels {
                 }
                 return KernelChannel.accept(socket, channel, ending, self?.recorder, on: loop, by: accept)
             }
-            return KernelChannelListener(listener)
+            guard channel == .attribute else { return KernelChannelListener(listener, nil) }
+            let mark = listening ?? marks.hold(.listening)
+            listening = mark
+            return KernelChannelListener(listener, mark)
         } catch {
             throw ChannelFailure(error)
         }
@@ -102,8 +111,9 @@ package final class KernelChannels: HostChannels {
 
 private final class KernelChannelListener: HostChannelListener {
     private let base: any L2CAPListener
+    private let mark: (any AnyObject & Sendable)?
 
-    init(_ base: any L2CAPListener) { self.base = base }
+    init(_ base: any L2CAPListener, _ mark: (any AnyObject & Sendable)?) { (self.base, self.mark) = (base, mark) }
 
     var channel: L2CAPChannel { base.channel }
 

@@ -62,6 +62,7 @@ final class IncomingLinks {
                 .busy, operation, "This program accepts the connections of this adapter already.",
                 remedy: "Use one loop, or end the other first.")
         }
+        if listener == nil { reportOtherListener() }
         let links = AcceptedLinks(options, operation, on: loop)
         // Before the first link arrives, so that it can have enhanced bearers.
         if options.enhancedBearers > 0 {
@@ -126,11 +127,16 @@ final class IncomingLinks {
     // MARK: Serving
 
     /// Starts or stops listening: on while services are published or advertising is connectable, unless the program
-    /// itself accepts links.
+    /// itself accepts links. Without services only if no other program listens: the newest listener gets the links, and
+    /// would take them from those that have some.
     func offersChanged() {
         defer { useMayHaveChanged() }
         guard !isClosed, server.isPublishing || advertising.takesConnections else { return stopServing() }
         guard listener == nil, accepted == nil else { return }
+        guard server.isPublishing || !maker.channels.hasOtherListener else {
+            return log.notice("links that come in are left to another program, which serves them on this adapter")
+        }
+        reportOtherListener()
         let options = IncomingConnectionOptions()
         do {
             listener = try maker.channels.listen(.attribute, options.socketOptions) { [weak self] channel in
@@ -149,6 +155,12 @@ final class IncomingLinks {
     private func useMayHaveChanged() {
         let unaccepted: Pairings.Incoming = listener == nil ? .none : server.isPublishing ? .served : .advertised
         pairings.setIncoming(accepted != nil ? .accepted : unaccepted)
+    }
+
+    /// Reports that the links of another program go to this one, or to whichever begins last.
+    private func reportOtherListener() {
+        guard maker.channels.hasOtherListener else { return }
+        log.notice("another program serves on this adapter as well: links go to the one that began last")
     }
 
     /// Stops listening; links stay up.

@@ -27,6 +27,8 @@ final class HostKernel {
     private(set) var adapters: [Adapter] = []
     /// The number of adapters plugged in so far.
     private(set) var pluggedCount = 0
+    /// The marks that programs hold.
+    var marks: Set<String> = []
     let monitor = Monitor()
     let management = ManagementSockets()
     let rawSockets = RawSockets()

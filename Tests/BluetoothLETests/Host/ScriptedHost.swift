@@ -240,6 +240,8 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         return ScriptedListener(channel)
     }
 
+    let hasOtherListener = false
+
     func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
 
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }

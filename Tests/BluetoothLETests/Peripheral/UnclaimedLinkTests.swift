@@ -171,6 +171,5 @@ import Testing
 }
 
 extension AdapterSession {
-    fileprivate var isServing: Bool { incoming.isServing }
     fileprivate var unclaimedCount: Int { incoming.unclaimed.count }
 }
