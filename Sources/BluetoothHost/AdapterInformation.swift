@@ -127,6 +127,9 @@ extension AdapterSelector: CustomStringConvertible {
 /// The information of an opened adapter: readable on any thread, written on the loop.
 package final class AdapterRecord: Sendable {
     private let known: Mutex<AdapterInformation>
+    /// Whether another program has switched the adapter's private addresses on or off while this one uses it: to peers
+    /// that know only its other addresses it is a stranger.
+    package let isStranger = Atomic(false)
 
     package init(_ information: AdapterInformation) {
         known = Mutex(information)

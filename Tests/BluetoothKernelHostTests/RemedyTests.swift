@@ -59,6 +59,20 @@ import Testing
         #expect(error?.remedy?.contains("sudo ble power on -i hci1 ") == true)
     }
 
+    /// "Stop BlueZ's daemon" is no advice where it does not run.
+    @Test func theDaemonIsNamedOnlyWhereItRuns() {
+        for isRunning in [true, false] {
+            let environment = HostEnvironment(isBluetoothDaemonRunning: isRunning)
+            let busy = KernelError("connect", .busy)
+            let errors: [BluetoothError] = [
+                .connecting(Self.operation, busy, environment), .controller(Self.operation, busy, environment),
+                .management(Self.operation, .busy, environment),
+                .listeningForEnhancedBearers(Self.operation, KernelError("bind", .addressInUse), environment),
+            ]
+            for error in errors { #expect((error.remedy?.contains("BlueZ") == true) == isRunning, "\(error)") }
+        }
+    }
+
     @Test func theProgramsOwnMeansComeFirst() {
         let ours = Self.remedies.filter { $0.contains("sudo ble ") }
         #expect(ours.count >= 2)

@@ -50,7 +50,8 @@ extension BluetoothError {
             if failure.kind == .notEncrypted { return .notEncrypted(peer, failure.cause) }
             if case .linkSaid(let own, _) = context { return own }
             return .disconnected(peer, error)
-        case .connecting(let operation): return .connecting(operation, error)
+        case .connecting(let operation):
+            return .connecting(operation, error, environment ?? HostEnvironment())
         case .channel(let peer): return .channelEnded(peer, error)
         case .openingChannel(let operation, let psm): return .openingChannel(operation, psm, error)
         case .bearer(let peer): return .bearerEnded(peer, error)

@@ -13,7 +13,9 @@ extension BluetoothError {
     }
 
     /// The error for a link that could not be established.
-    package static func connecting(_ operation: Operation, _ error: KernelError) -> BluetoothError {
+    package static func connecting(
+        _ operation: Operation, _ error: KernelError, _ environment: HostEnvironment = HostEnvironment()
+    ) -> BluetoothError {
         let cause = Cause.kernel(error)
         switch error.number {
         case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
@@ -27,7 +29,7 @@ extension BluetoothError {
         case .busy:
             return BluetoothError(
                 .busy, operation, "Another program on this machine uses the attribute channel of this device.",
-                remedy: daemonRemedy, cause: cause, isRetryable: true)
+                remedy: otherProgramRemedy(environment), cause: cause, isRetryable: true)
         case .connectionReset: return .metTheEnd(operation, cause)
         // The kernel's translation of 0x09 (Connection Limit Exceeded).
         case .tooManyLinks: return .linkLimitReached(operation, cause)
@@ -143,7 +145,7 @@ extension BluetoothError {
         case .addressInUse:
             reason.message = "Another program accepts the enhanced bearers of this adapter."
             reason.remedy =
-                "Stop it, BlueZ's daemon with: sudo systemctl stop bluetooth\nOr accept none: IncomingConnectionOptions.enhancedBearers = 0."
+                "Stop it\(environment.isBluetoothDaemonRunning ? ", BlueZ's daemon with: sudo systemctl stop bluetooth" : ".")\nOr accept none: IncomingConnectionOptions.enhancedBearers = 0."
         default: break
         }
         return reason
@@ -187,6 +189,12 @@ extension BluetoothError {
     package static let daemonRemedy = remedy(
         "Stop BlueZ's daemon for now (sudo systemctl stop bluetooth), or end its links: setPowered(false), setPowered(true).",
         orRun: "power off; sudo ble power on")
+
+    /// How to end the use of a resource by another program, which may be BlueZ's daemon only while that runs.
+    package static func otherProgramRemedy(_ environment: HostEnvironment) -> String {
+        environment.isBluetoothDaemonRunning ? daemonRemedy : "End the other program, or wait until it is done."
+    }
+
     package static let outOfReachRemedy = """
         Is it switched on, in reach, and not connected to something else?
         A random address needs its kind: BluetoothAddress(…, kind: .random), or --address-type random.
@@ -264,8 +272,8 @@ extension BluetoothError {
                 cause: cause)
         case .busy, .alreadyInProgress:
             return BluetoothError(
-                .busy, operation, "Another program holds the adapter.", remedy: daemonRemedy, cause: cause,
-                isRetryable: true)
+                .busy, operation, "Another program holds the adapter.", remedy: otherProgramRemedy(environment),
+                cause: cause, isRetryable: true)
         default:
             return BluetoothError(.failed, operation, "The kernel refused.", cause: cause)
         }
@@ -295,7 +303,7 @@ extension BluetoothError {
         case .busy:
             return BluetoothError(
                 .busy, operation, "Another program is performing the same operation.",
-                remedy: environment.isBluetoothDaemonRunning ? daemonRemedy : nil, cause: cause, isRetryable: true)
+                remedy: otherProgramRemedy(environment), cause: cause, isRetryable: true)
         case .notSupported, .unknownCommand:
             return BluetoothError(
                 .unsupported, operation, "The adapter or the kernel does not support this.", cause: cause)

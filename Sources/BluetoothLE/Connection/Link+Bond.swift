@@ -42,8 +42,15 @@ extension Link {
         at level: SecurityLevel, until deadline: KernelInstant?
     ) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("encrypt the link with the bond's key", peer: peer)
-        let result = try await protection.raise(
-            self, to: level, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
+        // A link that has ended has none.
+        let adapter = adapter
+        let result: SecurityRaiseResult
+        do throws(BluetoothError) {
+            result = try await protection.raise(
+                self, to: level, operation, until: deadline, isBegunByHost: attachment?.host.isFollowed == true)
+        } catch {
+            throw adapter?.explaining(error) ?? error
+        }
         // Removed meanwhile, a bond confirms nothing any more.
         if !result.isPaired, bond?.mayHaveEncrypted(result.security, isCentral: role == .central) == true {
             if Int(result.security.keySize) < NewBondKey.defaultMinimumSize {

@@ -268,7 +268,8 @@ final class Link: ConnectAttempt, BearerOwner {
     func finish(_ reason: BluetoothError) {
         if case .ended = state { return }
         bondedPeerIfAny?.persistClientState(self)
-        let reason = isConnected ? protection.explaining(reason, self) : reason
+        var reason = isConnected ? protection.explaining(reason, self) : reason
+        reason = adapter?.explaining(reason) ?? reason
         let (former, attachment) = (state, attachment)
         state = .ended(reason, identity: identity, former.bearer)
         protectionIfAny?.end(reason)

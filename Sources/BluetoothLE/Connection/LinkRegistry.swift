@@ -94,6 +94,17 @@ final class LinkEnvironment {
         self.channels = channels
     }
 
+    /// Corrects the reason of a link's end if not the peer has lost the key, but the adapter is a stranger to it.
+    func explaining(_ reason: BluetoothError) -> BluetoothError {
+        guard reason.pairingFailure == .keyMissing, adapterRecord.isStranger.load(ordering: .relaxed) else {
+            return reason
+        }
+        var reason = reason
+        reason.message = "The peer does not know this adapter: another program has switched its private addresses."
+        reason.remedy = "Use the same privacy in all programs: Adapter.open(privacy:), --privacy of ble and linble."
+        return reason
+    }
+
     /// The adapter's name.
     var adapterName: String { adapterRecord.information.name }
 

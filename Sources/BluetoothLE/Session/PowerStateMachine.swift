@@ -3,6 +3,7 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import Logging
+import Synchronization
 
 /// The state machine of an adapter's power and presence: tracks its state, notifies followers, and restores the
 /// adapter.
@@ -209,7 +210,7 @@ final class PowerStateMachine {
     /// Applies the adapter's present information; nil if it was removed.
     private func update(_ now: AdapterInformation?) {
         guard end == nil else { return }
-        if let now { adapterRecord.update(now) }
+        if let now { record(now) }
         let (before, state) = (stateSource.value, now?.state ?? .absent)
         guard state != before else { return }
         if state == .poweredOff, directory.isSwitchedOff(adapterRecord.information.index) {
@@ -224,6 +225,20 @@ final class PowerStateMachine {
         followers(.changed(from: before, to: state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()
+    }
+
+    /// Records the information, and whether another program has switched the adapter's private addresses: this one does
+    /// so only as it requires.
+    private func record(_ now: AdapterInformation) {
+        defer { adapterRecord.update(now) }
+        let isHidden = now.usesPrivateAddresses
+        guard stateSource.value != .absent, isHidden != adapterRecord.information.usesPrivateAddresses else { return }
+        let isStranger =
+            rules.requirements.privacy.map { ($0 != .off) != isHidden } ?? !adapterRecord.isStranger.load(
+                ordering: .relaxed)
+        adapterRecord.isStranger.store(isStranger, ordering: .relaxed)
+        guard isStranger else { return }
+        log.notice("another program has switched the private addresses of \(now.name) \(isHidden ? "on" : "off")")
     }
 
     // MARK: Restoration
