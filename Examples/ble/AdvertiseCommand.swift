@@ -71,9 +71,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Remove the advertisements of other programs on the adapter, and exit.",
+            "Remove the advertisements on the adapter that no running program of this library has, and exit.",
             discussion:
-                "A killed program leaves its advertisement on the air, but nothing serves the centrals that connect to it."
+                "A killed program leaves its advertisement on the air, but nothing serves the centrals that connect to it. Those of other software, such as bluetoothd, go as well."
         ))
     var clear = false
 

@@ -35,7 +35,8 @@ package final class AdapterHost: Host {
         let ending = EndingLinks(links, on: kernel.loop)
         ending.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
         channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
-        let advertising = KernelAdvertising(of: adapterRecord, by: management, state: state, log: log)
+        let advertising = KernelAdvertising(
+            of: adapterRecord, on: kernel, by: management, state: state, log: log)
         self.advertising = advertising
         let room = KernelCapacity(
             of: adapterRecord, on: kernel, by: management,

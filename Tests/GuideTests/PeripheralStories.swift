@@ -1,6 +1,8 @@
 import BluetoothLE
+import BluetoothManagement
 import LINBLE
 import BluetoothSimulation
+import BluetoothSockets
 import TestSupport
 import Testing
 
@@ -59,6 +61,14 @@ import Testing
 
     // MARK: Advertising
 
+    /// Sends a command as other software does, and returns its socket.
+    private static func send(_ command: ManagementCommand, from kernel: SimulatedKernel) throws -> any PacketSocket {
+        let socket = try kernel.openManagement { _ in }
+        let packet = try command.packet(for: 0)
+        #expect(socket.send(packet.span.bytes) == .sent)
+        return socket
+    }
+
     /// The output of a snippet with an adapter, which must have ended everything that it started.
     private static func lines(of snippet: @escaping @Sendable (Adapter) async throws -> Void) async throws -> [String] {
         let output = Output()
@@ -83,14 +93,13 @@ import Testing
     @Test func waitingForItsEnd() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let waiting = fixture.begin { try await AdvertisingPage.untilItIsStopped2(adapter) }
-            let other = try await Adapter.open(on: fixture.kernel)
             let visitor = try await Self.visitor(fixture)
             _ = try await visitor.firstAdvertisement(timeout: .seconds(5)) { $0.address == adapter.information.address }
-            #expect(try await other.removeForeignAdvertising() == 1)
+            let other = try Self.send(.removeAdvertising(1), from: fixture.kernel)
             try await waiting.value
             #expect(fixture.lines.count == 1)
             #expect(fixture.lines.first?.contains("Another program has removed") == true)
-            await other.close()
+            other.close()
             await visitor.close()
         }
     }
@@ -110,11 +119,15 @@ import Testing
     @Test func whatOthersHaveLeft() async throws {
         try await Fixture.withAdapter { fixture, adapter in
             let other = try await Adapter.open(on: fixture.kernel)
-            let set = try await other.advertise(AdvertisementContent(localName: "left"))
+            let set = try await other.advertise(AdvertisementContent(localName: "of a running program"))
+            let left = AdvertisingInstance(instance: 2, flags: .connectable)
+            let killed = try Self.send(.addAdvertising(left), from: fixture.kernel)
             try await AdvertisingPage.severalAtOnce2(adapter)
             #expect(fixture.lines == ["1 removed"])
-            #expect(await set.stopped().code == .busy)
+            #expect(set.state == .advertising)
+            await set.stop()
             await other.close()
+            killed.close()
         }
     }
 

@@ -1,5 +1,7 @@
 import BluetoothHost
+import BluetoothManagement
 import BluetoothSockets
+import Logging
 
 extension Diagnosis {
     /// Checks the kernel, the privileges and the adapters; `list` lists the adapters.
@@ -23,6 +25,9 @@ extension Diagnosis {
         }
         for adapter in diagnosis.adapters {
             diagnosis.findings.append(contentsOf: adapterFindings(adapter))
+            // The daemon's advertising, scans and settings would look like those of a killed program.
+            if environment.isBluetoothDaemonRunning { continue }
+            diagnosis.findings.append(contentsOf: await leftovers(at: adapter, on: kernel))
         }
         diagnosis.findings.append(permissionFinding(environment))
         diagnosis.findings.append(daemonFinding(environment))
@@ -73,6 +78,43 @@ extension Diagnosis {
         return findings
     }
 
+    /// What killed programs may have left at an adapter, as far as the kernel tells this process: it reads keys to nobody.
+    private static func leftovers(at adapter: AdapterInformation, on kernel: any BluetoothKernel) async -> [Finding] {
+        await withTaskExecutorPreference(kernel.loop) {
+            let (name, marks) = (adapter.name, AdapterMarks(of: adapter, on: kernel))
+            let management = ManagementClient(on: kernel, log: Logger(label: "bluetooth.diagnosis"))
+            defer { management.close(.init(.cancelled, .init("look"), "The diagnosis is over.")) }
+            var findings: [Finding] = []
+            func warn(_ leftover: String, _ call: String, orRun command: String) {
+                let origin = "no running program of this library has: a killed one left it, or other software has it"
+                let remedy = BluetoothError.remedy(call, orRun: "\(command) -i \(name)")
+                findings.append(Finding(name, .warning, "\(leftover), which \(origin)", remedy: remedy))
+            }
+            let reply = try? await management.send(.readAdvertisingFeatures, to: adapter.index)
+            if case .advertisingFeatures(let features)? = reply {
+                for instance in features.instances where marks.isLeft(instance) {
+                    warn(
+                        "advertising instance \(instance)", "removeForeignAdvertising() ends it.",
+                        orRun: "advertise --clear")
+                }
+            }
+            do throws(BluetoothError) {
+                // The kernel compares the types only if there is a discovery, and none has these.
+                try await management.send(.stopDiscovery(ManagementAddressTypes(rawValue: 0xFF)), to: adapter.index)
+            } catch {
+                if error.cause == .management(.invalidParameters), marks.count(.scanning) == 0 {
+                    warn("an active scan", "A program's next scan() ends it.", orRun: "scan --for 1")
+                }
+            }
+            let pairing = adapter.currentSettings.intersection([.bondable, .secureConnections])
+            if !pairing.isEmpty {
+                let origin = "set by a program that pairs or has paired; it stays until the adapter is plugged in again"
+                findings.append(Finding(name, .good, "\(pairing), \(origin)"))
+            }
+            return findings
+        }
+    }
+
     private static func permissionFinding(_ environment: HostEnvironment) -> Finding {
         if environment.hasNetRaw, environment.hasNetAdmin {
             return Finding("permissions", .good, "CAP_NET_RAW and CAP_NET_ADMIN")
@@ -88,7 +130,7 @@ extension Diagnosis {
         guard environment.isBluetoothDaemonRunning else { return Finding("bluetoothd", .good, "not running") }
         return Finding(
             "bluetoothd", .warning,
-            "BlueZ's daemon is running; it may scan, connect and pair at the same time, and the connection parameters that it has loaded are lost when a program sets some.",
+            "BlueZ's daemon is running: it has replaced the keys of this library's bonds with its own, and pairs alone, so that programs here cannot. It may scan and connect at the same time, and the connection parameters that it has loaded are lost when a program sets some. Stopping it may power the adapters off.",
             remedy: BluetoothError.daemonRemedy)
     }
 }

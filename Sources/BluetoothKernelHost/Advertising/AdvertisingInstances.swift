@@ -52,14 +52,14 @@ struct AdvertisingInstances {
         }
     }
 
-    /// Removes all instances except these, and returns their number.
+    /// Removes all instances that match the condition, and returns their number.
     nonisolated(nonsending) func removeAll(
-        but own: () -> Set<UInt8>, _ operation: BluetoothError.Operation
+        where isLeft: (UInt8) -> Bool, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int {
         let features = try await features(operation)
         var count = 0
         // The kernel does not list all instances, so each number is tried; it reports one that does not exist.
-        for instance in (1...max(1, features.maximumInstances)) where !own().contains(instance) {
+        for instance in (1...max(1, features.maximumInstances)) where isLeft(instance) {
             if try await remove(instance) { count += 1 }
         }
         return count

@@ -12,6 +12,8 @@ struct AdvertisingTable {
         let options: AdvertisingOptions
         var progress = AdvertisingProgress()
         var parameters = AdvertisingSetParameters()
+        /// Shows other programs that the instance has one.
+        var mark: (any AnyObject & Sendable)?
         /// The timer of a state with a time limit.
         var timer: LoopTimer?
     }

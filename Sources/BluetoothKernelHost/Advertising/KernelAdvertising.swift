@@ -1,6 +1,7 @@
 import BluetoothAdvertising
 import BluetoothHost
 import BluetoothLoop
+import BluetoothSockets
 import Logging
 import BluetoothManagement
 
@@ -11,6 +12,7 @@ final class KernelAdvertising: HostAdvertising {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let management: ManagementClient
+    private let kernel: any BluetoothKernel
     private let instances: AdvertisingInstances
     private let state: () -> AdapterState
     private let log: Logger
@@ -23,12 +25,15 @@ final class KernelAdvertising: HostAdvertising {
     private var onEvent: ((UInt64, AdvertisingEvent) -> Void)?
 
     init(
-        of adapter: AdapterRecord, by management: ManagementClient, state: @escaping () -> AdapterState, log: Logger
+        of adapter: AdapterRecord, on kernel: any BluetoothKernel, by management: ManagementClient,
+        state: @escaping () -> AdapterState, log: Logger
     ) {
         mark = management.loop.components.mark("KernelAdvertising")
-        (self.adapter, self.management, self.state, self.log) = (adapter, management, state, log)
+        (self.adapter, self.kernel, self.management, self.state, self.log) = (adapter, kernel, management, state, log)
         instances = AdvertisingInstances(of: adapter, by: management)
     }
+
+    private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
 
     private var operation: BluetoothError.Operation { .init("advertise", adapter: adapter.information.name) }
 
@@ -69,7 +74,7 @@ final class KernelAdvertising: HostAdvertising {
     nonisolated(nonsending) func removeForeign(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int {
-        try await instances.removeAll(but: { table.instances }, operation)
+        try await instances.removeAll(where: { !table.instances.contains($0) && marks.isLeft($0) }, operation)
     }
 
     nonisolated(nonsending) func finish() async { await worker?.value }
@@ -131,6 +136,7 @@ final class KernelAdvertising: HostAdvertising {
         if entry.progress.state != before { entry.timer = timer(of: id, for: entry.progress) }
         let isRenumbered = entry.parameters.instance != entry.progress.instance
         entry.parameters.instance = entry.progress.instance
+        if isRenumbered { entry.mark = entry.progress.instance.flatMap { marks.hold(.advertising, $0) } }
         table[id] = entry
         if isRenumbered { onEvent?(id, .parameters(entry.parameters)) }
         for action in actions {
@@ -153,7 +159,8 @@ final class KernelAdvertising: HostAdvertising {
         if table[id]?.progress.state == .lost {
             let reason = BluetoothError(
                 .busy, operation, "Another program has removed the advertisement.",
-                remedy: "BlueZ's daemon does so when it starts: start after it, or stop it.", isRetryable: true)
+                remedy: kernel.environment().isBluetoothDaemonRunning
+                    ? "BlueZ's daemon does so when it starts: start after it, or stop it." : nil, isRetryable: true)
             advance(id, .lossExplained(reason))
         } else {
             advance(id, .retry)
@@ -224,10 +231,18 @@ final class KernelAdvertising: HostAdvertising {
         }
     }
 
+    /// Reports the instances that a killed program may have left; a daemon's look the same.
+    private func reportLeftovers(_ features: AdvertisingFeatures) {
+        let left = features.instances.filter { marks.isLeft($0) && !table.instances.contains($0) }
+        guard !left.isEmpty, !kernel.environment().isBluetoothDaemonRunning else { return }
+        log.notice("no running program has the advertising instances \(left): ble advertise --clear removes them")
+    }
+
     /// Sends a set to the kernel, for the first time or again.
     private nonisolated(nonsending) func put(_ id: UInt64) async throws(BluetoothError) {
         let features = try await instances.features(operation)
         guard let entry = table[id], !entry.progress.hasEnded else { return }
+        if table.ids == [id], !entry.progress.hasBegun { reportLeftovers(features) }
         let plan = try AdvertisingPlan(entry.content, entry.options, features, operation)
         let own = entry.progress.instance
         let instance = if let own { own } else { try features.freeInstance(table.instances, operation) }

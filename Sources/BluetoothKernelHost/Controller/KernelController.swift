@@ -34,7 +34,8 @@ package final class KernelController: HCIReceiver {
         let initialParameters = InitialParameters(of: adapter.address, commands, management, log: log)
         phyPolicy = PHYPolicy(of: adapter.address, commands, management, log: log)
         links = KernelLinks(commands, initialParameters, phyPolicy, on: kernel, log: log)
-        let scanner = KernelScanner(adapter.ownAddress, commands, management, on: kernel, log: log)
+        let scanner = KernelScanner(
+            adapter.ownAddress, AdapterMarks(of: adapter, on: kernel), commands, management, on: kernel, log: log)
         self.scanner = scanner
         health = KernelHealth(
             of: adapter.publicAddress, commands, management, on: kernel,

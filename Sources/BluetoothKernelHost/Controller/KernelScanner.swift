@@ -21,19 +21,19 @@ final class KernelScanner: HostScanning {
     var receiver: (any HostScanReceiver)?
     /// The callers that wait until the scanner is reconciled.
     private var waiters = WaiterList<Void, BluetoothError>()
-    /// Limits the wait for the kernel's answer to the end of a discovery.
-    private var discoveryTimer: LoopTimer?
-    /// Limits the wait for other programs that use the scanner.
-    private var holdTimer: LoopTimer?
-    /// Schedules the change of a scan's private address.
-    private var privateAddressTimer: LoopTimer?
+    /// Limit the wait for the kernel's answer to the end of a discovery, and that for other programs that use the scanner;
+    /// schedule the change of a scan's private address.
+    private var timers: (discovery: LoopTimer?, hold: LoopTimer?, privateAddress: LoopTimer?)
+    /// Shows other programs that a scan is this one's which the kernel takes for a discovery.
+    private let marks: AdapterMarks
+    private var scanMark: (any AnyObject & Sendable)?
 
     init(
-        _ ownAddress: OwnAddress, _ commands: HCICommandQueue, _ management: ManagementClient,
+        _ ownAddress: OwnAddress, _ marks: AdapterMarks, _ commands: HCICommandQueue, _ management: ManagementClient,
         on kernel: any BluetoothKernel, log: Logger
     ) {
         mark = kernel.loop.components.mark("KernelScanner")
-        self.ownAddress = ownAddress
+        (self.ownAddress, self.marks) = (ownAddress, marks)
         (self.commands, self.management, self.kernel, self.log) = (commands, management, kernel, log)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
         _ = try? management.follow { [weak self] notice in
@@ -118,6 +118,7 @@ final class KernelScanner: HostScanning {
             }
         }
         updateHoldTimer()
+        scanMark = machine.request?.isDiscovery == true ? scanMark ?? marks.hold(.scanning) : nil
         guard machine.isReconciled else { return }
         waiters.succeedAll()
         if machine.request == nil { commands.restIfIdle() }
@@ -171,7 +172,7 @@ final class KernelScanner: HostScanning {
     /// Schedules the restart of an active scan with another address.
     private func updatePrivateAddressTimer() {
         guard ownAddress == .private, machine.request?.isDiscovery == true else {
-            privateAddressTimer = nil
+            timers.privateAddress = nil
             return
         }
         let timer = loop.makeLocalTimer { [weak self] in
@@ -180,7 +181,7 @@ final class KernelScanner: HostScanning {
             if machine.request != nil { advance() }
         }
         timer.set(after: Self.privateAddressTime)
-        privateAddressTimer = timer
+        timers.privateAddress = timer
     }
 
     private func fail(_ error: BluetoothError) {
@@ -188,7 +189,7 @@ final class KernelScanner: HostScanning {
         if error.cause == .controller(.commandDisallowed) {
             error = BluetoothError(
                 .busy, error.operation, "Another program keeps the scanner of \(name) busy.",
-                remedy: BluetoothError.daemonRemedy, cause: error.cause, isRetryable: true)
+                remedy: BluetoothError.otherProgramRemedy(kernel.environment()), cause: error.cause, isRetryable: true)
         }
         fail(error, isForGood: true)
     }
@@ -197,14 +198,14 @@ final class KernelScanner: HostScanning {
     func fail(_ reason: BluetoothError, isForGood: Bool) {
         machine.request = receiver?.scanEnded(reason, isForGood: isForGood)
         waiters.failAll(reason)
-        (holdTimer, privateAddressTimer) = (nil, nil)
+        (timers.hold, timers.privateAddress) = (nil, nil)
     }
 
     // MARK: Absence of the adapter
 
     /// Ends or suspends the scanner: the adapter is off or absent, or closed for good.
     func end(_ reason: BluetoothError, isForGood: Bool) {
-        (discoveryTimer, holdTimer, privateAddressTimer) = (nil, nil, nil)
+        (timers, scanMark) = ((nil, nil, nil), nil)
         // No other program would end the scan, and a kernel that believes in a discovery starts no connection.
         let isSwitchedOff = machine.mayBeOn && (command(for: .disable).map { commands.sendLast($0) } ?? false)
         if isSwitchedOff || (isForGood && machine.leavesDiscovery) {
@@ -228,7 +229,7 @@ final class KernelScanner: HostScanning {
     private func endDiscovery(_ types: ManagementAddressTypes) {
         let timer = loop.makeLocalTimer { [weak self] in self?.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
-        discoveryTimer = timer
+        timers.discovery = timer
         management.post(.stopDiscovery(types), to: commands.index) { [weak self] answer in
             self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(answer))
         }
@@ -236,7 +237,7 @@ final class KernelScanner: HostScanning {
 
     /// Handles the kernel's answer, or the time limit.
     private func discoveryEnded(_ end: ScannerStateMachine.DiscoveryEnd) {
-        discoveryTimer = nil
+        timers.discovery = nil
         guard machine.isEndingDiscovery else { return }
         machine.discoveryEnded(end, isDaemonRunning: kernel.environment().isBluetoothDaemonRunning)
         advance()
@@ -269,23 +270,23 @@ final class KernelScanner: HostScanning {
     }
 
     private func restartHold() {
-        holdTimer?.cancel()
-        holdTimer = nil
+        timers.hold?.cancel()
+        timers.hold = nil
         advance()
     }
 
     /// Limits the wait for other programs, as long as a scan is declared.
     private func updateHoldTimer() {
-        guard let hold = machine.hold, machine.request != nil else { return holdTimer = nil }
-        guard holdTimer == nil else { return }
+        guard let hold = machine.hold, machine.request != nil else { return timers.hold = nil }
+        guard timers.hold == nil else { return }
         let timer = loop.makeLocalTimer { [weak self] in
             guard let self else { return }
-            holdTimer = nil
+            timers.hold = nil
             machine.holdEnded()
             advance()
         }
         timer.set(after: hold.limit)
-        holdTimer = timer
+        timers.hold = timer
     }
 
     // MARK: Commands

@@ -112,10 +112,10 @@ extension Adapter {
         }
     }
 
-    /// Removes every advertising instance that this object has not created, and returns their number.
+    /// Removes every advertising instance that no running program of this library has, and returns their number.
     ///
-    /// The kernel continues the advertising of a killed program until it is removed or the machine restarts. Current
-    /// advertising of other programs is removed as well. Needs CAP_NET_ADMIN.
+    /// The kernel continues the advertising of a killed program until it is removed or the machine restarts. That of other
+    /// software, such as BlueZ's daemon, cannot be told from it and is removed as well. Needs CAP_NET_ADMIN.
     /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
     @discardableResult
     public nonisolated(nonsending) func removeForeignAdvertising() async throws(BluetoothError) -> Int {
@@ -126,14 +126,15 @@ extension Adapter {
     ///
     /// Published services are served on every incoming connection, whether or not this is called: an adapter listens
     /// while services are published or it advertises as connectable. Up to 32 connections that the program does not
-    /// accept stay up until their peers end them or the adapter is closed; further ones are closed at once.
+    /// accept stay up until their peers end them or the adapter is closed; further ones are closed at once. An adapter
+    /// that only advertises, without services, leaves the links to another program of this library that listens.
     ///
     /// Each is a ``Connection`` like an outgoing one, in the peripheral role: the peer finds what
     /// ``publish(_:authorizing:)`` publishes, and the peer's own attributes can be discovered, read and subscribed to.
     /// Centrals can connect only while the adapter advertises: ``advertise(_:options:)``. Needs no privilege.
     ///
     /// Several programs can listen; the kernel assigns each link to the one that began last. A program that begins
-    /// later, such as BlueZ's daemon, receives all further links.
+    /// later, such as BlueZ's daemon, receives all further links. Beside another program of this library the log says so.
     /// - Throws: `.busy` when this adapter's incoming connections are being accepted already, `.adapterOff`,
     ///   `.adapterBlocked`, `.noAdapter`; with ``IncomingConnectionOptions/enhancedBearers`` also `.notPermitted` and
     ///   `.unsupported`.

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothManagement
 import BluetoothSimulation
 import Synchronization
 import TestSupport
@@ -363,7 +364,7 @@ import Testing
             }
             _ = try #require(await fixture.isHeard())
             let other = try await Adapter.open(on: fixture.kernel)
-            #expect(try await other.removeForeignAdvertising() == 1)
+            try await other.sendToManagement(.removeAdvertising(1), to: 0)
             #expect(await failure { try await serving.value }?.code == .busy)
             #expect(isCancelled.withLock { $0 })
             await other.close()
@@ -385,7 +386,7 @@ import Testing
             }
             _ = try #require(await fixture.isHeard())
             let other = try await Adapter.open(on: fixture.kernel)
-            #expect(try await other.removeForeignAdvertising() == 1)
+            try await other.sendToManagement(.removeAdvertising(1), to: 0)
             #expect(await failure { try await serving.value }?.code == .busy)
             await other.close()
         }
