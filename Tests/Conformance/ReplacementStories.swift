@@ -113,6 +113,7 @@ extension Conformance {
 
             if attack == .claimedIdentity { try await machines.setPrivacy(true) }
             let changes = await server.bondChanges()
+            try await machines.fixture.management.loadKeys([], on: machines.fixture.central)
             let attacker = try await machines.openCentral(MemoryBondStore())
             try await attacker.setPairingAgent(nil, secureConnections: attack == .legacy ? .off : .on)
             // The attacker's side may have paired before the server ends the link.

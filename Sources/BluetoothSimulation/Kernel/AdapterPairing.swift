@@ -21,7 +21,7 @@ final class AdapterPairing: PairingParty {
     func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
         let settings = adapter.settings
         // A link keeps the one that it began with.
-        let ioCapability = connections.connection(of: end)?.ioCapability ?? settings.ioCapability
+        let ioCapability = connections.connection(of: end)?.security.ioCapability ?? settings.ioCapability
         return PairingFeatures(
             ioCapability: ioCapability,
             // The kernel requests MITM protection whenever its user interface allows it.

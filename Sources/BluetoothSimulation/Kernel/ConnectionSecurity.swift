@@ -19,8 +19,12 @@ final class ConnectionSecurity {
     /// The time after which a link's channels have the identity of its peer (`ID_ADDR_TIMEOUT`).
     private static let renamingDelay = Duration.milliseconds(200)
 
+    /// The adapter's IO capability when the link was begun.
+    let ioCapability: IOCapability
+
     init(connection: HostConnection) {
         self.connection = connection
+        ioCapability = connection.adapter.settings.ioCapability
     }
 
     /// Whether a program waits for a pairing.

@@ -21,8 +21,6 @@ final class HostConnection {
     /// The kernel's address of the peer: the one on the air, or after bonding its identity.
     var peer: BluetoothAddress
     let isCentral: Bool
-    /// The adapter's IO capability when the link was begun.
-    let ioCapability: IOCapability
     private(set) var state = State.searching
     private(set) var end: LinkEnd?
     let channels: ConnectionChannels
@@ -59,9 +57,10 @@ final class HostConnection {
         self.adapter = adapter
         self.peer = peer
         self.isCentral = isCentral
-        ioCapability = adapter.settings.ioCapability
         channels = ConnectionChannels(adapter: adapter)
         advertised = Advertised(address: peer)
+        // It keeps the adapter's present settings.
+        _ = security
     }
 
     // MARK: Connecting

@@ -149,7 +149,11 @@ import Testing
         try await PeripheralFixture.run { fixture in
             func details() async -> [String] { await Diagnosis.run(on: fixture.kernel).findings.map(\.detail) }
             #expect(await !details().contains { $0.contains("bondable") })
-            try await fixture.peripheral.setPairingAgent(JustWorksPairingAgent())
+            for command: ManagementCommand in [
+                .setBondable(true), .setSecureSimplePairing(true), .setSecureConnections(.on),
+            ] {
+                try await fixture.peripheral.sendToManagement(command, to: 0)
+            }
             #expect(await details().contains { $0.hasPrefix("bondable, secure connections, set by a program") })
             // Under the daemon they are its own.
             fixture.kernel.isBluetoothDaemonRunning = true

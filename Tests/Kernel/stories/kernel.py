@@ -71,6 +71,12 @@ def read_info(index):
     return tuple({name for name, bit in SETTINGS.items() if value >> bit & 1} for value in bits)
 
 
+def long_term_keys(index):
+    """The lines of the kernel's long term keys, without the keys."""
+    with open(f'/sys/kernel/debug/bluetooth/hci{index}/long_term_keys', encoding='utf8') as lines:
+        return [line.rsplit(' ', 1)[0] for line in lines]
+
+
 def address(index):
     """The public address of a controller."""
     _, answer = mgmt(0x0004, index)

@@ -2,9 +2,10 @@
 
 import json
 import os
+import time
 
 import kernel
-from harness import FOLDER, Radio, check, run, run_story, the_end, until
+from harness import FOLDER, Program, Radio, check, run, run_story, the_end, until
 
 RECEIVING = '27ADC9CC-35EB-465A-9154-B8FF9076F3E8'
 BONDS, OTHER = os.path.join(FOLDER, 'bonds'), os.path.join(FOLDER, 'other-bonds')
@@ -41,9 +42,47 @@ def the_next_process_uses_the_bond(radio):
     check(files and all(os.stat(file).st_mode & 0o777 == 0o600 for file in files), 'only the owner can read the files')
     program, count = write(radio, BONDS)
     program.check(count == 3, f'{count} bytes arrived')
-    # Another store has no such bond, and the kernel receives that store's keys.
-    program, count = write(radio, OTHER, exits=76)
-    program.says('requested security level').check(count == 0, 'nothing arrived')
+    # The pairing settings are as before.
+    check(not kernel.read_info(0)[1] & {'bondable', 'sc'}, f'the settings: {kernel.read_info(0)[1]}')
+
+
+def programs_with_other_bonds_leave_the_keys(radio):
+    before = kernel.long_term_keys(0)
+    check(len(before) == 1, f'the keys in the kernel: {before}')
+    for arguments in (('scan', '--for', '1', '--bonds', OTHER), ('power', 'on'), ('bonds', 'list', '--bonds', OTHER)):
+        run('ble', *arguments, '-i', 'hci0')
+    with Program('ble', 'advertise', '-i', 'hci0', '--bonds', OTHER) as advertising:
+        advertising.until(lambda: 'advertises' in advertising.out, 30, 'it advertises')
+        advertising.interrupt()
+        advertising.finish(130)
+    check(kernel.long_term_keys(0) == before, f'the keys in the kernel: {kernel.long_term_keys(0)}')
+
+
+def a_store_has_the_bonds_of_its_program(radio):
+    """A pairing of another program while this one serves, and the removal of that bond."""
+    with Program('ble', 'serve', '--json', '-i', 'hci0', '--bonds', OTHER, 'battery') as server:
+        server.until(lambda: '"serving"' in server.out, 30, 'the device advertises')
+        pair(radio, '--security', 'authenticated', '--passkey', '042042')
+        check(bonds(OTHER) == [], f'the bonds of the server: {bonds(OTHER)}')
+        server.interrupt()
+        server.finish(130)
+
+
+def pairing_again_after_a_kill(radio):
+    """The kernel keeps the link, and the pairing, of a killed program for two seconds."""
+    for moment in (0.4, 1.0):
+        command = ['ble', 'pair', *device(radio), '--bonds', BONDS, '--security', 'authenticated', '--passkey', '042042']
+        with Program(*command) as killed:
+            killed.until(lambda: radio.stat()['links'] == 1, 30, 'a link')
+            time.sleep(moment)
+            killed.process.kill()
+            killed.join()
+        program = run(*command, '--json', within=60)
+        check(paired(program) == 'secure-connections', f'{moment} s: {program.out}')
+        check(len(bonds(BONDS)) == 1, f'{moment} s: {bonds(BONDS)}')
+        until(lambda: radio.stat()['links'] == 0, 10, 'no link is left')
+        run('ble', 'bonds', 'remove', '--bonds', BONDS, radio.address['shown'])
+        radio.ask('pairing shown forget')
 
 
 def a_bond_is_removed(radio):
@@ -133,7 +172,11 @@ def what_the_kernel_refuses(radio):
 
 with Radio('secure:name=shown,pair=passkey,passkey=042042') as radio:
     run_story('the next process uses the bond', the_next_process_uses_the_bond, radio)
+    run_story('programs with other bonds leave the keys', programs_with_other_bonds_leave_the_keys, radio)
     run_story('a bond is removed', a_bond_is_removed, radio)
+    radio.ask('pairing shown forget')
+    run_story('a store has the bonds of its program', a_store_has_the_bonds_of_its_program, radio)
+    run_story('pairing again after a kill', pairing_again_after_a_kill, radio)
     run_story('out-of-band data that an LE-only adapter lacks', without_data_of_this_machine, radio)
 with Radio('secure:name=shown', dual_mode=True) as radio:
     run_story('out-of-band data of the device', with_data_of_the_device, radio)
