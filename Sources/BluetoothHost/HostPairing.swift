@@ -29,7 +29,9 @@ package protocol HostPairing: AnyObject {
     func applySoon()
 
     /// Restores what the settings have changed, unless another program has changed it since, or centrals are served.
-    func release()
+    ///
+    /// - Parameter isLast: whether it is restored although the settings are just being put into force.
+    func release(isLast: Bool)
 
     /// Checks the settings after a change of the adapter, and applies them again if needed.
     func adapterChanged()

@@ -2,6 +2,7 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
+import Synchronization
 
 /// The kernel's L2CAP sockets of one adapter.
 //
@@ -111,11 +112,17 @@ package final class KernelChannels: HostChannels {
 
 private final class KernelChannelListener: HostChannelListener {
     private let base: any L2CAPListener
-    private let mark: (any AnyObject & Sendable)?
+    private let mark: Mutex<(any AnyObject & Sendable)?>
 
-    init(_ base: any L2CAPListener, _ mark: (any AnyObject & Sendable)?) { (self.base, self.mark) = (base, mark) }
+    init(_ base: any L2CAPListener, _ mark: (any AnyObject & Sendable)?) {
+        self.base = base
+        self.mark = Mutex(mark)
+    }
 
     var channel: L2CAPChannel { base.channel }
 
-    func close() { base.close() }
+    func close() {
+        base.close()
+        mark.withLock { $0 = nil }
+    }
 }

@@ -187,8 +187,8 @@ package final class KernelKeys: HostKeys {
         case .connected(index, _): if isServing { load {} }
         case .disconnected(index):
             // Keys without an encryption key do not wait for a later pairing, nor does one claim a bonded device's identity.
-            let wanted = Set(wanted().map(\.identity))
-            let isReplaced = announced.values.contains { $0.longTermKeys.isEmpty && wanted.contains($0.identity) }
+            let alone = announced.values.filter(\.longTermKeys.isEmpty).map(\.identity)
+            let isReplaced = !alone.isEmpty && wanted().contains { alone.contains($0.identity) }
             announced = [:]
             if isReplaced || isServing { load(evenIfEmpty: isReplaced) {} }
             onEvent(.linkEnded)

@@ -95,9 +95,11 @@ package final class KernelPairing: HostPairing {
         if case .ours = authority { perform(progress.send(for: adapter.information)) }
     }
 
-    package func release() {
+    package func release(isLast: Bool) {
         guard !isServing else { return }
-        for command in progress.release(for: adapter.information) { post(command) }
+        for command in progress.release(for: adapter.information, isLast: isLast) {
+            management.value.post(command, to: adapter.information.index) { [weak self] _ in self?.progress.restored() }
+        }
     }
 
     /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.

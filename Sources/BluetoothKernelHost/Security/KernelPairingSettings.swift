@@ -32,6 +32,10 @@ package struct KernelPairingSettings: Hashable {
     package private(set) var state = State.unsent
     /// The commands that restore what was in force before, by opcode.
     private var former: [ManagementOpcode: ManagementCommand] = [:]
+    /// Whether Secure Connections were made exclusive, which cannot be read.
+    private var isExclusive = false
+    /// The number of restoring commands without an answer: until then the adapter's settings are not those in force.
+    private var restoring = 0
 
     /// Whether the kernel has the current settings.
     package var isApplied: Bool { state == .applied(wanted) }
@@ -59,16 +63,27 @@ package struct KernelPairingSettings: Hashable {
 
     /// Ends the use of the settings, unless somebody waits for them; returns the commands that restore the former ones, as
     /// far as nobody has changed them since.
-    package mutating func release(for adapter: AdapterInformation) -> [ManagementCommand] {
+    ///
+    /// - Parameter isLast: whether nobody waits any more.
+    package mutating func release(for adapter: AdapterInformation, isLast: Bool) -> [ManagementCommand] {
+        let isSending: Bool
         switch state {
-        case .unsent, .sending, .draining: return []
-        case .applied, .lost: state = .unsent
+        case .sending, .draining: isSending = true
+        case .unsent, .applied, .lost: isSending = false
         }
-        defer { former = [:] }
-        let isExclusive = wanted.secureConnections == .only
-        return former.values.filter {
-            $0.isNeeded(on: adapter) || isExclusive && $0.opcode == .setSecureConnections
-        }
+        if isSending, !isLast { return [] }
+        state = isSending ? .draining(thenSend: false) : .unsent
+        let commands = former.values.filter { isSending || isNeeded($0, on: adapter) }
+        (former, isExclusive) = ([:], false)
+        restoring += commands.count
+        return commands
+    }
+
+    /// Records the answer to a restoring command.
+    package mutating func restored() { restoring -= 1 }
+
+    private func isNeeded(_ command: ManagementCommand, on adapter: AdapterInformation) -> Bool {
+        command.isNeeded(on: adapter) || restoring > 0 || isExclusive && command.opcode == .setSecureConnections
     }
 
     /// Records the kernel's answer to the outstanding command.
@@ -110,7 +125,8 @@ package struct KernelPairingSettings: Hashable {
     }
 
     private mutating func begin(_ adapter: AdapterInformation) -> Action {
-        var commands = wanted.commands(for: adapter)
+        var commands = wanted.commands(for: adapter).filter { isNeeded($0, on: adapter) }
+        if wanted.secureConnections == .only { isExclusive = true }
         for command in commands where former[command.opcode] == nil {
             former[command.opcode] = command.opposite(on: adapter)
         }
@@ -121,7 +137,7 @@ package struct KernelPairingSettings: Hashable {
 }
 
 extension PairingSettings {
-    /// The commands that apply the settings, at least one: the IO capability cannot be read. LE-only adapters have no
+    /// The commands that apply the settings, of which the last is always needed: it cannot be read. LE-only adapters have no
     /// Secure Simple Pairing, and dual-mode ones need it.
     package func commands(for adapter: AdapterInformation) -> [ManagementCommand] {
         var commands: [ManagementCommand] = [.setBondable(isBondable)]
@@ -131,7 +147,7 @@ extension PairingSettings {
         if adapter.supportedSettings.contains(.secureConnections) || secureConnections == .only {
             commands.append(.setSecureConnections(secureConnections))
         }
-        return commands.filter { $0.isNeeded(on: adapter) } + [.setIOCapability(ioCapability)]
+        return commands + [.setIOCapability(ioCapability)]
     }
 }
 

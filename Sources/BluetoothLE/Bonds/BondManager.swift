@@ -33,6 +33,8 @@ final class BondManager: AdapterStore {
     let writer: BondWriter?
     private var known: [BluetoothAddress: Bond] = [:]
     private var refusals = PairingRefusals()
+    /// The callers that wait until the bonds are read.
+    private var readers = WaiterList<Void, BluetoothError>()
     /// The error of the last attempt to read the bonds.
     private var readingFailure: BluetoothError?
     private var changes = Broadcaster<BondChange>()
@@ -101,12 +103,16 @@ final class BondManager: AdapterStore {
 
     private nonisolated(nonsending) func read() async {
         guard let writer else { return }
-        (readingFailure, refusals.foreign) = (nil, [])
+        let (former, doubtful) = (known, refusals.foreign)
         do throws(BluetoothError) {
             guard let bonds = try await writer.read() else { return }
-            let former = known
             known = Dictionary(bonds.map { ($0.identity, $0) }) { $1 }
+            readingFailure = nil
+            refusals.foreign.subtract(doubtful)
             for identity in former.keys where known[identity] == nil { publish(.removed(identity)) }
+            // What the host was given meanwhile is older.
+            let isChanged = known.mapValues(\.longTermKeys) != former.mapValues(\.longTermKeys)
+            if isChanged, !former.isEmpty { keys.reload() }
         } catch {
             log.warning("\(error)")
             readingFailure = error
@@ -118,7 +124,10 @@ final class BondManager: AdapterStore {
     /// Reads the bonds again without waiting: another program may have changed one.
     private func readAgain(about identity: BluetoothAddress? = nil) {
         if let identity, known[identity] != nil { refusals.foreign.insert(identity) }
-        writer?.readAgain(keeping: self) { [weak self] in await self?.read() }
+        writer?.readAgain(keeping: self) { [weak self] in
+            await self?.read()
+            self?.readers.succeedAll()
+        }
     }
 
     /// Loads the keys into the host, in place of those that it has.
@@ -127,8 +136,14 @@ final class BondManager: AdapterStore {
     }
 
     /// Reads the bonds and loads their keys, if the device is bonded or may be, as a link to it is about to be made.
-    nonisolated(nonsending) func prepareLink(to identity: BluetoothAddress) async {
-        if known[identity] != nil || mayBeOutdated { await read() }
+    nonisolated(nonsending) func prepareLink(
+        to identity: BluetoothAddress, _ operation: BluetoothError.Operation, until deadline: KernelInstant?
+    ) async throws(BluetoothError) {
+        if writer != nil, known[identity] != nil || mayBeOutdated || readingFailure != nil {
+            let call = readers.makePromise()
+            readAgain()
+            try await call.value(operation, timeout: deadline.map { keys.loop.now.duration(to: $0) }, on: keys.loop)
+        }
         if known[identity] != nil { await load() }
     }
 
@@ -271,7 +286,7 @@ final class BondManager: AdapterStore {
         switch keys.status {
         // Others may have changed the store: whether there is a bond is not known.
         case _ where bond == nil:
-            guard let failure = readingFailure, failure.code == .notPermitted else { return nil }
+            guard let failure = readingFailure else { return nil }
             error = failure
         case _ where writer == nil, .loaded: return bond
         case .failed(let failure): error = failure

@@ -42,8 +42,9 @@ final class BondWriter {
     /// Reads the bonds again, if that is due.
     private var reading: Reading?
     private var writer: Task<Void, Never>?
-    /// The number of readings under way, and the devices whose bonds have changed here meanwhile.
-    private var readings = (count: 0, changed: Set<BluetoothAddress>())
+    /// The number of readings under way, the devices whose bonds have changed here meanwhile, and the one whose bond is
+    /// being written.
+    private var readings = (count: 0, changed: Set<BluetoothAddress>(), writing: BluetoothAddress?.none)
 
     init(_ store: any BondStore, on loop: EventLoop, log: Logger) {
         mark = loop.components.mark("BondWriter")
@@ -57,6 +58,7 @@ final class BondWriter {
         let adapter = adapter
         readings.count += 1
         readings.changed.formUnion(writes.keys)
+        if let writing = readings.writing { readings.changed.insert(writing) }
         defer {
             readings.count -= 1
             if readings.count == 0 { readings.changed = [] }
@@ -105,9 +107,9 @@ final class BondWriter {
         while reading != nil || !writes.isEmpty {
             while let (identity, first) = writes.popFirst() {
                 var write = first
-                readings.changed.insert(identity)
+                readings.writing = identity
                 let failure = await store(identity, isUpdate: write.isUpdate)
-                if readings.count == 0 { readings.changed = [] }
+                readings.writing = nil
                 write.waiters.resolveAll(failure.map { .failure($0) } ?? .success(()))
             }
             await reading.take()?()

@@ -121,6 +121,8 @@ public final class FileBondStore: BondStore {
         } catch {
             let problem = BluetoothError.unusable(.file, path, error, operation)
             if error.isUnsafe { throw problem }
+            // It may be readable again: the bond is not gone.
+            if case .failed = error { throw problem }
             // A file that another program has just removed is no error.
             if error != .missing { log.warning("a bond is not used: \(problem)") }
             return nil

@@ -13,6 +13,8 @@ protocol PairedLink: AnyObject {
     var refusesJustWorks: Bool { get }
     /// Whether there was a pairing on the link, or an attempt.
     var hasPaired: Bool { get }
+    /// Whether a pairing on the link may have made a key: it is encrypted, or being paired.
+    var mayHavePaired: Bool { get }
     /// Whether this side has agreed to the replacement of the peer's bond, or the link is encrypted with its key.
     var mayReplaceBond: Bool { get }
 
@@ -44,8 +46,10 @@ struct NewBondKey {
 
     /// The reason against the key.
     var objection: Objection? {
-        if links.isEmpty {
-            return !isOwn || bond != nil || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
+        guard links.contains(where: \.mayHavePaired) else {
+            // Legacy pairing makes a key for each role.
+            let isFirst = bond == nil || isOwn && bond?.longTermKey(isCentral: key.isCentral) == nil
+            return !isOwn || !isFirst || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
         }
         if !isProven { return .failure(.identityClaimed) }
         if links.contains(where: { key.encryptionSize < $0.minimumNewKeySize }) { return .failure(.keyTooShort) }

@@ -36,10 +36,10 @@ final class BondedPeer {
     }
 
     private func hasKey(of bond: Bond, _ link: Link) -> Bool {
+        guard link.bonds?.isDoubtful(bond.identity) == false else { return false }
         // The controller reports encryption before the host does.
         guard let now = try? link.security(), now.keySize > 0 else { return true }
         return bond.mayHaveEncrypted(now, isCentral: link.role == .central)
-            && link.bonds?.isDoubtful(bond.identity) == false
     }
 
     /// Returns whether the peer of a link with another address has shown that it has this identity.

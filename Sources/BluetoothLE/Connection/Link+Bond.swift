@@ -73,6 +73,10 @@ extension Link: PairedLink {
 
     var hasPaired: Bool { protectionIfAny?.pairing.hasPaired == true }
 
+    var mayHavePaired: Bool {
+        protectionIfAny?.isPairing == true || (try? security().keySize).map { $0 > 0 } == true
+    }
+
     var mayReplaceBond: Bool { protection.mayReplaceBond }
 
     func bonded(by key: LongTermKey, isAgain: Bool) {

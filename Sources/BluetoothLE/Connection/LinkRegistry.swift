@@ -5,6 +5,8 @@ import BluetoothPrimitives
 /// The established links of an adapter, oldest first.
 final class LinkRegistry {
     private var links: [Link] = []
+    /// The number of links and channels that are being made.
+    var attempts = 0
     /// Called when a device has not responded in time, or its link accepts no data.
     var onNothingTaken: (BluetoothAddress) -> Void = { _ in }
 
@@ -24,7 +26,7 @@ final class LinkRegistry {
 }
 
 extension LinkRegistry: PairingLinks {
-    var isEmpty: Bool { links.isEmpty }
+    var isEmpty: Bool { links.isEmpty && attempts == 0 }
 
     /// The links to a device, under any of the addresses that the host has, or had, for it.
     func links(to peer: BluetoothAddress) -> [Link] { all.filter { $0.peer == peer || $0.hostIdentity == peer } }

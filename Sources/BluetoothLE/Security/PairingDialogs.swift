@@ -19,6 +19,8 @@ final class PairingDialogs {
     private(set) var questions = PairingQuestions()
     /// The tasks in which the agent is called.
     private var calls: [PairingQuestions.Call: Task<Void, Never>] = [:]
+    /// The pairings that this program has agreed to.
+    var agreed = AgreedPairings()
     /// Fires at the next deadline.
     private var timer: LoopTimer?
 
@@ -67,6 +69,7 @@ final class PairingDialogs {
             case .ask(let call, let question, let request): ask(call, question, request)
             case .cancel(let call): calls[call]?.cancel()
             case .reply(let answer, let question, let peer):
+                if answer != .no { agreed.add(peer, at: loop.now) }
                 links.report(peer, .answered(agrees: answer != .no))
                 host.reply(answer, to: question, peer)
             case .disconnect(let peer): host.disconnect(peer, connectedAs: peer)

@@ -17,7 +17,7 @@ struct LinkAddresses: Hashable, Sendable {
 //
 // A link is found by any of the addresses that the host has for its peer.
 protocol PairingLinks: AnyObject {
-    /// Whether there is no link.
+    /// Whether there is no link, nor an attempt to make one.
     var isEmpty: Bool { get }
 
     /// The address with which the link to a device was established; nil without a link.
@@ -48,38 +48,9 @@ struct PairingKeys {
     /// The devices with a stored key according to pairings in this run, for when the bonds are not loaded.
     private var holders: Set<BluetoothAddress> = []
 
-    /// The devices whose pairing with this program has asked a question, and when: its key may come after the end of the
-    /// link.
-    private var asking: [BluetoothAddress: (time: KernelInstant, isOpen: Bool)] = [:]
-    /// The maximum time from a question to the keys (Core Vol 3 Part H §3.4).
-    private static let questionLifetime = Duration.seconds(30)
-
     init(bonds: BondManager) {
         self.bonds = bonds
     }
-
-    /// Records a question of the pairing with a device.
-    mutating func noteQuestion(of peer: BluetoothAddress, at now: KernelInstant) {
-        asking = asking.filter { $0.value.time.duration(to: now) < Self.questionLifetime }
-        if asking.count < 64 { asking[peer] = (now, true) }
-    }
-
-    /// Whether a pairing of this program has made a key: it has asked a question lately, and has not failed.
-    ///
-    /// A device that had an address of another kind than its private one is known by its identity alone: then a pairing
-    /// without keys so far counts.
-    mutating func haveAsked(
-        _ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?, at now: KernelInstant
-    ) -> Bool {
-        let recent = asking.filter { $0.value.time.duration(to: now) < Self.questionLifetime }
-        let peer = [privateAddress ?? identity, identity].first { recent[$0] != nil }
-        guard let peer = peer ?? recent.first(where: { $0.value.isOpen })?.key else { return false }
-        asking[peer]?.isOpen = false
-        return true
-    }
-
-    /// Forgets the questions of a pairing that has failed.
-    mutating func forgetQuestion(of peer: BluetoothAddress) { asking[peer] = nil }
 
     /// Records a pairing that made a stored key.
     mutating func note(_ peer: BluetoothAddress) {
@@ -89,15 +60,18 @@ struct PairingKeys {
     /// Removes a device whose key was deleted.
     mutating func forget(_ peer: BluetoothAddress) { holders.remove(peer) }
 
+    /// Whether the bonds of this program are those that count, perhaps without what the store has now.
+    private var knowsBonds: Bool { ![.daemon, .notPermitted].contains(bonds.status) }
+
     /// Returns whether there is a key for a link's peer.
     func exist(_ addresses: LinkAddresses) -> Bool {
-        let isLoaded = bonds.status == .loaded
-        return addresses.all.contains { isLoaded ? bonds.bond(with: $0) != nil : holders.contains($0) }
+        let isKnown = bonds.writer != nil && knowsBonds
+        return addresses.all.contains { isKnown ? bonds.bond(with: $0) != nil : holders.contains($0) }
     }
 
     /// The bond that a pairing with a link's peer would replace.
     func bond(_ addresses: LinkAddresses) -> Bond? {
-        guard [.loaded, .disabled].contains(bonds.status) else { return nil }
+        guard knowsBonds else { return nil }
         return addresses.all.lazy.compactMap { bonds.bond(behind: $0) }.first
     }
 
@@ -105,5 +79,37 @@ struct PairingKeys {
     func haveRoom(_ addresses: LinkAddresses, forAuthenticated isAuthenticated: Bool) -> Bool {
         addresses.all.contains { bonds.bond(with: $0) != nil }
             || bonds.hasRoom(forAuthenticated: isAuthenticated)
+    }
+}
+
+/// The pairings that this program has agreed to: their keys may come after the end of the link.
+struct AgreedPairings {
+    /// By the device's address in the question: when, and whether no key has come yet.
+    private var pairings: [BluetoothAddress: (time: KernelInstant, isOpen: Bool)] = [:]
+    /// The maximum time from an answer to the keys (Core Vol 3 Part H §3.4).
+    private static let lifetime = Duration.seconds(30)
+
+    mutating func add(_ peer: BluetoothAddress, at now: KernelInstant) {
+        pairings = pairings.filter { $0.value.time.duration(to: now) < Self.lifetime }
+        if pairings.count < 64 { pairings[peer] = (now, true) }
+    }
+
+    /// Forgets a pairing that has failed.
+    mutating func remove(_ peer: BluetoothAddress) { pairings[peer] = nil }
+
+    /// Whether one of the pairings has made a key.
+    ///
+    /// A device that had an address of another kind than a private one is known by its identity alone: then the only
+    /// pairing without keys so far counts.
+    mutating func haveMadeKey(
+        of identity: BluetoothAddress, _ privateAddress: BluetoothAddress?, at now: KernelInstant
+    ) -> Bool {
+        let recent = pairings.filter { $0.value.time.duration(to: now) < Self.lifetime }
+        var peer = [privateAddress ?? identity, identity].first { recent[$0] != nil }
+        let open = recent.filter(\.value.isOpen)
+        if peer == nil, privateAddress == nil, open.count == 1 { peer = open.first?.key }
+        guard let peer else { return false }
+        pairings[peer]?.isOpen = false
+        return true
     }
 }

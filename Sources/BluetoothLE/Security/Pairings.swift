@@ -52,7 +52,7 @@ final class Pairings {
     func close(_ reason: BluetoothError) {
         end = reason
         host.setServing(false)
-        host.release()
+        host.release(isLast: true)
         dialogs.close()
     }
 
@@ -76,7 +76,7 @@ final class Pairings {
 
     /// Ends the use of the settings with the last link.
     func linkEnded() {
-        if links.isEmpty { host.release() }
+        if links.isEmpty { host.release(isLast: false) }
     }
 
     /// Sets the agent and the adapter's pairing settings.
@@ -89,6 +89,7 @@ final class Pairings {
         dialogs.agent = agent
         do {
             try await host.change(to: settings, operation)
+            if !links.isEmpty { try await prepareLink(operation) }
         } catch {
             dialogs.agent = before
             throw error
@@ -221,7 +222,7 @@ final class Pairings {
         case .failed(let peer):
             let failed = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
             // The peer may refuse the pairing before this side is asked.
-            keys.forgetQuestion(of: peer)
+            dialogs.agreed.remove(peer)
             if isEncrypting(failed) { keys.bonds.hostLacksKey(of: keys.bond(failed)?.identity ?? peer) }
             links.report(peer, .failed)
             endDialogs(LinkAddresses(connected: peer, known: peer))
@@ -231,9 +232,9 @@ final class Pairings {
         }
     }
 
-    /// Whether a pairing with a device has asked this program, although its link may have ended.
+    /// Whether a pairing that this program has agreed to made a key of a device, although its link may have ended.
     func hasPaired(with identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> Bool {
-        keys.haveAsked(identity, privateAddress, at: dialogs.now)
+        dialogs.agreed.haveMadeKey(of: identity, privateAddress, at: dialogs.now)
     }
 
     private func keyMade(_ key: MadeKey, _ peer: BluetoothAddress) {
@@ -270,13 +271,15 @@ final class Pairings {
             peer: peer, adapter: adapter.information.name, isInitiatedHere: isOwnPairing || isRaised,
             bond: isConfirmed ? nil : bond)
         log.debug("pairing asks", metadata: ["peer": "\(peer)"])
-        keys.noteQuestion(of: peer, at: dialogs.now)
         let lostKey = isEncrypting(addresses) && (connected == nil || isRaised)
         if lostKey { keys.bonds.hostLacksKey(of: bond?.identity ?? peer) }
         let verdict: PairingQuestions.Verdict =
             lostKey ? .refuse(.keyMissing) : verdict(on: question, request, addresses, bond)
         // The agent shows the number to enter, and gives no answer.
-        if case .ask = verdict, !question.wantsAnswer { links.report(peer, .answered(agrees: true)) }
+        if case .ask = verdict, !question.wantsAnswer {
+            dialogs.agreed.add(peer, at: dialogs.now)
+            links.report(peer, .answered(agrees: true))
+        }
         dialogs.update { $0.asked(question, request, verdict, at: $1) }
         if case .refuse(.insufficientLevel) = verdict, !request.isInitiatedHere {
             // Perhaps the link began with another program's settings: the next one has these.

@@ -39,8 +39,10 @@ extension AdapterSession {
         let peer = identities.identity(of: peer) ?? peer
         var options = options
         options.bondLevel = try await bondInForce(
-            with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted
-        )?.linkLevel
+            with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted,
+            until: time.end)?.linkLevel
+        links.attempts += 1
+        defer { attemptEnds() }
         try await pairings.value.prepareLink(.init("connect", peer: peer))
         let initial = try await beginInitialParameters(settings, for: peer, until: time.end)
         let onPHYs: UInt64?
@@ -303,7 +305,9 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> ConnectionOrientedChannel {
         var options = options
         let bond = try await bondInForce(
-            with: peer, operation, isIgnored: options.leavesBondedLinksUnencrypted)
+            with: peer, operation, isIgnored: options.leavesBondedLinksUnencrypted, until: deadline)
+        links.attempts += 1
+        defer { attemptEnds() }
         try await pairings.value.prepareLink(operation)
         options.timeout = deadline.map { loop.now.duration(to: $0) }
         guard let bond else {
@@ -323,12 +327,18 @@ extension AdapterSession {
         }
     }
 
+    private func attemptEnds() {
+        links.attempts -= 1
+        pairings.value.linkEnded()
+    }
+
     /// The bond whose key must protect links to a device, after the host was given it.
     private func bondInForce(
-        with peer: BluetoothAddress, _ operation: BluetoothError.Operation, isIgnored: Bool
+        with peer: BluetoothAddress, _ operation: BluetoothError.Operation, isIgnored: Bool,
+        until deadline: KernelInstant?
     ) async throws(BluetoothError) -> Bond? {
         if isIgnored { return nil }
-        await bondManager.prepareLink(to: peer)
+        try await bondManager.prepareLink(to: peer, operation, until: deadline)
         return try bondManager.bondInForce(with: peer, operation)
     }
 

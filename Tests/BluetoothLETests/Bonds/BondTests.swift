@@ -230,7 +230,6 @@ import Testing
         try await BondFixture.run(centralStore: store) { fixture in
             let log = LogRecorder()
             let central = try await fixture.central.open(log: log)
-            #expect(await central.bondStatus == .failed(store.error))
             let peripheral = try await fixture.peripheral.open()
             let served = try await peripheral.serve(fixture.base)
             let changes = await central.bondChanges()

@@ -2,9 +2,10 @@ import Synchronization
 
 import BluetoothLE
 
-/// A store on a disk that can be full or unreadable.
+/// A store on a disk that can be full, or broken.
 final class FailingStore: BondStore {
     let isFull: Mutex<Bool>
+    let isUnreadable = Mutex(false)
     let memory = MemoryBondStore()
     let error = BluetoothError(.storageFailed, .init("store the bond"), "The disk is full.")
 
@@ -17,7 +18,7 @@ final class FailingStore: BondStore {
     }
 
     func bonds(of adapter: BluetoothAddress) async throws(BluetoothError) -> [Bond] {
-        try check()
+        if isUnreadable.withLock({ $0 }) { throw error }
         return memory.bonds(of: adapter)
     }
 

@@ -50,13 +50,20 @@ import Testing
     @Test func anUnreadableStoreLeavesTheKernelsKeys() async throws {
         try await Self.run { fixture, central, store in
             await central.close()
-            store.isFull.withLock { $0 = true }
+            store.isUnreadable.withLock { $0 = true }
             let second = try await fixture.central.open()
             guard case .failed = await second.bondStatus else {
                 Issue.record("the bonds were read")
                 return
             }
             #expect(fixture.central.kernel.longTermKeys(adapter: 0).count == 1)
+            // Whether the device is bonded is not known.
+            let peer = BondFixture.peripheralAddress
+            let error = await failure { _ = try await second.connect(to: peer) }
+            #expect(error?.code == .storageFailed)
+            #expect(error?.remedy?.contains("leavesBondedLinksUnencrypted") == true)
+            try await second.connect(to: peer, options: .unencrypted).disconnect()
+            store.isUnreadable.withLock { $0 = false }
             try await fixture.connect(second).disconnect()
             #expect(fixture.questions == 2, "they paired again")
             await second.close()

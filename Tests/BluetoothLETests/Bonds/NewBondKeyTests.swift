@@ -14,6 +14,7 @@ import Testing
         let refusesJustWorks: Bool
         let mayReplaceBond: Bool
         let hasPaired = true
+        var mayHavePaired = true
 
         init(_ peer: BluetoothAddress, minimum: Int = 16, refusesJustWorks: Bool = false, mayReplace: Bool = true) {
             (self.peer, minimumNewKeySize) = (peer, minimum)

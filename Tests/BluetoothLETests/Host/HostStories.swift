@@ -129,7 +129,9 @@ import BluetoothLE
             var incoming = try await adapter.incomingConnections().makeAsyncIterator()
             await host.loop.run { host.comeIn(from: Self.peer) }
             let connection = try #require(try await incoming.next())
+            let encrypted = LinkSecurity(level: .medium, keySize: 16)
             func tell(_ value: UInt8) async throws {
+                await host.loop.run { host.channels.last?.protection = encrypted }
                 let value = try #require(SecurityKey([UInt8](repeating: value, count: 16)))
                 for isCentral in [false, true] {
                     let key = LongTermKey(

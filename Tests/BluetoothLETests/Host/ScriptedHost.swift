@@ -176,7 +176,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) { host.note("pairing settings") }
     func applySoon() { host.note("pairing settings soon") }
-    func release() {}
+    func release(isLast: Bool) {}
 
     func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
         host.note("\(question): \(answer)")
