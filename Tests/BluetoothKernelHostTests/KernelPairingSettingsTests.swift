@@ -146,13 +146,33 @@ import Testing
     ) -> (sent: [ManagementCommand], restored: [ManagementCommand]) {
         var settings = KernelPairingSettings()
         settings.wanted = wanted
+        let sent = send(&settings, to: before)
+        return (sent, settings.release(for: Self.adapter(after), isLast: false).sorted { "\($0)" < "\($1)" })
+    }
+
+    private func send(_ settings: inout KernelPairingSettings, to now: ManagementSettings) -> [ManagementCommand] {
         var sent: [ManagementCommand] = []
-        var action = settings.send(for: Self.adapter(before))
+        var action = settings.send(for: Self.adapter(now))
         while case .send(let command)? = action {
             sent.append(command)
-            action = settings.answered(nil, for: Self.adapter(before))
+            action = settings.answered(nil, for: Self.adapter(now))
         }
-        return (sent, settings.release(for: Self.adapter(after), isLast: false).sorted { "\($0)" < "\($1)" })
+        return sent
+    }
+
+    @Test func whatCannotBeReadIsSent() {
+        let now: ManagementSettings = [.bondable, .secureConnections]
+        var settings = KernelPairingSettings()
+        settings.wanted = PairingSettings(secureConnections: .only)
+        _ = send(&settings, to: now)
+        // They are exclusive, which the adapter does not tell.
+        settings.wanted = PairingSettings()
+        #expect(send(&settings, to: now) == [.setSecureConnections(.on), .setIOCapability(.noInputNoOutput)])
+        #expect(settings.release(for: Self.adapter(now), isLast: false) == [.setSecureConnections(.on)])
+        // The answer is due: the adapter's settings may be about to change.
+        #expect(send(&settings, to: now).count == 3)
+        settings.restored()
+        #expect(send(&settings, to: now) == [.setIOCapability(.noInputNoOutput)])
     }
 
     @Test func whatIsChangedIsRestored() {

@@ -194,6 +194,37 @@ import BluetoothLE
         }
     }
 
+    /// The links and questions of this program, while another one pairs with a device.
+    @Test(arguments: ["no link", "a plain link", "a question about another device", "a pairing that was agreed to"])
+    func aKeyIsOfAPairingOfThisProgram(_ state: String) async throws {
+        try await Self.run { host, adapter in
+            try await adapter.setPairingAgent(JustWorksPairingAgent())
+            var incoming = try await adapter.incomingConnections().makeAsyncIterator()
+            let isAgreed = state == "a pairing that was agreed to"
+            let peer: BluetoothAddress? =
+                switch state {
+                case "no link": nil
+                case "a question about another device": Self.other
+                default: Self.peer
+                }
+            if let peer {
+                await host.loop.run { host.comeIn(from: peer) }
+                let connection = try #require(try await incoming.next())
+                if !isAgreed { try await adapter.setPairingAgent(nil) }
+                if state != "a plain link" {
+                    await host.loop.run { host.tell(PairingEvent.question(.confirm, peer)) }
+                    while await !host.loop.run({ host.calls.contains { $0.hasPrefix("confirm: ") } }) {}
+                }
+                if state != "a plain link" { await connection.disconnect() }
+            }
+            await host.loop.run {
+                host.tell(KeyEvent.made(PeerKeys(identity: Self.peer, longTermKeys: [Self.key()])))
+            }
+            #expect(await adapter.bonds().count == (isAgreed ? 1 : 0))
+            await adapter.close()
+        }
+    }
+
     /// A key that another program's pairing has made, and a device that another program has removed.
     @Test func theStoreHasTheBondsOfThisProgram() async throws {
         let store = MemoryBondStore()

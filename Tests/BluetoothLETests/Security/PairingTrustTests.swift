@@ -178,6 +178,23 @@ import Testing
         }
     }
 
+    @Test func anAttemptThatEndsLeavesTheSettingsToTheOthers() async throws {
+        try await SecurityFixture.run { fixture in
+            let before = Self.settings(fixture)
+            try await fixture.adapter.setPairingAgent(JustWorksPairingAgent())
+            let absent = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
+            let waiting = fixture.base.begin {
+                try await fixture.adapter.connect(to: absent, options: ConnectionOptions(timeout: .seconds(20)))
+            }
+            let link = try await fixture.connect()
+            try await fixture.end(link)
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            #expect(Self.settings(fixture) == [.bondable, .secureConnections])
+            #expect(await failure { _ = try await waiting.value } != nil)
+            try await fixture.base.settle { Self.settings(fixture) == before }
+        }
+    }
+
     /// Another program has set its IO capability, which the next link begins with.
     @Test func aServerKeepsItsSettingsBesideAnotherProgram() async throws {
         try await PairingRoleTests.run(.keyboardOnly, .displayOnly) { fixture, central, peripheral in
