@@ -96,6 +96,25 @@ extension Conformance {
             }
         }
 
+        @Test func aLinkKeepsTheCapabilitiesThatItBeganWith() async throws {
+            try await PairingFixture.run { fixture in
+                for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
+                    _ = try await fixture.base.management.succeed(
+                        .setIOCapability, on: adapter, [IOCapability.displayYesNo.rawValue])
+                }
+                try await fixture.raise(fixture.central, to: .medium)
+                for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
+                    let asked = try #require(
+                        await fixture.question(ManagementEvent.userConfirmationRequest, of: adapter))
+                    // There is no number to compare.
+                    #expect(asked[7] == 1)
+                }
+                try await fixture.confirmBoth()
+                try #require(await fixture.central.recordedEvents { $0 == [.writable, .writable] } != nil)
+                #expect(try await fixture.security(fixture.central) == LinkSecurity(level: .medium, keySize: 16))
+            }
+        }
+
         @Test(arguments: [true, false])
         func oneShowsAPasskeyAndTheOtherEntersIt(_ hasSecureConnections: Bool) async throws {
             try await PairingFixture.run(

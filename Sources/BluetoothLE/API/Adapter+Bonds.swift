@@ -8,6 +8,10 @@ extension Adapter {
     /// Without an agent, pairings that a device begins are refused, and those of this program fail if they ask a
     /// question. The agent and the settings apply until the next call, also after the adapter was unplugged and is
     /// back. The agent serves only links that this program holds. Needs CAP_NET_ADMIN.
+    ///
+    /// The adapter has one set of settings for all programs. They are sent before a connection and before pairing, and
+    /// while centrals are served at each beginning and end of a link; after the last link the former ones are restored. A
+    /// link keeps the IO capability that it began with: set the agent before connecting.
     /// - Parameters:
     ///   - agent: the agent; nil for none.
     ///   - ioCapability: the IO capability reported to peers, if it differs from the agent's (management `Set IO
