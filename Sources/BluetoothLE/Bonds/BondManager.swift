@@ -181,14 +181,16 @@ final class BondManager: AdapterStore {
         let links = observer?.links(identity, made.privateAddress) ?? []
         guard !refusals.isRecent(identity, at: keys.loop.now) else { return }
         let isOwn = observer?.hasPaired(identity, made.privateAddress) == true
-        let new = NewBondKey(key: key, bond: known[identity], links: links, isOwn: isOwn)
+        let now = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
+        let isSecond = known[identity].map { $0.time + 1 >= now } ?? false
+        let new = NewBondKey(key: key, bond: known[identity], links: links, isOwn: isOwn, isSecond: isSecond)
         if let objection = new.objection { return refuse(new, objection) }
         guard makeRoom(for: key) else { return }
         var bond = known[identity] ?? Bond(identity: identity)
         let isAgain = bond.longTermKeys.contains { $0.isCentral == key.isCentral && $0.value != key.value }
         if isAgain { notice("the bond with the device is replaced", of: identity) }
         bond.add(key)
-        bond.time = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
+        bond.time = now
         bond.identityResolvingKey = made.identityResolvingKey ?? bond.identityResolvingKey
         for key in made.signatureKeys { bond.add(key) }
         let resolvesOthers = bond.identityResolvingKey != known[identity]?.identityResolvingKey

@@ -40,6 +40,8 @@ struct NewBondKey {
     let links: [any PairedLink]
     /// Whether a pairing of this program made the key, whose link may have ended.
     var isOwn = false
+    /// Whether that pairing has just made the bond.
+    var isSecond = false
 
     /// The minimum size in bytes of a key from pairing, unless a program chooses another.
     static let defaultMinimumSize = 16
@@ -48,8 +50,8 @@ struct NewBondKey {
     var objection: Objection? {
         guard links.contains(where: \.mayHavePaired) else {
             // Legacy pairing makes a key for each role.
-            let isFirst = bond == nil || isOwn && bond?.longTermKey(isCentral: key.isCentral) == nil
-            return !isOwn || !isFirst || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
+            let isNew = bond.map { isSecond && $0.longTermKey(isCentral: key.isCentral) == nil } ?? true
+            return !isOwn || !isNew || key.encryptionSize < Self.defaultMinimumSize ? .isForeign : nil
         }
         if !isProven { return .failure(.identityClaimed) }
         if links.contains(where: { key.encryptionSize < $0.minimumNewKeySize }) { return .failure(.keyTooShort) }

@@ -101,6 +101,15 @@ import Testing
         #expect(Self.objection(to: key, replacing: bond) == .isForeign)
         #expect(Self.objection(to: key) == .isForeign)
         #expect(NewBondKey(key: key, bond: nil, links: [], isOwn: true).objection == nil, "its link has ended")
+        // Legacy pairing makes a key for each role, and only then one joins a bond without a link.
+        var other = try Self.key(.unauthenticatedLegacy, value: 2)
+        other.isCentral = false
+        let legacy = Bond(identity: Self.own, longTermKeys: [other])
+        let second = try Self.key(.unauthenticatedLegacy)
+        for isSecond in [false, true] {
+            let new = NewBondKey(key: second, bond: legacy, links: [], isOwn: true, isSecond: isSecond)
+            #expect(new.objection == (isSecond ? nil : .isForeign))
+        }
     }
 
     @Test func aPasskeyIsExpected() throws {

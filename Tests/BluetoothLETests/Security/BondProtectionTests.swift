@@ -195,6 +195,21 @@ import Testing
         }
     }
 
+    /// Another program deletes the keys after this one has loaded them, before the link.
+    @Test func keysThatAreLostMeanwhileAreLoadedAgain() async throws {
+        try await Bonded.run { fixture in
+            fixture.security.peripheral.setAdvertising(false)
+            let connect = fixture.base.begin { try await fixture.adapter.connect(to: fixture.address) }
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            try await fixture.adapter.sendToManagement(.loadLongTermKeys([]), to: 0)
+            fixture.security.peripheral.setAdvertising(true)
+            let again = try await connect.value
+            #expect(await again.bondProtection == .confirmed)
+            await fixture.expectBond(usedAgain: true)
+            try await fixture.security.end(again)
+        }
+    }
+
     @Test func aLostLinkIsNoMissingKey() async throws {
         try await Bonded.run { fixture in
             let connect = fixture.base.begin {
