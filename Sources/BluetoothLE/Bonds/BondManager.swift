@@ -288,7 +288,7 @@ final class BondManager: AdapterStore {
         switch keys.status {
         // Others may have changed the store: whether there is a bond is not known.
         case _ where bond == nil:
-            guard let failure = readingFailure else { return nil }
+            guard let failure = readingFailure, !failure.isOfAnotherUsersFile else { return nil }
             error = failure
         case _ where writer == nil, .loaded: return bond
         case .failed(let failure): error = failure
@@ -447,6 +447,14 @@ final class BondManager: AdapterStore {
     private static var today: UInt64 {
         let seconds = UInt64(clamping: SystemClock.microsecondsSince1970 / 1_000_000)
         return seconds - seconds % 86_400
+    }
+}
+
+extension BluetoothError {
+    /// Whether this user has no access to the files, and so no bonds in them.
+    fileprivate var isOfAnotherUsersFile: Bool {
+        guard code == .storageFailed, case .kernel(let error)? = cause else { return false }
+        return [.accessDenied, .notPermitted].contains(error.number)
     }
 }
 

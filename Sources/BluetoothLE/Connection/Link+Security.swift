@@ -87,7 +87,8 @@ extension Link {
         guard result.isPaired || asksNothing || (!hasKey && result.security.level > before) else {
             return PairingOutcome(security: result.security, isBonded: hasKey)
         }
-        let isBonded = try await protection.keyIsStored(self, operation)
+        // A slow device distributes its keys late, and the host reports none before.
+        let isBonded = try await protection.keyIsStored(self, operation, within: .seconds(5))
         return PairingOutcome(security: result.security, isBonded: isBonded)
     }
 

@@ -152,14 +152,14 @@ final class LinkProtection {
     /// Waits for the host's report of the key that a pairing made, which follows encryption; returns whether the key is
     /// stored.
     nonisolated(nonsending) func keyIsStored(
-        _ link: Link, _ operation: BluetoothError.Operation
+        _ link: Link, _ operation: BluetoothError.Operation, within limit: Duration = .seconds(2)
     ) async throws(BluetoothError) -> Bool {
         if let madeKey { return madeKey.isStored }
         guard link.pairings?.isBondable == true else { return false }
         _ = try link.bearer(for: operation)
         let call = keyWaiters.makePromise()
         do {
-            return try await call.value(operation, timeout: .seconds(2), on: link.loop).isStored
+            return try await call.value(operation, timeout: limit, on: link.loop).isStored
         } catch {
             guard error.code == .timedOut else { throw error }
             return false
