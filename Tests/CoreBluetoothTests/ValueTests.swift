@@ -2,10 +2,61 @@ import BluetoothGATT
 import BluetoothLE
 import BluetoothSimulation
 import CoreBluetooth
+import Synchronization
 import TestSupport
 import Testing
 
 @Suite struct ValueTests {
+    /// Asks for everything in the callback of the discovery, as programs do, while the link subscribes to Service Changed.
+    private final class Impatient: NSObject, CBPeripheralDelegate, Sendable {
+        func peripheral(
+            _ peripheral: CBPeripheral, didDiscoverCharacteristicsFor service: CBService, error: (any Error)?
+        ) {
+            guard let commands = peripheral.characteristic(Device.uuid(2), in: Device.own),
+                let values = peripheral.characteristic(Device.uuid(5), in: Device.own)
+            else { return }
+            peripheral.setNotifyValue(true, for: values)
+            peripheral.writeValue(Data([1]), for: commands, type: .withoutResponse)
+        }
+
+        func peripheral(_ peripheral: CBPeripheral, didDiscoverServices error: (any Error)?) {
+            for service in peripheral.services ?? [] where service.uuid == CBUUID(string: Device.own) {
+                peripheral.discoverCharacteristics(nil, for: service)
+            }
+        }
+    }
+
+    /// A UART ignores what it receives before it is subscribed to.
+    @Test func aCommandFollowsTheSubscriptionThatWasAskedForBefore() async throws {
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let subscribers = Mutex<[Int]>([])
+            let values = device.handle(Device.uuid(5), in: Device.own)
+            device.server.onWrite { [weak server = device.server] _, _ in
+                let count = server?.subscribers(of: values, as: .notification).count ?? 0
+                subscribers.withLock { $0.append(count) }
+                return .accept
+            }
+            let program = await Recorder.start(fixture)
+            await program.perform { manager, program in
+                guard let identifier = UUID(uuidString: Device.identifier),
+                    let peripheral = manager.retrievePeripherals(withIdentifiers: [identifier]).first
+                else { return }
+                program.peripherals.append(peripheral)
+                manager.connect(peripheral)
+            }
+            await program.wait(for: "connected")
+            let delegate = Impatient()
+            await program.perform { _, program in
+                program.peripherals.first?.delegate = delegate
+                program.peripherals.first?.discoverServices([CBUUID(string: Device.own)])
+            }
+            await fixture.settle { !subscribers.withLock { $0.isEmpty } }
+            #expect(subscribers.withLock { $0 } == [1])
+            withExtendedLifetime(delegate) {}
+        }
+    }
+
     /// Runs a test with a program that is connected to the device and has discovered everything.
     private func run(
         writeCredits: Int = 64, receiveMTU: UInt16 = 517,

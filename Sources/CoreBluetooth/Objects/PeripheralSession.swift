@@ -6,7 +6,7 @@ import Foundation
 import Logging
 
 /// The program's requests to a connected peripheral, in order: a request starts when the one before it has been
-/// answered, and a write without response when every request before it has started.
+/// answered, and a write without response when every request before it has been handed to the link.
 struct PeripheralSession: Sendable {
     let handle: PeripheralHandle
     /// The link, held for as long as the session lasts.
@@ -60,7 +60,14 @@ struct PeripheralSession: Sendable {
 
     /// Performs a request; `hasBegun` is resolved when the next one in the queue may follow on the air.
     private func perform(_ request: PeripheralRequest, _ hasBegun: Promise<Void, Never>) async {
-        if case .write = request {} else { hasBegun.succeed() }
+        switch request {
+        // They send no request, or one that is not about attributes.
+        case .readRSSI, .discoverIncludedServices, .discoverCharacteristics, .discoverDescriptors, .openChannel:
+            hasBegun.succeed()
+        // The link tells when the request begins, which may wait for requests of its own; these have begun at their end.
+        case .discoverServices, .writeCommand, .stopNotifying: break
+        case .read, .readDescriptor, .write, .writeDescriptor, .setNotify: break
+        }
         defer { hasBegun.succeed() }
         switch request {
         case .readRSSI: await readRSSI()
@@ -76,8 +83,8 @@ struct PeripheralSession: Sendable {
                 delegate?.peripheral(peripheral, didDiscoverCharacteristicsFor: service.object, error: error)
             }
         case .discoverDescriptors(let characteristic): discoverDescriptors(characteristic)
-        case .read(let characteristic): await read(characteristic)
-        case .readDescriptor(let descriptor): await read(descriptor)
+        case .read(let characteristic): await read(characteristic, hasBegun)
+        case .readDescriptor(let descriptor): await read(descriptor, hasBegun)
         case .write(let characteristic, let value):
             await write(value, to: characteristic, hasBegun)
         case .writeCommand(let characteristic, let value):
@@ -90,8 +97,8 @@ struct PeripheralSession: Sendable {
                 misuse("a value was not written: \(error)")
             }
             didSend()
-        case .writeDescriptor(let descriptor, let value): await write(value, to: descriptor)
-        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic)
+        case .writeDescriptor(let descriptor, let value): await write(value, to: descriptor, hasBegun)
+        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, hasBegun)
         case .stopNotifying(let characteristic): await stopNotifying(characteristic)
         case .openChannel(let psm): await openChannel(psm)
         }
@@ -196,7 +203,7 @@ struct PeripheralSession: Sendable {
     /// Sends a request. `tell` is called with the result in order with values, but not with an error of the
     /// connection's end; see ``isReported(_:isConnected:)``.
     private func ask(
-        _ request: LinkRequest, _ hasBegun: Promise<Void, Never> = Promise(),
+        _ request: LinkRequest, _ hasBegun: Promise<Void, Never>,
         report: @escaping @Sendable ([UInt8], (any Error)?) -> Void
     ) async {
         await radio.ask(request, hold, hasBegun) { [connection] outcome in
@@ -208,9 +215,11 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    private func read(_ characteristic: UncheckedSendable<CBCharacteristic>) async {
+    private func read(
+        _ characteristic: UncheckedSendable<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
+    ) async {
         guard let remote = characteristic.object.remote else { return notOurs() }
-        await ask(.read(remote)) { [self] value, error in
+        await ask(.read(remote), hasBegun) { [self] value, error in
             answer { peripheral, delegate in
                 if error == nil { characteristic.object.contents { $0.value = Data(value) } }
                 delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: error)
@@ -218,9 +227,9 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    private func read(_ descriptor: UncheckedSendable<CBDescriptor>) async {
+    private func read(_ descriptor: UncheckedSendable<CBDescriptor>, _ hasBegun: Promise<Void, Never>) async {
         guard let remote = descriptor.object.remote else { return notOurs() }
-        await ask(.read(remote)) { [self] value, error in
+        await ask(.read(remote), hasBegun) { [self] value, error in
             answer { peripheral, delegate in
                 if error == nil {
                     descriptor.object.contents { $0.value = CBDescriptor.value(value, of: remote.uuid) }
@@ -242,7 +251,9 @@ struct PeripheralSession: Sendable {
         await ask(.write(value, to: remote), hasBegun) { report($1) }
     }
 
-    private func write(_ value: [UInt8], to descriptor: UncheckedSendable<CBDescriptor>) async {
+    private func write(
+        _ value: [UInt8], to descriptor: UncheckedSendable<CBDescriptor>, _ hasBegun: Promise<Void, Never>
+    ) async {
         guard let remote = descriptor.object.remote else { return notOurs() }
         let report: @Sendable ((any Error)?) -> Void = { [self] error in
             answer { $1?.peripheral($0, didWriteValueFor: descriptor.object, error: error) }
@@ -252,7 +263,7 @@ struct PeripheralSession: Sendable {
             return report(CBATTError(.writeNotPermitted))
         }
         if let error = lengthError(of: value) { return report(error) }
-        await ask(.write(value, to: remote)) { report($1) }
+        await ask(.write(value, to: remote), hasBegun) { report($1) }
     }
 
     /// The error for the length of a value to write; nil if it is valid.
@@ -267,7 +278,9 @@ struct PeripheralSession: Sendable {
 
     // MARK: Notifications
 
-    private func setNotify(_ isOn: Bool, _ characteristic: UncheckedSendable<CBCharacteristic>) async {
+    private func setNotify(
+        _ isOn: Bool, _ characteristic: UncheckedSendable<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
+    ) async {
         guard let remote = characteristic.object.remote else { return notOurs() }
         let value = remote.valueHandle
         let report: @Sendable ((any Error)?) -> Void = { [self] error in
@@ -295,7 +308,7 @@ struct PeripheralSession: Sendable {
             return report(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
-        await ask(.write(configuration, to: descriptor)) { [self] _, error in
+        await ask(.write(configuration, to: descriptor), hasBegun) { [self] _, error in
             if isOn == (error != nil) { handle.shared { $0.database.notifying[value] = nil } }
             report(error)
         }
