@@ -49,11 +49,32 @@ public final class OutputFile: Sendable {
     private let descriptor: Int32
 
     /// Creates the file, or opens an existing one without changing its contents yet.
-    /// - Parameter mode: the permissions of a new file; by default its owner's alone, since it may contain traffic.
-    public init(_ path: String, mode: UInt32 = 0o600) throws {
+    /// - Parameters:
+    ///   - mode: the permissions of a new file; by default its owner's alone, since it may contain traffic.
+    ///   - replacingExisting: whether a regular file that exists may be written, unless it is a symbolic link to one. A pipe
+    ///     or a device is written in any case.
+    ///   - input: the file that is read meanwhile, which is not written under any name.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/cannotCreate``.
+    public init(
+        _ path: String, mode: UInt32 = 0o600, replacingExisting: Bool = true, reading input: String? = nil
+    ) throws {
         self.path = path
-        descriptor = open(path, O_WRONLY | O_CREAT | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw ProgramError(.cannotCreate, "Cannot write \(path): \(systemMessage())") }
+        var (status, other) = (stat(), stat())
+        var flags = O_WRONLY | O_CREAT | O_CLOEXEC
+        if stat(path, &status) != 0 {
+            flags |= O_EXCL
+        } else if status.st_mode & S_IFMT == S_IFREG {
+            if let input, stat(input, &other) == 0, status.st_dev == other.st_dev, status.st_ino == other.st_ino {
+                throw ProgramError(
+                    .cannotCreate, "\(printable(path)) is the file that is read.", remedy: "Choose another name.")
+            }
+            guard replacingExisting else { throw NewFile.alreadyExists(path) }
+            flags |= O_NOFOLLOW
+        }
+        descriptor = open(path, flags, mode)
+        guard descriptor >= 0 else {
+            throw ProgramError(.cannotCreate, "Cannot write \(printable(path)): \(systemMessage())")
+        }
     }
 
     deinit {

@@ -28,7 +28,7 @@ public struct NewFile: Sendable {
             guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
                 throw ProgramError(.cannotCreate, "\(path) is not a regular file.")
             }
-            guard replacesExisting else { throw alreadyExists }
+            guard replacesExisting else { throw Self.alreadyExists(path) }
         }
         guard access(folder, W_OK | X_OK) == 0 else { throw failure() }
     }
@@ -38,9 +38,10 @@ public struct NewFile: Sendable {
         return slash == path.startIndex ? "/" : String(path[..<slash])
     }
 
-    private var alreadyExists: ProgramError {
+    static func alreadyExists(_ path: String) -> ProgramError {
         ProgramError(
-            .cannotCreate, "\(path) exists.", remedy: "Choose another name, or replace the file with --force.")
+            .cannotCreate, "\(printable(path)) exists.",
+            remedy: "Choose another name, or replace the file with --force.")
     }
 
     private func failure() -> ProgramError {
@@ -69,10 +70,10 @@ public struct NewFile: Sendable {
         // Unlike a rename, a link never replaces a file.
         guard link(temporary, path) != 0 else { return }
         switch errno {
-        case EEXIST: throw alreadyExists
+        case EEXIST: throw Self.alreadyExists(path)
         case EPERM, ENOTSUP, ENOSYS:
             // The file system has no links.
-            guard access(path, F_OK) != 0 else { throw alreadyExists }
+            guard access(path, F_OK) != 0 else { throw Self.alreadyExists(path) }
             guard rename(temporary, path) == 0 else { throw failure() }
         default: throw failure()
         }

@@ -20,7 +20,7 @@ struct SendCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Write the received bytes to this file, and compare them with those sent.", valueName: "file"),
+            "Write the received bytes to this new file, and compare them with those sent.", valueName: "file"),
         completion: .file())
     var echo: String?
 
@@ -31,7 +31,7 @@ struct SendCommand: AsyncParsableCommand {
         let (common, uartOptions, file, echo) = (common, uart, file, echo)
         try await common.run("linble send") { console in
             let contents = try readFile(file)
-            let output = try echo.map { try OutputFile($0) }
+            let output = try echo.map { try OutputFile($0, replacingExisting: common.force, reading: file) }
             let device = try await common.uartDevice(
                 orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
             // A file of the user's may block: with --echo the loop is left to the link.

@@ -9,7 +9,8 @@ def loses(radio, line, codes, cause):
     """Starts an endless transfer, and interrupts it."""
     data = random_file(8 << 20)
     before = int(radio.ask('count LINBLE-ECHO'))
-    with Program('linble', '-i', 'hci0', '-n', 'LINBLE-ECHO', 'send', data, '--echo', os.path.join(FOLDER, 'received')) as program:
+    with Program('linble', '-i', 'hci0', '-n', 'LINBLE-ECHO', 'send', data, '--echo', os.path.join(FOLDER, 'received'),
+                 '--force') as program:
         program.until(lambda: int(radio.ask('count LINBLE-ECHO')) > before + 2000, 30, 'the transfer is in progress')
         radio.ask(line)
         program.finish(*codes, within=20)

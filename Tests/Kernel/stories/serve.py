@@ -41,7 +41,7 @@ def the_sample_protocol_is_spoken():
 def there_and_back(size, *options):
     sent, received = random_file(size), os.path.join(FOLDER, 'received')
     with served() as program:
-        run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', *options, 'send', sent, '--echo', received, within=180)
+        run('linble', '-i', 'hci1', '-n', 'LINBLE-Z1', *options, 'send', sent, '--echo', received, '--force', within=180)
         sent, received = open(sent, 'rb').read(), open(received, 'rb').read()
         same = len(os.path.commonprefix([sent, received]))
         check(sent == received, f'{len(received)} of {len(sent)} bytes were echoed, and they differ at {same}')

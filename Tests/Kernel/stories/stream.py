@@ -7,7 +7,7 @@ from harness import FOLDER, Radio, check, random_file, run, run_story, the_end
 
 def there_and_back():
     sent, received = random_file(100 * 1024), os.path.join(FOLDER, 'received')
-    run('linble', '-i', 'hci0', '-n', 'LINBLE-ECHO', 'send', sent, '--echo', received, within=180)
+    run('linble', '-i', 'hci0', '-n', 'LINBLE-ECHO', 'send', sent, '--echo', received, '--force', within=180)
     sent, received = open(sent, 'rb').read(), open(received, 'rb').read()
     same = len(os.path.commonprefix([sent, received]))
     check(sent == received, f'{len(received)} of {len(sent)} bytes were echoed, and they differ at {same}')
