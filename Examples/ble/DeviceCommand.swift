@@ -43,7 +43,7 @@ extension DeviceCommand {
             do {
                 try await ready.runOnce(console)
             } catch let error as BluetoothError where Self.isPairing && error.pairingFailure == .linkLost {
-                // The link was that of a program that was killed while it paired.
+                // Perhaps the link was that of a program that was killed while it paired.
                 console.detail("connecting again: \(error.message)")
                 try await ready.runOnce(console)
             }

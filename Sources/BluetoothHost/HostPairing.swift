@@ -18,7 +18,7 @@ package protocol HostPairing: AnyObject {
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)
 
-    /// Puts the settings into force, in place of another program's, until ``release()``.
+    /// Puts the settings into force, in place of another program's, until ``release(isLast:)``.
     nonisolated(nonsending) func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError)
 
     /// Whether the settings are put into force at each beginning and end of a link, and now: a peer may pair, and other

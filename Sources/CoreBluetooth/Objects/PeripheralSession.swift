@@ -60,13 +60,12 @@ struct PeripheralSession: Sendable {
 
     /// Performs a request; `hasBegun` is resolved when the next one in the queue may follow on the air.
     private func perform(_ request: PeripheralRequest, _ hasBegun: Promise<Void, Never>) async {
+        // The link tells when a request begins, which may wait for requests of its own; otherwise it has begun at its end.
         switch request {
-        // They send no request, or one that is not about attributes.
+        // They send none about attributes.
         case .readRSSI, .discoverIncludedServices, .discoverCharacteristics, .discoverDescriptors, .openChannel:
             hasBegun.succeed()
-        // The link tells when the request begins, which may wait for requests of its own; these have begun at their end.
-        case .discoverServices, .writeCommand, .stopNotifying: break
-        case .read, .readDescriptor, .write, .writeDescriptor, .setNotify: break
+        default: break
         }
         defer { hasBegun.succeed() }
         switch request {
