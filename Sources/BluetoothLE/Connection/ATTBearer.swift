@@ -195,11 +195,13 @@ final class ATTBearer {
         if let opcode = ATTOpcode(of: bytes), opcode.isSentByClient, opcode != .handleValueConfirmation {
             return receiveFromClient(bytes)
         }
+        let strays = core.strayResponseCount
         do {
             if let pdu = try core.receive(bytes) { deliver(pdu) }
         } catch {
             record.note("\(error)")
         }
+        if core.strayResponseCount != strays { record.note("dropped a response that matches no request") }
     }
 
     private func deliver(_ pdu: ATTServerPDU) {

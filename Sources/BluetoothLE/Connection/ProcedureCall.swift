@@ -148,7 +148,7 @@ extension BluetoothError {
         case .unexpectedResponse(let opcode):
             self.init(
                 .protocolViolation, .init("exchange attributes", peer: peer),
-                "The peer answered a request that was not made (\(opcode)); the link is closed.",
+                "The peer answered requests that were not made, the last time with a \(opcode); the link is closed.",
                 disconnectReason: .protocolViolation)
         case .timedOut:
             self.init(

@@ -18,10 +18,8 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> Connection {
         do {
             return try await connectOnce(to: peer, options, within: &time, isAgain: false)
-        } catch  where error.code == .protocolViolation || error.code == .preempted {
-            // The link was about to end, or another program, or an earlier run of this one, has just released it, and
-            // it carried the response to the last request there. There is at most one such response; the next link is a
-            // new one.
+        } catch  where error.code == .preempted {
+            // The link was about to end; the next one is new.
             log.debug("connecting again: \(error)")
             return try await connectOnce(to: peer, options, within: &time, isAgain: true)
         }
