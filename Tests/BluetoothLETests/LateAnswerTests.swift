@@ -33,6 +33,36 @@ import Testing
         }
     }
 
+    @Test func aDeviceThatNeverAnswersTheExchangeCanBeUsed() async throws {
+        try await LateFixture.run { late in
+            late.peer.delay(.exchangeMTURequest, by: .seconds(1000))
+            let error = await failure { _ = try await late.connect() }
+            #expect(error?.code == .timedOut)
+            #expect(error?.remedy?.contains("maximumTransmissionUnit: 23") == true, "\(error?.description ?? "")")
+            let exchanges = late.peer.count(of: .exchangeMTURequest)
+            let options = ConnectionOptions(maximumTransmissionUnit: 23)
+            let connection = try await late.adapter.connect(to: late.address, options: options)
+            #expect(try await connection.read(LatePeer.short) == [1])
+            #expect(try await connection.read(LatePeer.long).count == 40)
+            #expect(late.peer.count(of: .exchangeMTURequest) == exchanges)
+            #expect(await connection.maximumTransmissionUnit == 23)
+        }
+    }
+
+    /// The response to the request counts, not any that arrives meanwhile.
+    @Test func aStrayDoesNotEndTheWaitForTheAnswer() async throws {
+        try await LateFixture.run { late in
+            let options = ConnectionOptions(maximumTransmissionUnit: 23)
+            let connection = try await late.adapter.connect(to: late.address, options: options)
+            try await late.end(connection, awaiting: .readBlobRequest, late: .milliseconds(150))
+            for stray in [[0x0B, 9], [0x01, 0x0A, 3, 0, 2], [0x01]] as [[UInt8]] { late.peer.send(stray) }
+            // Without an exchange, a late response would be taken for that to the first request.
+            let next = try await late.adapter.connect(to: late.address, options: options)
+            #expect(try await next.read(LatePeer.long) == [UInt8](0..<40))
+            #expect(try await next.strayResponseCount() == 0)
+        }
+    }
+
     @Test(arguments: LateFixture.requests) func theNextLinkWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
         try await LateFixture.run { late in
             let delay = Duration.milliseconds(150)

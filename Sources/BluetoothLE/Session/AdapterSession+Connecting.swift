@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
@@ -82,12 +83,20 @@ extension AdapterSession {
             }
         }
         do {
-            try await connection.exchangeMTU(
-                offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
+            // The least ATT_MTU needs no exchange, which some devices never answer.
+            if options.maximumTransmissionUnit > AttributeProtocol.defaultMTU {
+                try await connection.exchangeMTU(
+                    offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
+            }
         } catch  where error.code == .attributeProtocol {
             // A peer that refuses keeps the default ATT_MTU; the link is usable.
             log.debug("\(error)")
         } catch {
+            var error = error
+            if error.code == .timedOut {
+                error.remedy =
+                    "Connect without this exchange, which is optional: maximumTransmissionUnit: 23 in the options, or --mtu 23."
+            }
             throw await end(connection, error, isAgain: isAgain)
         }
         connection.core.value.confirmLink()
