@@ -93,6 +93,9 @@ package struct ATTBearerCore {
     /// The number of received responses that matched no request.
     package var strayResponseCount: Int { engine.strayResponseCount }
 
+    /// Whether the peer has not confirmed an indication yet.
+    package var isConfirmationDue: Bool { engine.indicationInFlight != nil }
+
     /// Whether the channel is congested.
     package var isCongested: Bool { sending == .full }
 
