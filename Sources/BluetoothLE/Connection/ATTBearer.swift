@@ -89,6 +89,8 @@ final class ATTBearer {
 
     var isClosed: Bool { closeReason != nil }
 
+    var loop: EventLoop { timers.loop }
+
     /// The number of requests in flight or waiting.
     var requestCount: Int { core.requestCount }
 
