@@ -49,6 +49,35 @@ import Testing
         }
     }
 
+    /// The channel of the closed adapter's link waits for the response.
+    @Test(arguments: [false, true]) func reopeningAtOnceWaitsForTheFormerLink(_ isViolation: Bool) async throws {
+        try await LateFixture.run { late in
+            let adapter = try await Adapter.open(on: late.kernel)
+            let connection = try await adapter.connect(to: late.address)
+            late.peer.delay(.readRequest, by: .seconds(20))
+            let call = try await late.begin(.readRequest, on: connection)
+            if isViolation {
+                for _ in 0..<16 { late.peer.send([0x13]) }
+                #expect(await failure { try await call.value }?.code == .protocolViolation)
+            } else {
+                await connection.disconnect(timeout: .zero)
+                _ = await failure { try await call.value }
+            }
+            late.peer.delay(nil)
+            await adapter.close()
+            let again = try await Adapter.open(on: late.kernel)
+            let time = try await late.base.duration {
+                let next = try await again.connect(to: late.address)
+                #expect(try await next.read(LatePeer.short) == [1])
+                #expect(try await next.strayResponseCount() == 0)
+                await next.disconnect()
+            }
+            #expect(time < .milliseconds(5500))
+            #expect(late.peer.linkCount == 2)
+            await again.close()
+        }
+    }
+
     /// The response to the request counts, not any that arrives meanwhile.
     @Test func aStrayDoesNotEndTheWaitForTheAnswer() async throws {
         try await LateFixture.run { late in
