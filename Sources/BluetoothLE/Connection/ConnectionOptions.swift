@@ -6,7 +6,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The time limit for all attempts to establish the link together, and again for the exchange of the ATT_MTU; nil
     /// for none.
     public var timeout: Duration?
-    /// The ATT_MTU to offer, 23 to 517 bytes.
+    /// The ATT_MTU to offer, 23 to 517 bytes; with 23 nothing is exchanged, for devices that do not answer the exchange.
     public var maximumTransmissionUnit: UInt16
     /// The number of attempts if the link fails to be established.
     public var attempts: Int

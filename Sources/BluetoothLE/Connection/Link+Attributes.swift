@@ -35,8 +35,8 @@ extension AttributeHandle: RemoteAttribute {
     public var attributeHandle: AttributeHandle { self }
 }
 
-// `timeout` limits the caller's wait; nil leaves the 30 s of the Attribute Protocol for each request. The request in
-// flight keeps its place on the link until it is answered, so a late response never reaches another caller.
+// `timeout` limits the caller's wait; nil leaves the 30 s of the Attribute Protocol for each request, and the limit of a
+// discovery for all requests of a call. The request in flight keeps its place on the link until it is answered, so a late response never reaches another caller.
 extension Link {
     nonisolated(nonsending) func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
@@ -50,7 +50,8 @@ extension Link {
             let bearer = try requestBearer(for: operation, fitting: requestLength)
             if Task.isCancelled { throw .cancelled(operation) }
             let change = securityChangeCount
-            let transaction = ProcedureCall(procedure, operation, on: bearer, report)
+            let limit = timeout == nil ? PeerDatabase.discoveryTimeLimit : nil
+            let transaction = ProcedureCall(procedure, operation, on: bearer, limit: limit, report)
             bearer.submit(transaction)
             do throws(BluetoothError) {
                 let isFirst = !isSynchronized && repetitions == 0

@@ -29,7 +29,7 @@ final class PeerDatabase {
     }
 
     /// The default time limit of a discovery; a peer may take 30 s for each response.
-    private static let discoveryTimeLimit = Duration.seconds(300)
+    static let discoveryTimeLimit = Duration.seconds(300)
 
     /// Returns the whole database: the cached one if the peer confirms it, otherwise by discovery.
     nonisolated(nonsending) func discover(

@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
@@ -18,10 +19,8 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> Connection {
         do {
             return try await connectOnce(to: peer, options, within: &time, isAgain: false)
-        } catch  where error.code == .protocolViolation || error.code == .preempted {
-            // The link was about to end, or another program, or an earlier run of this one, has just released it, and
-            // it carried the response to the last request there. There is at most one such response; the next link is a
-            // new one.
+        } catch  where error.code == .preempted {
+            // The link was about to end; the next one is new.
             log.debug("connecting again: \(error)")
             return try await connectOnce(to: peer, options, within: &time, isAgain: true)
         }
@@ -84,12 +83,20 @@ extension AdapterSession {
             }
         }
         do {
-            try await connection.exchangeMTU(
-                offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
+            // The least ATT_MTU needs no exchange, which some devices never answer.
+            if options.maximumTransmissionUnit > AttributeProtocol.defaultMTU {
+                try await connection.exchangeMTU(
+                    offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
+            }
         } catch  where error.code == .attributeProtocol {
             // A peer that refuses keeps the default ATT_MTU; the link is usable.
             log.debug("\(error)")
         } catch {
+            var error = error
+            if error.code == .timedOut {
+                error.remedy =
+                    "Connect without this exchange, which is optional: maximumTransmissionUnit: 23 in the options, or --mtu 23."
+            }
             throw await end(connection, error, isAgain: isAgain)
         }
         connection.core.value.confirmLink()

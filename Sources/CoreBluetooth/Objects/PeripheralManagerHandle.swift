@@ -33,6 +33,7 @@ final class PeripheralManagerHandle: Sendable {
         let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
         var subscriptions: [AttributeHandle: Subscription] = [:]
         var backlog = Backlog()
+        var patience = LinkPatience()
     }
 
     /// The number of a central's subscription changes that wait for the program.
