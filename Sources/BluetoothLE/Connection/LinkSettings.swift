@@ -48,7 +48,7 @@ extension Connection {
             await core { link in
                 do {
                     try await link.request(settings, timeout: timeout)
-                } catch where error.code != .disconnected {
+                } catch  where error.code != .disconnected {
                     link.log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(link.peer)"])
                 } catch {}
                 link.settingsRequest = nil
