@@ -105,15 +105,18 @@ public final class SimulatedRadio: Sendable {
     /// handlers.
     ///
     /// Handlers mostly retain objects that retain the radio, so that a simulation with an open socket would stay in
-    /// memory with its thread. A test that closes its sockets does not need this.
+    /// memory with its thread. A test that closes its sockets does not need this. In virtual time a minute may pass
+    /// afterwards, so that what the program has closed can end.
     public func tearDown() {
         withWorld { world in
             world.closeAll()
-            for peripheral in world.peripherals.all { peripheral.remove() }
+            for peripheral in world.peripherals.all.reversed() { peripheral.remove() }
             for identifier in world.peripherals.ends.keys { world.removePeripheralEnd(identifier) }
             world.endRadioSwitchWatches()
             world.dropOutputs()
         }
+        // A closed link's channel is kept until its outstanding response is late.
+        virtualTime?.runOut(for: .seconds(60))
     }
 
     // MARK: Conditions

@@ -39,13 +39,15 @@ public actor UARTCentral {
 
     // MARK: Sending
 
-    /// The maximum size of a notification's value now: the link's, or less if the options say so.
+    /// The maximum size of a notification's value now: the link's, which fills whole packets where the data length is
+    /// extended, or less if the options say so.
     public var maximumChunkLength: Int {
-        get async {
-            var length = await connection.maximumCommandLength
-            if let limit = options.maximumChunkLength { length = min(length, limit) }
-            return max(1, length)
-        }
+        get async { chunkLength }
+    }
+
+    private var chunkLength: Int {
+        let length = connection.streamLengthNow
+        return max(1, options.maximumChunkLength.map { min(length, $0) } ?? length)
     }
 
     /// Sends bytes in notifications; returns when the kernel has accepted the last of them.
@@ -58,7 +60,6 @@ public actor UARTCentral {
         let cancelled = BluetoothError(.cancelled, operation, "The task was cancelled.")
         guard await turns.enter() else { throw cancelled }
         defer { turns.leave() }
-        let chunkLength = await maximumChunkLength
         var rest = bytes[...]
         while !rest.isEmpty {
             let chunk = Array(rest.prefix(chunkLength))

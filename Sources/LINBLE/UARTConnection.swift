@@ -78,15 +78,18 @@ public actor UARTConnection {
 
     // MARK: Sending
 
-    /// The maximum size of a write now: the link's, or less if the profile or the options say so.
+    /// The maximum size of a write now: the link's, which fills whole packets where the data length is extended, or less
+    /// if the profile or the options say so.
     public var maximumChunkLength: Int {
-        get async {
-            var length = await connection.maximumCommandLength
-            for limit in [profile.maximumChunkLength, options.maximumChunkLength] {
-                if let limit { length = min(length, limit) }
-            }
-            return max(1, length)
+        get async { chunkLength }
+    }
+
+    private var chunkLength: Int {
+        var length = connection.streamLengthNow
+        for limit in [profile.maximumChunkLength, options.maximumChunkLength] {
+            if let limit { length = min(length, limit) }
         }
+        return max(1, length)
     }
 
     /// Sends bytes in chunks; returns when the kernel has accepted the last of them.
@@ -98,7 +101,6 @@ public actor UARTConnection {
             throw BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled.")
         }
         defer { turns.leave() }
-        let chunkLength = await maximumChunkLength
         var rest = bytes[...]
         while !rest.isEmpty {
             let chunk = Array(rest.prefix(chunkLength))

@@ -197,6 +197,35 @@ import Testing
         }
     }
 
+    /// Nothing needs the PHYs and the data length before the first request.
+    @Test func connectingDoesNotWaitForTheSettings() async throws {
+        try await Fixture.run { fixture in
+            let device = try Self.device(fixture)
+            device.setAdvertisements([SimulatedAdvertisement(interval: .milliseconds(20))])
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            func time(_ options: ConnectionOptions) async throws -> Duration {
+                let start = fixture.radio.now
+                let connection = try await adapter.connect(to: device.address, options: options)
+                let time = start.duration(to: fixture.radio.now)
+                if options.use != nil {
+                    #expect(await connection.dataLength?.transmitOctets != 251)
+                    // Later requests come after them.
+                    let phys = try await connection.setPHYs(transmit: .le1M, receive: .le1M)
+                    #expect(phys.transmit == .le1M)
+                    try await fixture.settle { await connection.dataLength?.transmitOctets == 251 }
+                    let last = try await connection.phys()
+                    #expect(last.transmit == .le1M)
+                }
+                await connection.disconnect()
+                return time
+            }
+            let plain = try await time(ConnectionOptions(parameters: ConnectionUse.throughput.parameters))
+            let used = try await time(ConnectionOptions(use: .throughput))
+            // The device's advertisement is heard at a random moment, in 30 ms at most.
+            #expect(used < plain + .milliseconds(45), "\(used) and \(plain)")
+        }
+    }
+
     @Test func aSettingOfItsOwnPrecedesThatOfTheUse() async throws {
         try await Fixture.run { fixture in
             let device = try Self.device(fixture)

@@ -62,6 +62,30 @@ struct PeripheralTests {
         }
     }
 
+    @Test func itAnswersLate() async throws {
+        let radio = SimulatedRadio()
+        let kernel = radio.makeKernel()
+        let server = try makeServer()
+        server.onRead { _, _ in .value([7], after: .seconds(29)) }
+        let peripheral = SimulatedPeripheral(on: radio, gatt: server)
+        let name = try #require(server.handle(of: 0x2A00, in: 0x180F))
+        try await radio.run {
+            let channel = try kernel.connect(to: peripheral.address)
+            #expect(await channel.tap.next() == .writable)
+            let start = radio.now
+            channel.send([0x0A] + hex(name))
+            #expect(await channel.nextPacket() == [0x0B, 7])
+            let time = start.duration(to: radio.now)
+            #expect(time >= .seconds(29) && time < .milliseconds(29_100))
+            // A link that ends meanwhile has no answer.
+            channel.send([0x0A] + hex(name))
+            try await radio.sleep(for: .seconds(10))
+            peripheral.disconnect()
+            _ = await channel.end()
+            try await radio.sleep(for: .seconds(30))
+        }
+    }
+
     @Test func notificationsAreHeldBackByTheLinkAndNoneIsLost() async throws {
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel()

@@ -152,6 +152,28 @@ extension Conformance {
             }
         }
 
+        /// A socket that is writable again has credits for everything that it has accepted.
+        @Test func whatWasAcceptedArrivesOnceTheSocketIsWritable() async throws {
+            try await Fixture.run { fixture in
+                let (central, peripheral) = try await fixture.link(channel: Self.channel)
+                let sdus = (0..<60 as Range<UInt8>).map { [UInt8](repeating: $0, count: 672) }
+                var next = 0
+                while next <= sdus.count {
+                    if next < sdus.count, await central.send(sdus[next]) == .sent {
+                        next += 1
+                        continue
+                    }
+                    let count = central.events.journal.entries.count
+                    await fixture.kernel.onLoop { central.socket.notifyWhenWritable() }
+                    try #require(await central.recordedEvents { $0.count > count } != nil)
+                    if next == sdus.count { break }
+                }
+                await central.close()
+                #expect(await peripheral.packets(sdus.count) == sdus)
+                expectEnd(await peripheral.end(), KernelError("recv", .connectionReset))
+            }
+        }
+
         @Test func whatHasCreditsArrivesBeforeTheEnd() async throws {
             try await Fixture.run { fixture in
                 let (central, peripheral) = try await fixture.link(channel: Self.channel)

@@ -201,6 +201,48 @@ extension Conformance {
             }
         }
 
+        /// The answers of a central's user, or of its settings, to a device that asks for security.
+        enum RequestAnswer: CaseIterable {
+            case isNotBondable, no, yes
+        }
+
+        /// Unlike a pairing that this side has begun, one that the device has asked for ends no link.
+        @Test(arguments: RequestAnswer.allCases)
+        func aLinkSurvivesEveryAnswerToASecurityRequest(_ answer: RequestAnswer) async throws {
+            try await PairingFixture.run { fixture in
+                let (central, peripheral) = fixture.adapters
+                let management = fixture.base.management
+                if answer == .isNotBondable { _ = try await management.succeed(.setBondable, on: central, [0]) }
+                // The kernel of a peripheral sends a Security Request for it.
+                async let paired = management.command(
+                    ManagementCommand.pairDevice.rawValue, peripheral.index, central.address.managementBytes + [3])
+                switch answer {
+                case .isNotBondable: break
+                case .no:
+                    try #require(await fixture.question(ManagementEvent.userConfirmationRequest, of: central) != nil)
+                    #expect(try await fixture.answer(.userConfirmationNegativeReply, on: central) == 0)
+                case .yes: try await fixture.confirmBoth()
+                }
+                let status = try await paired.status
+                #expect(status == (answer == .yes ? 0 : 5))
+                if answer != .yes {
+                    let failed = await fixture.question(ManagementEvent.authenticationFailed, of: central)
+                    #expect(failed == peripheral.address.managementBytes + [5])
+                }
+                // Longer than a kernel keeps a link that it gives up.
+                let ended = await fixture.central.recordedEvents(limit: .seconds(3)) {
+                    if case .closed = $0.last { true } else { false }
+                }
+                #expect(ended == nil)
+                #expect(await fixture.central.send([1]) == .sent)
+                #expect(await fixture.peripheral.packets(1) == [[1]])
+                #expect(await fixture.peripheral.send([2]) == .sent)
+                #expect(await fixture.central.packets(1) == [[2]])
+                let security = try await fixture.security(fixture.central)
+                #expect(security.level == (answer == .yes ? .medium : .low))
+            }
+        }
+
         @Test func anAnswerNobodyAskedForIsRefused() async throws {
             try await PairingFixture.run { fixture in
                 #expect(try await fixture.answer(.userConfirmationReply, on: fixture.adapters.central) != 0)

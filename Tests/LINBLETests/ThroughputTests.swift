@@ -15,6 +15,10 @@ import Testing
         var phys: LEPHYSet
         /// Whether the UART adapts the link.
         var isAdapted: Bool
+        /// The device's ATT_MTU.
+        var mtu: UInt16 = 247
+        /// The maximum number of packets in a connection event.
+        var packetsPerEvent: Int?
     }
 
     private struct Result: Sendable {
@@ -35,8 +39,9 @@ import Testing
 
     /// Sends bytes as `linble send` does: half a mebibyte, or less where every packet is small.
     private static func measure(_ row: Row) async throws -> Result {
-        try await Fixture.run(.init(attached: .silent)) { fixture in
+        try await Fixture.run(.init(attached: .silent, receiveMTU: row.mtu)) { fixture in
             fixture.linble.peripheral.setSupportedPHYs(row.phys)
+            fixture.radio.conditions.packetsPerConnectionEvent = row.packetsPerEvent
             let uart = try await fixture.openUART(UARTOptions(adaptsToTraffic: row.isAdapted))
             let bytes = [UInt8](repeating: 0x55, count: row.isAdapted ? 1 << 19 : 1 << 16)
             let time = try await fixture.duration {
@@ -49,7 +54,8 @@ import Testing
             let octets = await connection.dataLength?.transmitOctets ?? 27
             let chunk = await uart.maximumChunkLength
             let link = LinkCapacity(
-                interval: Int(parameters.interval / .microseconds(1)), coding: LinkLayerCoding(phy), octets: octets)
+                interval: Int(parameters.interval / .microseconds(1)), coding: LinkLayerCoding(phy), octets: octets,
+                packetsPerEvent: row.packetsPerEvent)
             await uart.disconnect()
             return Result(
                 phy: phy, interval: parameters.interval, octets: octets,
@@ -70,6 +76,16 @@ import Testing
             #expect(result.rate <= result.capacity, "\(result.line)")
             #expect(guide.contains(result.line), "The guide needs the line \(result.line)")
         }
+    }
+
+    /// A short packet counts as much as a long one where a controller has a limit: a device with the longer ATT_MTU is
+    /// not slower.
+    @Test(arguments: [nil, 6]) func aLongATTMTUIsAsFastAsOneThatFillsThePackets(_ packetsPerEvent: Int?) async throws {
+        let phys: LEPHYSet = [.le1M, .le2M]
+        let short = try await Self.measure(Row(phys: phys, isAdapted: true, packetsPerEvent: packetsPerEvent))
+        let long = try await Self.measure(Row(phys: phys, isAdapted: true, mtu: 517, packetsPerEvent: packetsPerEvent))
+        #expect(long.rate >= long.capacity * 0.92, "\(long.line)")
+        #expect(long.rate >= short.rate, "\(short.line) \(long.line)")
     }
 
     @Test func aLinkIsAsBeforeOnceTheTrafficHasEnded() async throws {

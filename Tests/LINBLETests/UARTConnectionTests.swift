@@ -57,6 +57,10 @@ import Testing
             let uart = try await fixture.openUART()
             #expect(await uart.connection.maximumTransmissionUnit == 517)
             #expect(await uart.maximumChunkLength == 512)
+            // Two whole packets with their headers.
+            try await uart.connection.requestDataLength(251)
+            try await fixture.radio.settle { await uart.connection.dataLength?.transmitOctets == 251 }
+            #expect(await uart.maximumChunkLength == 2 * 251 - 7)
         }
         try await Fixture.run(.init(profile: .hm10)) { fixture in
             let uart = try await fixture.openUART(UARTOptions(profiles: [.hm10]))

@@ -43,10 +43,13 @@ public struct AttributeDatabase: Sendable {
 
     /// All attributes, in ascending order of their handles.
     public internal(set) var attributes: [Attribute] = []
-    /// The positions in ``attributes`` of the attributes of each type, ascending.
-    var positionsByType: [BluetoothUUID: [Int]] = [:]
-    /// The positions in ``attributes`` of the declarations of each service, ascending.
-    var positionsByService: [BluetoothUUID: [Int]] = [:]
+    /// The handles of the attributes of each type, ascending. A change costs no more in a large database, as positions
+    /// would.
+    var handlesByType: [BluetoothUUID: [AttributeHandle]] = [:]
+    /// The handles of the declarations of each service, ascending.
+    var handlesByService: [BluetoothUUID: [AttributeHandle]] = [:]
+    /// Whether services were added or removed since the value of the Database Hash was computed.
+    var isHashDue = false
     /// The handle of the next service without an explicit handle. Handles are reused only when no others are left, so
     /// that a client that missed a change finds no attribute at an old handle, rather than another one.
     var nextHandle = 1
@@ -69,16 +72,16 @@ extension AttributeDatabase {
     public func valueHandle(
         of characteristic: BluetoothUUID, in service: BluetoothUUID?, within range: AttributeHandleRange
     ) -> AttributeHandle? {
-        let declarations = service.map { positions(ofService: $0, in: range) }
+        let declarations = service.map { handles(ofService: $0, in: range) }
         let ranges =
-            declarations?.map { AttributeHandleRange(start: attributes[$0].handle, end: attributes[$0].groupEnd) }
-            ?? [range]
+            declarations?.map { AttributeHandleRange(start: $0, end: attributes[lowerBound($0)].groupEnd) } ?? [range]
         for range in ranges {
             // A value follows its declaration; a descriptor of the same type does not.
-            let value = positions(of: characteristic, in: range).first {
-                $0 > 0 && attributes[$0 - 1].type == .characteristic
+            let value = handles(of: characteristic, in: range).first {
+                let position = lowerBound($0)
+                return position > 0 && attributes[position - 1].type == .characteristic
             }
-            if let value { return attributes[value].handle }
+            if let value { return value }
         }
         return nil
     }
@@ -117,7 +120,7 @@ extension AttributeDatabase {
     }
 
     /// The position in ``attributes`` of the first attribute with `handle` or a higher one.
-    func lowerBound(_ handle: AttributeHandle) -> Int {
+    package func lowerBound(_ handle: AttributeHandle) -> Int {
         partitionPoint(of: attributes) { $0.handle < handle }
     }
 
@@ -127,25 +130,26 @@ extension AttributeDatabase {
         return position
     }
 
-    /// The positions of the attributes of `type` within `range`.
-    func positions(of type: BluetoothUUID, in range: AttributeHandleRange) -> ArraySlice<Int> {
-        positions(among: positionsByType[type] ?? [], in: range)
+    /// The handles of the attributes of `type` within `range`.
+    func handles(of type: BluetoothUUID, in range: AttributeHandleRange) -> ArraySlice<AttributeHandle> {
+        handles(handlesByType[type], in: range)
     }
 
-    /// The positions of the declarations of service `uuid` within `range`.
-    func positions(ofService uuid: BluetoothUUID, in range: AttributeHandleRange) -> ArraySlice<Int> {
-        positions(among: positionsByService[uuid] ?? [], in: range)
+    /// The handles of the declarations of service `uuid` within `range`.
+    func handles(ofService uuid: BluetoothUUID, in range: AttributeHandleRange) -> ArraySlice<AttributeHandle> {
+        handles(handlesByService[uuid], in: range)
     }
 
-    private func positions(among positions: [Int], in range: AttributeHandleRange) -> ArraySlice<Int> {
-        let start = partitionPoint(of: positions) { attributes[$0].handle < range.start }
-        let end = partitionPoint(of: positions) { attributes[$0].handle <= range.end }
-        return positions[start..<max(start, end)]
+    private func handles(_ all: [AttributeHandle]?, in range: AttributeHandleRange) -> ArraySlice<AttributeHandle> {
+        guard let all else { return [] }
+        let start = partitionPoint(of: all) { $0 < range.start }
+        let end = partitionPoint(of: all) { $0 <= range.end }
+        return all[start..<max(start, end)]
     }
 }
 
 /// The index of the first element for which `isBefore` is false; all elements for which it is true precede.
-private func partitionPoint<Element>(of elements: [Element], where isBefore: (Element) -> Bool) -> Int {
+func partitionPoint<Element>(of elements: [Element], where isBefore: (Element) -> Bool) -> Int {
     var low = 0
     var high = elements.count
     while low < high {

@@ -36,26 +36,24 @@ extension AttributeDatabase {
 
     /// Removes all attributes in `range`, which must cover complete services.
     public mutating func remove(_ range: AttributeHandleRange) {
-        attributes.removeAll { range.contains($0.handle) }
-        index()
+        guard range.start <= range.end else { return }
+        let positions = lowerBound(range.start)..<partitionPoint(of: attributes) { $0.handle <= range.end }
+        for attribute in attributes[positions] { index(attribute, isAdded: false) }
+        attributes.removeSubrange(positions)
+        isHashDue = true
     }
 
     /// The first handle, and the handle after each service.
     private var freeHandles: [Int] {
-        [1] + serviceDeclarations.map { Int(attributes[$0].groupEnd.rawValue) + 1 }
-    }
-
-    /// The positions of the service declarations, ascending.
-    fileprivate var serviceDeclarations: [Int] {
-        ((positionsByType[.primaryService] ?? []) + (positionsByType[.secondaryService] ?? [])).sorted()
+        [1] + attributes.filter(\.declaresService).map { Int($0.groupEnd.rawValue) + 1 }
     }
 
     private mutating func append(
         _ services: [GATTService], from start: Int
     ) throws(AttributeDatabaseError) -> DatabaseLayout? {
-        var builder = AttributeDatabaseBuilder(extending: self, from: start)
+        var builder = AttributeDatabaseBuilder(from: start)
         for service in services { try builder.append(service) }
-        let (added, layouts) = try builder.finish()
+        let (added, layouts) = try builder.finish(extending: self)
         guard let first = added.first?.handle else { return nil }
         let range = AttributeHandleRange(
             start: first, end: AttributeHandle(UInt16(truncatingIfNeeded: builder.next - 1)))
@@ -64,33 +62,38 @@ extension AttributeDatabase {
         if position < attributes.count, attributes[position].handle <= range.end {
             throw builder.obstacle(at: attributes[position].handle)
         }
-        if let before = serviceDeclarations.last(where: { $0 < position }), attributes[before].groupEnd >= first {
+        if let before = attributes[..<position].last(where: \.declaresService), before.groupEnd >= first {
             throw .handleNotAvailable(first)
         }
         attributes.insert(contentsOf: added, at: position)
         nextHandle = max(nextHandle, builder.next)
-        index()
+        for attribute in added { index(attribute, isAdded: true) }
+        isHashDue = true
         return DatabaseLayout(handles: range, services: layouts)
     }
 
-    /// Rebuilds the indices and updates the value of the Database Hash.
-    private mutating func index() {
-        positionsByType = [:]
-        positionsByService = [:]
-        for (position, attribute) in attributes.enumerated() {
-            positionsByType[attribute.type, default: []].append(position)
-            if let service = attribute.declaredService { positionsByService[service, default: []].append(position) }
+    /// Adds an attribute's handle to the indices, or removes it.
+    private mutating func index(_ attribute: Attribute, isAdded: Bool) {
+        let handle = attribute.handle
+        func change(_ handles: inout [AttributeHandle]) {
+            let position = partitionPoint(of: handles) { $0 < handle }
+            if isAdded {
+                handles.insert(handle, at: position)
+            } else if position < handles.count, handles[position] == handle {
+                handles.remove(at: position)
+            }
         }
-        for position in positionsByType[.databaseHash] ?? [] {
-            attributes[position].content = .stored(hash.bytes)
-        }
+        change(&handlesByType[attribute.type, default: []])
+        if let service = attribute.declaredService { change(&handlesByService[service, default: []]) }
     }
 }
 
 extension AttributeDatabase.Attribute {
+    fileprivate var declaresService: Bool { type == .primaryService || type == .secondaryService }
+
     /// The UUID of the service that this attribute declares.
     fileprivate var declaredService: BluetoothUUID? {
-        guard type == .primaryService || type == .secondaryService, let value = storedValue,
+        guard declaresService, let value = storedValue,
             let width = BluetoothUUID.Width(rawValue: value.count)
         else { return nil }
         var reader = ByteReader(value.span.bytes)
@@ -115,11 +118,9 @@ private struct AttributeDatabaseBuilder {
 
     /// The attributes of the addition.
     private var attributes: [AttributeDatabase.Attribute] = []
-    /// All services, the existing ones first.
-    private var services: [Service]
+    /// The added services.
+    private var services: [Service] = []
     private var includes: [Include] = []
-    /// The number of existing services.
-    private let earlierCount: Int
     private var layouts: [DatabaseLayout.Service] = []
     /// The required descriptors that the descriptions leave out, since the last requested handle.
     private var automatic: [(descriptor: BluetoothUUID, characteristic: BluetoothUUID, handle: AttributeHandle)] = []
@@ -127,16 +128,7 @@ private struct AttributeDatabaseBuilder {
     /// The next free handle, or 0x10000 when none is left.
     private(set) var next: Int
 
-    init(extending database: AttributeDatabase, from next: Int) {
-        services = database.serviceDeclarations.compactMap { position in
-            let declaration = database.attributes[position]
-            return declaration.declaredService.map {
-                Service(uuid: $0, handles: AttributeHandleRange(start: declaration.handle, end: declaration.groupEnd))
-            }
-        }
-        earlierCount = services.count
-        self.next = next
-    }
+    init(from next: Int) { self.next = next }
 
     mutating func append(_ service: GATTService) throws(AttributeDatabaseError) {
         let declaration = try place(
@@ -305,21 +297,31 @@ private struct AttributeDatabaseBuilder {
     }
 
     /// The service that an include declaration refers to; nil where it is missing or includes itself.
-    private func service(for include: Include) -> Service? {
+    private func service(for include: Include, among all: [Service]) -> Service? {
         switch include.service {
-        case .uuid(let uuid): services.first { $0.uuid == uuid && $0.handles.start != include.owner }
-        case .declared(let handle): services.first { $0.handles.start == handle && handle != include.owner }
+        case .uuid(let uuid): all.first { $0.uuid == uuid && $0.handles.start != include.owner }
+        case .declared(let handle): all.first { $0.handles.start == handle && handle != include.owner }
         case .position(let position):
-            services.dropFirst(earlierCount).dropFirst(max(0, position)).first.flatMap {
+            services.dropFirst(max(0, position)).first.flatMap {
                 position < 0 || $0.handles.start == include.owner ? nil : $0
             }
         }
     }
 
     /// Completes the include declarations; returns the added attributes and their layout.
-    mutating func finish() throws(AttributeDatabaseError) -> ([AttributeDatabase.Attribute], [DatabaseLayout.Service]) {
+    mutating func finish(
+        extending database: AttributeDatabase
+    ) throws(AttributeDatabaseError) -> ([AttributeDatabase.Attribute], [DatabaseLayout.Service]) {
+        guard !includes.isEmpty else { return (attributes, layouts) }
+        let earlier = database.attributes.compactMap { declaration in
+            declaration.declaredService.map {
+                Service(uuid: $0, handles: AttributeHandleRange(start: declaration.handle, end: declaration.groupEnd))
+            }
+        }
         for include in includes {
-            guard let included = service(for: include) else { throw .includedServiceNotFound(include.service) }
+            guard let included = service(for: include, among: earlier + services) else {
+                throw .includedServiceNotFound(include.service)
+            }
             // Only a 16-bit UUID fits into the declaration (Core Vol 3 Part G §3.2).
             let uuid = included.uuid.uint16.map { encoded($0) } ?? []
             attributes[include.position].content = .stored(

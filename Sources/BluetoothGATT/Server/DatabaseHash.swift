@@ -75,4 +75,20 @@ extension AttributeDatabase {
         }
         return hashing.hash
     }
+
+    /// Updates the value of the Database Hash characteristic, if services were added or removed and `request` may read
+    /// it: a program that publishes many services one after the other computes it once.
+    mutating func updateHash(for request: borrowing ATTClientPDU) {
+        guard isHashDue else { return }
+        switch request {
+        case .readByTypeRequest(_, let type): guard type == .databaseHash else { return }
+        case .readRequest(let handle), .readBlobRequest(let handle, _):
+            guard attribute(at: handle)?.type == .databaseHash else { return }
+        case .readMultipleRequest, .readMultipleVariableRequest, .findByTypeValueRequest: break
+        default: return
+        }
+        isHashDue = false
+        let value = hash.bytes
+        for handle in handlesByType[.databaseHash] ?? [] { attributes[lowerBound(handle)].content = .stored(value) }
+    }
 }

@@ -266,6 +266,7 @@ extension GATTServer {
         guard bytes.byteCount <= mtu else { throw .refused(.invalidPDU, .none) }
         let pdu: ATTClientPDU
         do { pdu = try ATTClientPDU(decoding: bytes) } catch { throw .refused(.invalidPDU, .none) }
+        database.updateHash(for: pdu)
         switch pdu {
         case .exchangeMTURequest(let clientReceiveMTU):
             return exchangeMTU(clientReceiveMTU, into: &writer)

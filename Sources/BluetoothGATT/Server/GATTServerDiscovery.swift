@@ -31,8 +31,8 @@ extension GATTServer {
     ) throws(Interruption) {
         try check(range)
         var response = ATTFindByTypeValueResponseBuilder()
-        for position in candidates(for: type, value: wanted, in: range, database: database) {
-            let attribute = database.attributes[position]
+        for handle in candidates(for: type, value: wanted, in: range, database: database) {
+            let attribute = database.attributes[database.lowerBound(handle)]
             let found: Bool
             do throws(Interruption) {
                 guard attribute.type == type else { continue }
@@ -49,20 +49,20 @@ extension GATTServer {
         guard response.count > 0 else { throw .refused(.attributeNotFound, range.start) }
     }
 
-    /// The positions of attributes that can have the type and value.
+    /// The handles of attributes that can have the type and value.
     ///
     /// Services are looked up by UUID, so that the search takes the same time in a database of any size.
     private func candidates(
         for type: BluetoothUUID, value: RawSpan, in range: AttributeHandleRange,
         database: borrowing AttributeDatabase
-    ) -> ArraySlice<Int> {
+    ) -> ArraySlice<AttributeHandle> {
         if type == .primaryService || type == .secondaryService {
             var reader = ByteReader(value)
             guard let width = BluetoothUUID.Width(rawValue: value.byteCount), let uuid = try? reader.readUUID(width)
             else { return [] }
-            return database.positions(ofService: uuid, in: range)
+            return database.handles(ofService: uuid, in: range)
         }
-        return database.positions(of: type, in: range)
+        return database.handles(of: type, in: range)
     }
 
     /// Answers a Read By Type Request (Core Vol 3 Part F §3.4.4.1).
@@ -76,10 +76,10 @@ extension GATTServer {
         try check(range)
         var response = ATTReadByTypeResponseBuilder()
         var entryLength = 0
-        for position in database.positions(of: type, in: range) {
+        for handle in database.handles(of: type, in: range) {
             // The program is not asked for a value that does not fit.
             guard writer.remaining >= entryLength else { break }
-            let attribute = database.attributes[position]
+            let attribute = database.attributes[database.lowerBound(handle)]
             let before = writer.count
             do throws(Interruption) {
                 try check(.read, to: attribute, known: known)
@@ -104,8 +104,8 @@ extension GATTServer {
             throw .refused(.unsupportedGroupType, range.start)
         }
         var response = ATTReadByGroupTypeResponseBuilder()
-        for position in database.positions(of: type, in: range) {
-            let attribute = database.attributes[position]
+        for handle in database.handles(of: type, in: range) {
+            let attribute = database.attributes[database.lowerBound(handle)]
             let group = AttributeHandleRange(start: attribute.handle, end: attribute.groupEnd)
             let value = try value(of: attribute, known: ProgramAnswers())
             guard response.append(group, value: value.bytes.span.bytes, to: &writer) else { break }

@@ -26,6 +26,9 @@ extension Connection {
     /// As ``maximumCommandLength``, for callers on the loop.
     package var maximumCommandLengthNow: Int { core.value.maximumCommandLength }
 
+    /// The length of the longest Write Commands or notifications of a stream; for callers on the loop.
+    package var streamLengthNow: Int { core.value.streamLength }
+
     /// Whether the link is up; for callers on the loop.
     package var isConnectedNow: Bool { core.value.isConnected }
 

@@ -40,7 +40,8 @@ extension Connection {
         _ request: ConnectionParameterRequest, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> ConnectionParameters {
         try await core { (link) async throws(BluetoothError) in
-            try await link.requestParameters(request, timeout: timeout)
+            await link.whenSettingsAreRequested()
+            return try await link.requestParameters(request, timeout: timeout)
         }
     }
 
@@ -65,6 +66,7 @@ extension Connection {
         to use: ConnectionUse, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
+            await link.whenSettingsAreRequested()
             try await link.request(LinkSettings(use), timeout: timeout)
         }
     }
@@ -84,7 +86,10 @@ extension Connection {
     ///   `.cancelled`.
     public nonisolated(nonsending) func phys(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> LinkPHYs
     {
-        try await core { (link) async throws(BluetoothError) in try await link.phys(timeout: timeout) }
+        try await core { (link) async throws(BluetoothError) in
+            await link.whenSettingsAreRequested()
+            return try await link.phys(timeout: timeout)
+        }
     }
 
     /// Requests other PHYs and returns the link's resulting PHYs (LE Set PHY, §7.8.49). Needs CAP_NET_RAW.
@@ -100,7 +105,8 @@ extension Connection {
         transmit: LEPHYSet?, receive: LEPHYSet?, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> LinkPHYs {
         try await core { (link) async throws(BluetoothError) in
-            try await link.setPHYs(transmit: transmit, receive: receive, timeout: timeout)
+            await link.whenSettingsAreRequested()
+            return try await link.setPHYs(transmit: transmit, receive: receive, timeout: timeout)
         }
     }
 
@@ -117,6 +123,7 @@ extension Connection {
         _ octets: Int, time: Duration? = nil, timeout: Duration? = .seconds(10)
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
+            await link.whenSettingsAreRequested()
             try await link.requestDataLength(octets, time: time, timeout: timeout)
         }
     }

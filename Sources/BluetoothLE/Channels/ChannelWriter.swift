@@ -10,9 +10,11 @@ struct ChannelWriter {
 
     private var waiting = RingBuffer<ChannelWrite>()
     private var isSocketFull = false
+    /// Whether something was sent since the host reported the channel writable: the peer may not have granted credits
+    /// for all of it.
+    private(set) var mayLackCredits = false
 
     /// Enqueues a write.
-    /// - Throws: `.overflow`.
     /// - Throws: `.overflow`.
     mutating func add(_ write: ChannelWrite) throws(BluetoothError) {
         if waiting.count >= Self.limit { waiting.removeAll { $0.call.isResolved } }
@@ -26,7 +28,7 @@ struct ChannelWriter {
 
     /// Continues writing, as the host reports the channel writable.
     mutating func channelCanSend(_ channel: any HostChannel, upTo longest: Int) {
-        isSocketFull = false
+        (isSocketFull, mayLackCredits) = (false, false)
         advance(channel, upTo: longest, isToldWritable: true)
     }
 
@@ -47,7 +49,7 @@ struct ChannelWriter {
                 continue
             }
             switch write.sendNext(limit: longest, to: channel) {
-            case .sent: break
+            case .sent: mayLackCredits = true
             case .wouldBlock: return waitForRoom(channel)
             case .failed(let error):
                 // The end is reported as an event, after what has arrived before. Without one, the host reports when

@@ -50,12 +50,13 @@ public final class ConnectionOrientedChannel: Sendable {
         get async { await core { $0.maximumTransmissionUnits.send } }
     }
 
-    /// Closes the channel at once, in both directions. Calls under way fail with ``BluetoothError/Code/disconnected``.
+    /// Closes the channel in both directions. Calls under way fail at once with ``BluetoothError/Code/disconnected``.
     ///
-    /// The kernel drops written data for which the peer has not granted credits yet: to avoid that, await
-    /// ``flush(timeout:)`` first. A second call does nothing.
+    /// Waits until the peer has granted credits for the data written before, so that they are sent, but for two seconds
+    /// at most: then the kernel drops the rest. ``flush(timeout:)`` before it reports whether that has happened. A second
+    /// call does nothing.
     public nonisolated(nonsending) func close() async {
-        await core { $0.close() }
+        await core { await $0.closeCompletely() }
     }
 
     /// Closes the channel as ``close()``, without waiting.
@@ -116,8 +117,8 @@ extension ConnectionOrientedChannel {
         try await core { (channel) async throws(BluetoothError) in try await channel.send(sdu, timeout: timeout) }
     }
 
-    /// Waits until the peer has granted credits for all data written before, so that closing the channel drops none of
-    /// it.
+    /// Waits until the peer has granted credits for all data written before, so that the kernel sends them even when the
+    /// channel is closed at once.
     ///
     /// This does not mean that the peer's program has read the data; only that program can confirm it.
     /// - Throws: as ``write(_:timeout:)``.

@@ -12,12 +12,16 @@ final class CreditBasedChannel {
     private enum State {
         case opening(Promise<Void, BluetoothError>?)
         case open
-        /// A regular end is the peer's, so that readers see the end of the sequence.
-        case ended(BluetoothError, isRegular: Bool)
+        /// A regular end is the peer's, so that readers see the end of the sequence. The timer limits how long the host's
+        /// channel stays open until the peer has granted credits for what was written.
+        case ended(BluetoothError, isRegular: Bool, closing: LoopTimer?)
     }
 
     /// The session, retained while the channel is open, and the host's channels, which explain the end of the link.
     typealias Owner = (session: any AnyObject & Sendable, channels: any HostChannels)
+
+    /// The time for which a closed channel waits for credits, the kernel's own for a link without channels.
+    static let closingLimit = Duration.seconds(2)
 
     /// The device at the other end.
     let peer: BluetoothAddress
@@ -57,7 +61,7 @@ final class CreditBasedChannel {
     ) async throws(BluetoothError) {
         let operation = operation("open a channel to PSM \(hexadecimal(psm))")
         if Task.isCancelled { throw .cancelled(operation) }
-        if case .ended(let reason, _) = state { throw reason }
+        if case .ended(let reason, _, _) = state { throw reason }
         let call = Promise<Void, BluetoothError>()
         state = .opening(call)
         do {
@@ -105,6 +109,10 @@ final class CreditBasedChannel {
 
     private func handle(_ event: ChannelEvent) {
         guard let channel else { return }
+        if case .ended = state {
+            if case .readable = event { return }
+            return release()
+        }
         switch event {
         case .readable: reader.receive(from: channel)
         case .writable:
@@ -137,35 +145,59 @@ final class CreditBasedChannel {
 
     // MARK: The end
 
-    private func finish(_ reason: BluetoothError, isRegular: Bool = false) {
+    private func finish(_ reason: BluetoothError, isRegular: Bool = false, closing: LoopTimer? = nil) {
         if case .ended = state { return }
         if case .opening(let call) = state { call?.fail(reason) }
-        state = .ended(reason, isRegular: isRegular)
-        adapter = nil
+        state = .ended(reason, isRegular: isRegular, closing: closing)
         reader.end(isRegular ? .success(nil) : .failure(reason.during(operation("read"))))
         writer.end(reason)
-        channel?.close()
-        channel = nil
+        if closing == nil { release() }
         endWaiters.succeedAll(reason)
         log.debug("channel ended: \(reason.message)", metadata: ["peer": "\(peer)", "psm": "\(hexadecimal(psm))"])
     }
 
-    /// Closes the channel at once; received data that was not read is dropped.
+    private func release() {
+        channel?.close()
+        (channel, adapter) = (nil, nil)
+        guard case .ended(let reason, let isRegular, .some) = state else { return }
+        state = .ended(reason, isRegular: isRegular, closing: nil)
+        endWaiters.succeedAll(reason)
+    }
+
+    /// Closes the channel; received data that was not read is dropped. The host's channel is closed once the peer has
+    /// granted credits for what was written.
     func close() {
         reader.drop()
-        finish(
-            BluetoothError(.disconnected, operation("use the channel"), "The channel was closed by this program."))
+        let reason = BluetoothError(
+            .disconnected, operation("use the channel"), "The channel was closed by this program.")
+        guard isOpen, let channel, writer.mayLackCredits else { return finish(reason) }
+        let timer = loop.makeLocalTimer { [weak self, log, peer] in
+            log.warning(
+                "the peer grants no credits: a closed channel's last data are dropped", metadata: ["peer": "\(peer)"])
+            self?.release()
+        }
+        timer.set(after: Self.closingLimit)
+        finish(reason, closing: timer)
+        channel.setReading(false)
+        channel.notifyWhenWritable()
+    }
+
+    /// Closes the channel, and waits until the host's is closed.
+    nonisolated(nonsending) func closeCompletely() async {
+        close()
+        guard channel != nil else { return }
+        _ = try? await endWaiters.makePromise().value(operation("close the channel"), timeout: nil, on: loop)
     }
 
     /// Whether the channel is open.
     var isOpen: Bool { if case .open = state { true } else { false } }
 
     private func checkOpen(_ operation: BluetoothError.Operation) throws(BluetoothError) {
-        if case .ended(let reason, _) = state { throw reason.during(operation) }
+        if case .ended(let reason, _, _) = state { throw reason.during(operation) }
     }
 
     nonisolated(nonsending) func closed() async -> BluetoothError {
-        if case .ended(let reason, _) = state { return reason }
+        if case .ended(let reason, _, _) = state { return reason }
         let call = endWaiters.makePromise()
         do {
             return try await call.value(operation("wait for the end"), timeout: nil, on: loop)
@@ -192,7 +224,7 @@ final class CreditBasedChannel {
     nonisolated(nonsending) func read(timeout: Duration?) async throws(BluetoothError) -> [UInt8]? {
         let operation = operation("read")
         if let waiting = reader.next() { return waiting }
-        if case .ended(_, isRegular: true) = state { return nil }
+        if case .ended(_, isRegular: true, _) = state { return nil }
         try checkOpen(operation)
         if Task.isCancelled { throw .cancelled(operation) }
         if let channel, let taken = reader.next(from: channel) { return taken }

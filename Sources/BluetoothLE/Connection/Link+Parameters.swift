@@ -25,6 +25,15 @@ extension Link {
 
     var dataLength: LinkDataLength? { attachment?.host.dataLength }
 
+    /// The value of a Write Command or a notification that carries most of a stream. On a link with long packets it fills
+    /// them with its headers of 7 bytes: a controller may have a limit of packets for each event, and a short one counts
+    /// as much as a long one.
+    var streamLength: Int {
+        let longest = maximumCommandLength
+        guard let octets = dataLength?.transmitOctets, octets > 27, longest + 7 >= octets else { return longest }
+        return (longest + 7) / octets * octets - 7
+    }
+
     nonisolated(nonsending) func requestParameters(
         _ request: ConnectionParameterRequest, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> ConnectionParameters {

@@ -114,6 +114,10 @@ final class Link: ConnectAttempt, BearerOwner {
     var protectionIfAny: LinkProtection? { parts.protection }
     var peerRequestsIfAny: PeerRequests? { parts.peerRequests }
     var eventsIfAny: LinkEvents? { parts.events }
+    var settingsRequest: Task<Void, Never>? {
+        get { parts.settingsRequest }
+        set { parts.settingsRequest = newValue }
+    }
 
     var enhancedBearers: EnhancedBearers { LinkParts.made(&parts.enhancedBearers) { EnhancedBearers(on: loop) } }
     var bondedPeer: BondedPeer { LinkParts.made(&parts.bondedPeer) { BondedPeer(on: loop) } }

@@ -16,6 +16,8 @@ struct LinkParts {
     var peerRequests: PeerRequests?
     /// The receiver of the link's events.
     var events: LinkEvents?
+    /// The request for the settings of the link's options, until it is answered.
+    var settingsRequest: Task<Void, Never>?
 
     /// Returns the component, created if necessary.
     static func made<Part>(_ part: inout Part?, _ make: () -> Part) -> Part {

@@ -38,7 +38,29 @@ struct LinkSettings {
     }
 }
 
+extension Connection {
+    /// Requests the settings of the link's options, without waiting for the result: the link is usable meanwhile, and
+    /// without them.
+    func requestSoon(_ settings: LinkSettings, timeout: Duration?) {
+        guard settings.parameters != nil || settings.dataLength != nil || settings.phys != nil else { return }
+        let core = core
+        core.value.settingsRequest = Task(executorPreference: loop) {
+            await core { link in
+                do {
+                    try await link.request(settings, timeout: timeout)
+                } catch  where error.code != .disconnected {
+                    link.log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(link.peer)"])
+                } catch {}
+                link.settingsRequest = nil
+            }
+        }
+    }
+}
+
 extension Link {
+    /// Waits until the settings of the link's options were requested, so that later requests precede them.
+    nonisolated(nonsending) func whenSettingsAreRequested() async { await settingsRequest?.value }
+
     /// Requests the settings that the link does not have. A refusal by the controller or the peer is no error: the link
     /// remains usable as it is.
     /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`; `.notPermitted` without CAP_NET_RAW.

@@ -45,7 +45,7 @@ final class LocalServer: Sendable {
     private let state: Mutex<State>
 
     init(_ database: AttributeDatabase) {
-        state = Mutex(State(database: database, isProtected: database.isProtected))
+        state = Mutex(State(database: database, isProtected: database.isProtected(in: .all)))
     }
 
     /// Whether requests require the link's security to be known.
@@ -118,7 +118,7 @@ final class LocalServer: Sendable {
                 state.handlers.insert(
                     Handler(number: publication.number, range: layout.handles, handlers: publication.handlers),
                     at: state.position(of: layout.handles.start))
-                state.isProtected = state.database.isProtected
+                state.isProtected = state.isProtected || state.database.isProtected(in: layout.handles)
                 return .success(publication)
             } catch {
                 return .failure(error)
@@ -145,8 +145,9 @@ final class LocalServer: Sendable {
         let removed = state.withLock { state -> Handler? in
             guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return nil }
             let removed = state.handlers.remove(at: index)
+            let wasProtected = state.database.isProtected(in: removed.range)
             state.database.remove(removed.range)
-            state.isProtected = state.database.isProtected
+            if wasProtected { state.isProtected = state.database.isProtected(in: .all) }
             return removed
         }
         removed?.handlers.definitions?.end(nil)
@@ -199,8 +200,10 @@ final class LocalServer: Sendable {
 }
 
 extension AttributeDatabase {
-    fileprivate var isProtected: Bool {
-        attributes.contains { !$0.permissions.isSubset(of: [.read, .write]) }
+    /// Whether any attribute in a range requires security.
+    fileprivate func isProtected(in range: AttributeHandleRange) -> Bool {
+        attributes[lowerBound(range.start)...].lazy.prefix { $0.handle <= range.end }
+            .contains { !$0.permissions.isSubset(of: [.read, .write]) }
     }
 }
 

@@ -100,15 +100,7 @@ extension AdapterSession {
             throw await end(connection, error, isAgain: isAgain)
         }
         connection.core.value.confirmLink()
-        do {
-            try await connection.core.value.request(settings, timeout: options.timeout)
-        } catch  where error.code == .cancelled || error.code == .disconnected {
-            await connection.disconnect(timeout: .zero)
-            throw error
-        } catch {
-            // The link is usable as it is.
-            log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(peer)"])
-        }
+        connection.requestSoon(settings, timeout: options.timeout)
         if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {
                 try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)

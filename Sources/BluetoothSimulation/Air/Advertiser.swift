@@ -13,7 +13,7 @@ final class Advertiser {
     var isEnabled = false {
         didSet {
             guard isEnabled != oldValue else { return }
-            node.world.updateAdvertising()
+            node.world.updateAdvertising(of: node)
         }
     }
 
@@ -70,7 +70,7 @@ final class Advertiser {
         let world = node.world
         world.statistics.advertisementsSent += 1
         for _ in 0..<max(1, advertisement.repetitions) {
-            for listener in world.nodes
+            for listener in world.listeningNodes
             where listener !== node && listener.isListening && world.isReachable(listener, node) {
                 guard !world.happens(world.conditions.advertisementLoss) else { continue }
                 listener.hear(self)

@@ -244,7 +244,6 @@ final class Link {
         let (centralEnd, peripheralEnd) = (ends[0], ends[1])
         centralEnd.side.node.linkEnded(centralEnd, reason: centralReason)
         peripheralEnd.side.node.linkEnded(peripheralEnd, reason: peripheralReason)
-        world.updateAdvertising()
     }
 
     /// Lets one side vanish: the other one notices after the supervision time-out.

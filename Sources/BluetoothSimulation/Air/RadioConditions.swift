@@ -41,6 +41,8 @@ public struct SimulationStatistics: Equatable, Sendable {
     public var eventOverflows = 0
     /// Packets in transit when their link ended.
     public var packetsLostWithLink = 0
+    /// SDUs dropped because their channel was closed before the peer had granted credits for them.
+    public var packetsWithoutCredits = 0
     /// Packets received over links, however they were processed.
     public var packetsDelivered = 0
     /// Advertisements sent while there was a listener.

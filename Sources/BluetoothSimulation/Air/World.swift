@@ -39,6 +39,8 @@ class World {
     var statistics = SimulationStatistics()
 
     private(set) var nodes: [RadioNode] = []
+    /// Those of the devices that receive advertisements.
+    private(set) var listeningNodes: [RadioNode] = []
     private(set) var links: [Link] = []
     /// The pairs of devices that are out of each other's range.
     private var separations: Set<Set<ObjectIdentifier>> = []
@@ -133,14 +135,14 @@ class World {
 
     func add(_ node: RadioNode) {
         nodes.append(node)
-        updateAdvertising()
+        if node.isListening { updateAdvertising() } else { updateAdvertising(of: node) }
     }
 
     func remove(_ node: RadioNode) {
-        nodes.removeAll { $0 === node }
+        if let index = nodes.lastIndex(where: { $0 === node }) { nodes.remove(at: index) }
         // A later device may be allocated at the same address.
         separations = separations.filter { !$0.contains(ObjectIdentifier(node)) }
-        updateAdvertising()
+        if listeningNodes.contains(where: { $0 === node }) { updateAdvertising() }
     }
 
     /// The device that uses an address now, if its radio is on.
@@ -167,13 +169,17 @@ class World {
         for link in links { link.reachabilityChanged() }
     }
 
-    /// Enables the advertisers with a listener in range, and only those, so that no others are computed.
+    /// Enables the advertisers with a listener in range, and only those, so that no others are computed. Must be called
+    /// whenever the devices that listen may be others.
     func updateAdvertising() {
-        let listening = nodes.filter { $0.isListening }
-        for node in nodes {
-            let isHeard = listening.contains { $0 !== node && isReachable($0, node) }
-            for advertiser in node.advertisers { advertiser.update(isHeard: isHeard) }
-        }
+        listeningNodes = nodes.filter { $0.isListening }
+        for node in nodes { updateAdvertising(of: node) }
+    }
+
+    /// Enables those of a device's advertisers that have a listener in range.
+    func updateAdvertising(of node: RadioNode) {
+        let isHeard = listeningNodes.contains { $0 !== node && isReachable($0, node) }
+        for advertiser in node.advertisers { advertiser.update(isHeard: isHeard) }
     }
 
     /// Removes a peripheral's end of a link, and releases its handler.

@@ -63,11 +63,11 @@ final class AdapterPairing: PairingParty {
         return adapter.keys.longTermKey(of: connection.peer, isCentral: connection.isCentral)
     }
 
-    func securityRequested(_ level: SecurityLevel, on end: LinkEnd) {
-        guard let connection = connections.connection(of: end), level > connection.security.reported(on: end).level
-        else { return }
-        connection.security.raise(to: level)
+    func securityRequested(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd) {
+        connections.connection(of: end)?.security.peerRequests(level, bonds: bonds, on: end)
     }
+
+    func securityRefused(on end: LinkEnd) { connections.connection(of: end)?.security.refused() }
 
     // MARK: Commands
 

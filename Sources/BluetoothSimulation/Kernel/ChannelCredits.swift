@@ -7,8 +7,11 @@ struct ChannelCredits {
     private let receiveMTU: Int
     /// The largest frame the other side accepts.
     private var sendMPS = 0
-    /// The number of frames that may be sent.
+    /// The number of credits that no accepted SDU has taken.
     private(set) var toSend = 0
+    /// The number of unsent frames of accepted SDUs that have a credit, and of those that wait for one.
+    private(set) var reserved = 0
+    private var awaiting = 0
     /// The number of frames that the other side may still send.
     private(set) var granted = 0
     /// The number of frames left of the SDU that is being sent.
@@ -41,18 +44,32 @@ struct ChannelCredits {
         let isLast: Bool
     }
 
-    /// Uses a credit for one frame of the next SDU. Requires a credit.
+    /// Takes the credits of an SDU's frames as the SDU is accepted; the kernel lets the frames without one wait.
+    mutating func accept(ofSDU byteCount: Int) {
+        awaiting += frames(of: byteCount)
+        reserve()
+    }
+
+    private mutating func reserve() {
+        let count = min(awaiting, toSend)
+        (awaiting, toSend, reserved) = (awaiting - count, toSend - count, reserved + count)
+    }
+
+    /// Returns the next frame of the first unsent SDU. Requires a reserved credit.
     mutating func sendFrame(ofSDU byteCount: Int) -> Frame {
         let count = frames(of: byteCount)
         if framesLeft == 0 { framesLeft = count }
         framesLeft -= 1
-        toSend -= 1
+        reserved -= 1
         // All frames but the last are as large as possible; the SDU's length comes first.
         let size = framesLeft == 0 ? byteCount + 2 - (count - 1) * sendMPS : sendMPS
         return Frame(byteCount: size + LinkMessage.headerByteCount, isLast: framesLeft == 0)
     }
 
-    mutating func received(_ credits: Int) { toSend += credits }
+    mutating func received(_ credits: Int) {
+        toSend += credits
+        reserve()
+    }
 
     /// Records a received frame; returns whether the other side had a credit.
     mutating func frameArrived() -> Bool {

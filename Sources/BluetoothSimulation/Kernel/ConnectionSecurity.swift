@@ -54,17 +54,30 @@ final class ConnectionSecurity {
     /// Raises the link's security: with a sufficient stored key, else by pairing.
     func raise(to level: SecurityLevel) {
         guard let end = connection.end, pairing == nil else { return }
-        guard connection.isCentral else {
-            // A peripheral can only request it.
-            end.send(.procedure { end.other.party?.securityRequested(level, on: end.other) })
-            return
-        }
+        // A peripheral can only request it, always with the wish to bond.
+        guard connection.isCentral else { return end.requestSecurity(level, bonds: true) }
+        secure(end, level, isRequested: false)
+    }
+
+    /// Handles the peer's Security Request: without a user interface medium security is all that there is, and an adapter
+    /// that is not bondable refuses to bond (`smp_cmd_security_req`). The link stays in any case.
+    func peerRequests(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd) {
+        let level = ioCapability == .noInputNoOutput ? .medium : level
+        guard level > reported(on: end).level, pairing == nil else { return }
+        secure(end, level, isRequested: true, isRefused: bonds && !connection.adapter.settings.isBondable)
+    }
+
+    private func secure(_ end: LinkEnd, _ level: SecurityLevel, isRequested: Bool, isRefused: Bool = false) {
         if let key = connection.adapter.keys.longTermKey(of: connection.peer, isCentral: true),
             key.kind.level >= level
         {
             return encrypt(with: key, for: level, over: end)
         }
-        let pairing = Pairing(on: end, level: level)
+        guard !isRefused else {
+            reportFailure()
+            return end.send(.procedure { end.other.party?.securityRefused(on: end.other) })
+        }
+        let pairing = Pairing(on: end, level: level, isRequested: isRequested)
         self.pairing = pairing
         pairing.begin()
     }
@@ -112,13 +125,17 @@ final class ConnectionSecurity {
             askedLevel = nil
             store(keys, end)
             complete(.success)
-        case .failedHere:
+        case .failedHere(let keepsLink):
             reportFailure()
-            fail()
-        case .failedThere:
-            reportFailure()
-            for socket in connection.channels.sockets { socket.securityFailed() }
+            if !keepsLink { fail() }
+        case .failedThere: refused()
         }
+    }
+
+    /// Handles the peer's Pairing Failed.
+    func refused() {
+        reportFailure()
+        for socket in connection.channels.sockets { socket.securityFailed() }
     }
 
     private func reportFailure() {

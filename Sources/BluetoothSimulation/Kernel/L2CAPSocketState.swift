@@ -163,7 +163,10 @@ final class L2CAPSocketState: SocketState {
         guard packet.count <= Int(sendMTU) else { return .failed(KernelError("send", .messageTooLong)) }
         guard !isSuspended, !isTooFull(outbox.limit) else { return .wouldBlock }
         // On a connection-oriented channel the kernel makes no frame of an empty SDU.
-        if case .dynamic = key, packet.isEmpty { return .sent }
+        if case .dynamic = key {
+            if packet.isEmpty { return .sent }
+            credits.accept(ofSDU: packet.count)
+        }
         outbox.packets.append(packet)
         outbox.cost += SocketBuffer.cost(of: packet.count)
         connection.pump()
@@ -175,7 +178,7 @@ final class L2CAPSocketState: SocketState {
         guard state == .connected, let packet = outbox.packets.first else { return false }
         var byteCount: Int?
         if case .dynamic = key {
-            guard credits.toSend > 0 else { return false }
+            guard credits.reserved > 0 else { return false }
             let frame = credits.sendFrame(ofSDU: packet.count)
             byteCount = frame.byteCount
             if !frame.isLast {
@@ -200,8 +203,8 @@ final class L2CAPSocketState: SocketState {
         }
         var byteCount = 0
         while true {
-            guard credits.toSend > 0 else {
-                while takeUnsent() != nil {}
+            guard credits.reserved > 0 else {
+                while takeUnsent() != nil { world.statistics.packetsWithoutCredits += 1 }
                 return nil
             }
             let frame = credits.sendFrame(ofSDU: packet.count)

@@ -104,6 +104,7 @@ final class PeripheralChannels {
         guard var credits = channels[key]?.credits, credits.toSend >= credits.frames(of: byteCount) else {
             return nil
         }
+        credits.accept(ofSDU: byteCount)
         var frame = credits.sendFrame(ofSDU: byteCount)
         while !frame.isLast {
             end.send(.procedure(frame.byteCount) { end.other.side.node.frameArrived(key, on: end.other) })

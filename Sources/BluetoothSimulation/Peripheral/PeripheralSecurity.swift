@@ -83,5 +83,8 @@ final class PeripheralSecurity: PairingParty {
 
     func key(on end: LinkEnd) -> LongTermKey? { bonds[end.peerIdentity] }
 
-    func securityRequested(_ level: SecurityLevel, on end: LinkEnd) {}
+    func securityRequested(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd) {}
+
+    /// Sends a Security Request.
+    func request(_ level: SecurityLevel, on end: LinkEnd) { end.requestSecurity(level, bonds: settings.storesKeys) }
 }

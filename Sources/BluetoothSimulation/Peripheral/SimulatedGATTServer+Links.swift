@@ -49,7 +49,10 @@ extension SimulatedGATTServer {
         switch event {
         case .readRequested(let request):
             switch program.read?(request.handle, link) ?? .refuse(.readNotPermitted) {
-            case .value(let value): serve(link) { $0.answer(.read(request, .success(value)), database: &$1) }
+            case .value(let value, let delay):
+                link.schedule(after: delay) { [weak self] in
+                    self?.serve(link) { $0.answer(.read(request, .success(value)), database: &$1) }
+                }
             case .refuse(let code): serve(link) { $0.answer(.read(request, .failure(code)), database: &$1) }
             case .silence: break
             }

@@ -21,8 +21,8 @@ import Synchronization
 public final class SimulatedGATTServer: Sendable {
     /// The answer to a read request.
     public enum ReadAnswer: Hashable, Sendable {
-        /// The whole value.
-        case value([UInt8])
+        /// The whole value, after a time on the radio's clock.
+        case value([UInt8], after: Duration = .zero)
         /// An error.
         case refuse(ATTErrorCode)
         /// No response: the client's transaction times out after 30 s.

@@ -46,6 +46,14 @@ public struct SimulatedLink: Sendable {
         }
     }
 
+    /// Calls `body` on the radio's loop after a time on its clock, at once for none.
+    func schedule(after delay: Duration, _ body: @escaping @Sendable () -> Void) {
+        guard delay > .zero else { return body() }
+        radio.withWorld { world -> Void in
+            world.schedule(after: delay) { [unowned world] in world.post(.completion(body)) }
+        }
+    }
+
     /// Ends the link at its next connection event.
     public func disconnect(reason: HCIStatus = .remoteUserTerminatedConnection) {
         _ = withEnd { $0.disconnect(reason: reason) }

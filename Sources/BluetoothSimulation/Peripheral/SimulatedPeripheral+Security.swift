@@ -42,9 +42,7 @@ extension SimulatedPeripheral {
     /// Sends a Security Request to the connected centrals.
     public func requestSecurity(_ level: SecurityLevel = .medium) {
         withNode { node in
-            for end in node.world.links(of: node) {
-                end.send(.procedure { end.other.party?.securityRequested(level, on: end.other) })
-            }
+            for end in node.world.links(of: node) { node.security.request(level, on: end) }
         }
     }
 }

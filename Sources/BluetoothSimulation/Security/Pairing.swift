@@ -55,8 +55,8 @@ enum PairingAnswer: Equatable {
 enum PairingOutcome {
     /// Succeeded, with the keys and the peer's identity if it was distributed.
     case paired(PairingKeys)
-    /// This side ended it; the link ends with it.
-    case failedHere
+    /// This side ended it; the link ends with it, unless the other side has asked for the pairing.
+    case failedHere(keepsLink: Bool)
     /// The other side refused; the link stays.
     case failedThere
 }
@@ -91,8 +91,10 @@ protocol PairingParty: AnyObject {
     func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd)
     /// The stored key for links with the device at the other end.
     func key(on end: LinkEnd) -> LongTermKey?
-    /// Handles a Security Request of the other side, a peripheral.
-    func securityRequested(_ level: SecurityLevel, on end: LinkEnd)
+    /// Handles a Security Request of the other side, a peripheral, which wants to bond or not.
+    func securityRequested(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd)
+    /// Handles the other side's Pairing Failed in response to a Security Request.
+    func securityRefused(on end: LinkEnd)
 }
 
 /// A pairing over one link, from the request to the keys (Core Vol 3 Part H §2.1).
@@ -105,6 +107,8 @@ final class Pairing {
     private let world: World
     private let initiator: LinkEnd
     let level: SecurityLevel
+    /// Whether it answers a Security Request of the responder.
+    private let isRequested: Bool
     private var state = State.requesting
     private var features: (initiator: PairingFeatures, responder: PairingFeatures)?
     private var answers: (initiator: PairingAnswer?, responder: PairingAnswer?)
@@ -114,10 +118,11 @@ final class Pairing {
     /// The time limit without progress (Core Vol 3 Part H §3.4).
     private static let timeout = Duration.seconds(30)
 
-    init(on end: LinkEnd, level: SecurityLevel) {
+    init(on end: LinkEnd, level: SecurityLevel, isRequested: Bool) {
         world = end.link.world
         initiator = end
         self.level = level
+        self.isRequested = isRequested
     }
 
     private var responder: LinkEnd { initiator.other }
@@ -137,7 +142,9 @@ final class Pairing {
     /// Restarts the time limit: every message does.
     private func restartTimer() {
         timer?.cancel()
-        timer = world.schedule(after: Self.timeout) { [weak self] in self?.fail(by: self?.initiator) }
+        timer = world.schedule(after: Self.timeout) { [weak self] in
+            self?.fail(by: self?.initiator, keepsLink: false)
+        }
     }
 
     private func responded(_ response: PairingResponse, _ ours: PairingFeatures) {
@@ -306,11 +313,11 @@ final class Pairing {
     }
 
     /// Fails the pairing at one side, and informs the other.
-    private func fail(by end: LinkEnd?) {
+    private func fail(by end: LinkEnd?, keepsLink: Bool? = nil) {
         guard let end, state != .over else { return }
         state = .over
         timer?.cancel()
-        end.party?.ended(self, .failedHere, on: end)
+        end.party?.ended(self, .failedHere(keepsLink: keepsLink ?? (isRequested && end.isCentral)), on: end)
         end.other.party?.ended(self, .failedThere, on: end.other)
     }
 
@@ -325,11 +332,17 @@ extension PairingParty {
     func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? { nil }
     var ownPasskey: UInt32? { nil }
     var signs: Bool { false }
+    func securityRefused(on end: LinkEnd) {}
 }
 
 extension LinkEnd {
     /// The pairing party at this end.
     var party: (any PairingParty)? { side.node.user as? any PairingParty }
+
+    /// Sends a peripheral's Security Request.
+    func requestSecurity(_ level: SecurityLevel, bonds: Bool) {
+        send(.procedure { other.party?.securityRequested(level, bonds: bonds, on: other) })
+    }
 }
 
 extension IOCapability {

@@ -13,6 +13,8 @@ public final class VirtualTimeDriver: EventLoopDriver {
         /// The number of ``resumeTime()`` calls without ``pauseTime()``; below zero while one has ended before it was
         /// counted.
         var permits = 0
+        /// The moment until which time passes although it is paused.
+        var runOut = KernelInstant(nanoseconds: 0)
         /// Whether the loop has not looked for work since time was resumed.
         var isFresh = false
         var watchers: [Watcher] = []
@@ -65,6 +67,15 @@ public final class VirtualTimeDriver: EventLoopDriver {
         state.withLock { $0.permits -= 1 }
     }
 
+    /// Lets time pass for at most `duration`, although it is paused: for work that ends on its own after a while.
+    func runOut(for duration: Duration) {
+        state.withLock {
+            $0.runOut = $0.now.advanced(by: duration)
+            $0.isFresh = true
+        }
+        signal.raise()
+    }
+
     /// Calls `handler`, on the loop's thread, when nothing more can happen: time may pass but nothing is ready, nothing
     /// has a deadline, and the loop was not woken for `grace` of real time.
     ///
@@ -99,7 +110,7 @@ public final class VirtualTimeDriver: EventLoopDriver {
         if signal.take() { return }
         let step = state.withLock { state -> Step in
             if let deadline, deadline <= state.now { return .return }
-            guard state.permits > 0 else { return .sleep }
+            guard state.permits > 0 || deadline.map({ $0 <= state.runOut }) == true else { return .sleep }
             // A thread that had paused time may have queued work after the loop has found none and before it resumed
             // time, and its signal may have been consumed already, or not be raised yet: the loop looks once more.
             guard !state.isFresh else {

@@ -90,7 +90,8 @@ struct ConnectionAttempt: Sendable {
             return shared.traffic.channels.compactMap(\.object)
         }
         guard reason.disconnectReason == .local else { return reason }
-        // Open channels would keep the link.
+        // Open channels would keep the link. Each waits for the credits of what was written.
+        for channel in channels { channel.closeSoon() }
         for channel in channels { await channel.close() }
         return nil
     }

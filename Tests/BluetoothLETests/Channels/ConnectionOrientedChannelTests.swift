@@ -304,6 +304,22 @@ import BluetoothLE
         }
     }
 
+    @Test(arguments: [true, false]) func closingWaitsForCreditsForTwoSecondsAtMost(_ areGranted: Bool) async throws {
+        try await Fixture.run { fixture in
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in EchoHandler() }
+            peripheral.setService(0x0085, receiveMTU: 512)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let channel = try await adapter.openChannel(to: peripheral.address, psm: 0x0085)
+            peripheral.setGrantingCredits(areGranted)
+            // An SDU of three frames, of which one has a credit.
+            try await channel.write([UInt8](repeating: 1, count: 512))
+            let time = await fixture.duration { await channel.close() }
+            #expect(areGranted ? time < .seconds(1) : time >= .seconds(2) && time < .milliseconds(2100), "\(time)")
+            #expect(fixture.radio.statistics.packetsWithoutCredits == (areGranted ? 0 : 1))
+            #expect(await !channel.isOpen)
+        }
+    }
+
     // MARK: Peers that misbehave
 
     @Test func aPeerThatExceedsItsCreditsIsDisconnected() async throws {

@@ -60,7 +60,8 @@ import Testing
             try await fixture.adapter.setPairingAgent(agent)
             let first = try await fixture.connect()
             fixture.peripheral.requestSecurity()
-            #expect(await first.disconnected().pairingFailure == .notConfirmed)
+            try await fixture.remainsUsable(first)
+            try await fixture.end(first)
             try await fixture.base.settle { fixture.base.kernel.links(adapter: 0).isEmpty }
             // The second question is open when the first is answered.
             let second = try await fixture.connect()
@@ -103,7 +104,8 @@ import Testing
             try await fixture.base.settle { !agent.asked.isEmpty }
             let questions = await fixture.adapter.session.pairingQuestions
             #expect(questions.dialogs.count == 1 && questions.calls.count == 1)
-            _ = await connection.disconnected()
+            try await fixture.remainsUsable(connection)
+            try await fixture.end(connection)
             try await fixture.pairingWorksNow()
         }
     }

@@ -249,12 +249,11 @@ import Testing
                 try await fixture.base.settle { agent.asked == ["confirm"] }
                 if isAllowed {
                     try await fixture.base.settle { (try? await connection.security().level) == .medium }
-                    #expect(await connection.isConnected)
-                    try await fixture.end(connection)
                 } else {
-                    let end = await connection.disconnected()
-                    #expect(end.pairingFailure == .notConfirmed)
+                    try await fixture.remainsUsable(connection)
                 }
+                #expect(await connection.isConnected)
+                try await fixture.end(connection)
                 try await fixture.pairingWorksNow()
             }
         }
@@ -264,9 +263,27 @@ import Testing
         try await SecurityFixture.run { fixture in
             let connection = try await fixture.connect()
             fixture.peripheral.requestSecurity()
-            let end = await connection.disconnected()
-            #expect(end.pairingFailure == .notConfirmed)
+            try await fixture.remainsUsable(connection)
+            try await fixture.end(connection)
             try await fixture.pairingWorksNow()
+        }
+    }
+
+    @Test(arguments: [true, false]) func withoutBondingADeviceCannotBond(_ bonds: Bool) async throws {
+        try await SecurityFixture.run { fixture in
+            let agent = fixture.agent()
+            try await fixture.adapter.setPairingAgent(agent, isBondable: false)
+            fixture.peripheral.setSecurity(SimulatedSecurity(storesKeys: bonds))
+            let connection = try await fixture.connect()
+            fixture.peripheral.requestSecurity()
+            if bonds {
+                try await fixture.remainsUsable(connection)
+                #expect(agent.asked.isEmpty)
+            } else {
+                // It pairs with one that does not ask for that.
+                try await fixture.base.settle { (try? await connection.security().level) == .medium }
+            }
+            try await fixture.end(connection)
         }
     }
 

@@ -154,6 +154,14 @@ struct SecurityFixture: Sendable {
         try #require(server.handle(of: uuid, in: Self.service))
     }
 
+    /// Waits until a pairing that the device has begun is over, and expects a link as it was before.
+    func remainsUsable(_ connection: Connection) async throws {
+        try await base.radio.sleep(for: .seconds(40))
+        #expect(try await connection.security().level == .low)
+        let value = try await connection.read(try handle(0xFFF4))
+        #expect(value == [10])
+    }
+
     /// Connects, pairs and uses a further link: no state of the failure is left.
     func pairingWorksNow() async throws {
         peripheral.setSecurity(SimulatedSecurity())
