@@ -93,7 +93,7 @@ extension Connection {
         _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
         try await core { (link) async throws(BluetoothError) in
-            try await link.discoverCharacteristics(uuid, of: service, timeout: timeout)
+            try await link.discoverCharacteristics(uuid, in: service.handles, timeout: timeout)
         }
     }
 
@@ -102,7 +102,7 @@ extension Connection {
         _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
         try await core { (link) async throws(BluetoothError) in
-            try await link.discoverCharacteristics(uuid, of: included, timeout: timeout)
+            try await link.discoverCharacteristics(uuid, in: included.handles, timeout: timeout)
         }
     }
 

@@ -29,18 +29,6 @@ extension Link {
     }
 
     nonisolated(nonsending) func discoverCharacteristics(
-        _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
-        try await discoverCharacteristics(uuid, in: service.handles, timeout: timeout)
-    }
-
-    nonisolated(nonsending) func discoverCharacteristics(
-        _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
-        try await discoverCharacteristics(uuid, in: included.handles, timeout: timeout)
-    }
-
-    private nonisolated(nonsending) func discoverCharacteristics(
         _ uuid: BluetoothUUID?, in range: AttributeHandleRange, timeout: Duration?
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
         try await perform(
