@@ -349,7 +349,7 @@ extension Connection {
     /// Stores a database with this hash.
     fileprivate func expectHash(_ hash: String) async {
         await core { link in
-            _ = link.database.adopt(RemoteDatabase(services: [], problems: []), hash: DatabaseHash(hex(hash)), link)
+            link.database.adopt(RemoteDatabase(services: [], problems: []), hash: DatabaseHash(hex(hash)), link)
         }
     }
 }

@@ -292,18 +292,21 @@ struct PeripheralSession: Sendable {
         guard isNotified || remote.properties.contains(.indicate) else {
             return report(CBATTError(.requestNotSupported))
         }
-        guard let descriptor = remote.descriptor(.clientCharacteristicConfiguration) else {
-            return report(CBATTError(.attributeNotFound))
-        }
+        // Without one nothing is written, and the values that the peripheral sends are delivered.
+        let descriptor = remote.descriptor(.clientCharacteristicConfiguration)
         let wasOn = handle.shared { $0.database.notifying[value] != nil }
         if wasOn == isOn { return report(nil) }
         if isOn {
             // The first value may arrive before the peripheral's answer.
             handle.shared { $0.database.notifying[value] = characteristic }
-            await radio.addSubscription(value, by: descriptor, hold)
+            if let descriptor { await radio.addSubscription(value, by: descriptor, hold) }
         } else if await !radio.removeSubscription(value, hold) {
             // Another manager still has a subscription.
             handle.shared { $0.database.notifying[value] = nil }
+            return report(nil)
+        }
+        guard let descriptor else {
+            if !isOn { handle.shared { $0.database.notifying[value] = nil } }
             return report(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
