@@ -34,6 +34,7 @@ package final class AdapterHost: Host {
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
         let ending = EndingLinks(links, of: adapterRecord.information.address, on: kernel.loop)
         ending.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
+        ending.onUnconfirmed = { [weak health = controller.health] peer in health?.linkStays(peer) }
         channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
         let advertising = KernelAdvertising(
             of: adapterRecord, on: kernel, by: management, state: state, log: log)

@@ -61,6 +61,8 @@ package final class EndingLinks {
     private let links: any HostLinks
     /// Returns the controller's status if it has refused the last connection to a peer for want of room.
     var refusal: (BluetoothAddress) -> HCIStatus? = { _ in nil }
+    /// Called when nothing has reported the end of a link in time.
+    var onUnconfirmed: (BluetoothAddress) -> Void = { _ in }
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []
@@ -210,6 +212,7 @@ package final class EndingLinks {
         } catch {
             // The kernel must have dropped the link, or the caller waits no longer.
             departures.removeAll { $0.call === departure.call }
+            if error.code == .timedOut, timeout >= limit { onUnconfirmed(peer) }
         }
     }
 

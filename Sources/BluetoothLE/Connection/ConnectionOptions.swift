@@ -16,7 +16,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// not wait and throws `.linkLimitReached`. This time is not part of ``timeout``: after it, an attempt has what
     /// remains of that, also one that is repeated because its link failed. All waits of a call together have this limit.
     ///
-    /// Calls that wait get the room in their order, one that waits longer first, while its device answers within 8 s.
+    /// Calls that wait get the room in their order, one that waits longer first, while its device answers within 8 s; one
+    /// that does not wait throws while others do.
     public var slotTimeout: Duration?
     /// The number of enhanced bearers to open in addition, if the link is encrypted by then and the peer supports them;
     /// ``Connection/bearerCount`` has the result. See ``Connection/openEnhancedBearers(count:timeout:)``.
@@ -56,6 +57,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     var bondLevel: SecurityLevel?
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
+    /// Whether the connect was admitted to room that others wait for.
+    var isAdmitted = false
     /// The time limit for finding a device by its key.
     package var searchLimit = SearchLimit.shared
 

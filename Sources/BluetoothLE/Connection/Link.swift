@@ -58,6 +58,8 @@ final class Link: ConnectAttempt, BearerOwner {
 
     /// The followers of the link's end.
     private struct EndFollowers {
+        /// Whether several callers have the connection.
+        var areSeveral = false
         /// The owner of the connection.
         var keeper: ((Connection) -> Void)?
         var waiters = WaiterList<BluetoothError, BluetoothError>()
@@ -300,6 +302,12 @@ final class Link: ConnectAttempt, BearerOwner {
         if let connection { followers.keeper?(connection) }
         followers.keeper = nil
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
+    }
+
+    /// Whether several callers have the connection, so that it ends with the last of them.
+    var isShared: Bool {
+        get { followers.areSeveral }
+        set { followers.areSeveral = newValue }
     }
 
     func disconnect() {
