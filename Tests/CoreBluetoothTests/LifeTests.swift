@@ -380,8 +380,8 @@ import Testing
             // The subscription to Service Changed has to have reached the device.
             try await fixture.radio.sleep(for: .seconds(2))
             let before = peripheral.services ?? []
-            nonisolated(unsafe) let battery = try #require(before.first { $0.uuid == CBUUID(string: "180F") })
-            nonisolated(unsafe) let level = try #require(battery.characteristics?.first)
+            let battery = try #require(before.first { $0.uuid == CBUUID(string: "180F") })
+            let level = try #require(battery.characteristics?.first)
             await program.perform(with: { $0.setNotifyValue(true, for: level) })
             await program.wait(for: "notifying 2A19 true")
             _ = program.take()

@@ -2,7 +2,9 @@ import BluetoothLE
 public import Foundation
 
 /// A manager that discovers peripherals and connects to them.
-open class CBCentralManager: CBManager {
+//
+// Sendable unchecked: the delegate and the handle are locked.
+open class CBCentralManager: CBManager, @unchecked Sendable {
     /// Optional features of a machine.
     public struct Feature: OptionSet, Sendable {
         /// The bits.

@@ -2,7 +2,9 @@ public import Foundation
 import Logging
 
 /// The common part of central managers and peripheral managers.
-open class CBManager: NSObject {
+//
+// Sendable unchecked, since NSObject is not: the state is locked.
+open class CBManager: NSObject, @unchecked Sendable {
     let shared = Locked(CBManagerState.unknown)
 
     init(manager: Void) {

@@ -4,7 +4,9 @@ public import Foundation
 /// A manager that publishes services to centrals.
 ///
 /// On Linux a long read is one request for the whole value, with an offset of zero.
-open class CBPeripheralManager: CBManager {
+//
+// Sendable unchecked: the delegate and the handle are locked.
+open class CBPeripheralManager: CBManager, @unchecked Sendable {
     private let observer = Locked(WeakDelegate<any CBPeripheralManagerDelegate>())
     private let locked = Locked<PeripheralManagerHandle?>(nil)
 
