@@ -46,7 +46,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         super.init(manager: ())
         observer { $0.delegate = delegate }
         let configuration = CBLinux.configuration
-        let callbacks = CallbackQueue(queue, hold: configuration.hold)
+        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
             let radio = try Radio.shared(configuration, log: coreBluetoothLog)
             let made = CentralHandle(WeakReference(self), radio, callbacks, configuration)
@@ -87,19 +87,20 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     // MARK: Known peripherals
 
     /// Returns the peripherals with these identifiers, in this order. Identifiers that are not this library's are
-    /// omitted; none are found while the manager is not powered on.
+    /// omitted; none are found while the manager is not powered on. A peripheral has the name that the program's managers
+    /// have received before.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
         guard isReady(for: "retrievePeripherals(withIdentifiers:)"), let handle else { return [] }
         return identifiers.compactMap(\.bluetoothAddress).map { handle.peripheral($0) }
     }
 
     /// Returns the peripherals that this program is connected to, through any manager, and that have one of these
-    /// services.
+    /// services, or of which no service is known yet.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
         guard isReady(for: "retrieveConnectedPeripherals(withServices:)"), let handle else { return [] }
         let wanted = Set(serviceUUIDs.map(\.bluetooth))
-        let connected = handle.radio.connected.withLock { connected in
-            connected.filter { !$0.value.isDisjoint(with: wanted) }.keys.sorted()
+        let connected = handle.radio.devices.withLock { devices in
+            devices.connected.filter { $0.value.isEmpty || !$0.value.isDisjoint(with: wanted) }.keys.sorted()
         }
         return connected.map { handle.peripheral($0) }
     }

@@ -34,7 +34,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         super.init(manager: ())
         observer { $0.delegate = delegate }
         let configuration = CBLinux.configuration
-        let callbacks = CallbackQueue(queue, hold: configuration.hold)
+        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
             let radio = try Radio.shared(configuration, log: coreBluetoothLog)
             let made = PeripheralManagerHandle(WeakReference(self), radio, callbacks)

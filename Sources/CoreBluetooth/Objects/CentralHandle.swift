@@ -182,6 +182,7 @@ final class CentralHandle: Sendable {
             shared.information.advertisedServices = advertisement.services
             guard let name, name != shared.information.name, !shared.information.isNameRead else { return false }
             defer { shared.information.name = name }
+            radio.devices.withLock { $0.setName(name, of: address, isRead: false) }
             return shared.information.name != nil
         }
         if isRenamed { peripheral.delegate?.peripheralDidUpdateName(peripheral) }

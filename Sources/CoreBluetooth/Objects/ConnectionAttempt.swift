@@ -54,7 +54,7 @@ struct ConnectionAttempt: Sendable {
             shared.traffic.changes = []
             return shared.information.advertisedServices
         }
-        radio.connected.withLock { $0[handle.address]?.formUnion(advertised) }
+        radio.devices.withLock { $0.connected[handle.address]?.formUnion(advertised) }
         handle.post { [number] peripheral, manager in
             let handle = peripheral.handle
             let isWanted = handle.shared { shared -> Bool in

@@ -84,7 +84,7 @@ final class PeripheralHandle: Sendable {
 
     struct Shared {
         var connectionRequest = ConnectionRequest()
-        var information = DeviceInformation()
+        var information: DeviceInformation
         var database = Database()
         var traffic: Traffic
     }
@@ -104,7 +104,11 @@ final class PeripheralHandle: Sendable {
     init(_ address: BluetoothAddress, of central: CentralHandle) {
         self.address = address
         self.central = central
-        shared = Locked(Shared(traffic: Traffic(flow: WriteFlow(credits: central.configuration.writeCredits))))
+        let known = central.radio.devices.withLock { $0.name(of: address) }
+        shared = Locked(
+            Shared(
+                information: DeviceInformation(name: known?.text, isNameRead: known?.isRead ?? false),
+                traffic: Traffic(flow: WriteFlow(credits: central.configuration.writeCredits))))
         mark = central.radio.components.mark()
     }
 

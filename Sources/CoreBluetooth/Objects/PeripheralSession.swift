@@ -161,10 +161,13 @@ struct PeripheralSession: Sendable {
     // MARK: Discovery
 
     private func discoverServices(_ uuids: [BluetoothUUID]?) async {
+                let handle = peripheral.handle
+                handle.radio.devices.withLock { $0.setName(name, of: handle.address, isRead: true) }
         await reportingFailure { () throws(BluetoothError) in
             let found = try await connection.discover()
-            radio.connected.withLock { $0[handle.address]?.formUnion(found.map(\.uuid)) }
-            answer { peripheral, delegate in
+            radio.devices.withLock { $0.connected[handle.address]?.formUnion(found.map(\.uuid)) }
+            await handle.central.callbacks.turn()
+            answer(times: times) { peripheral, delegate in
                 peripheral.handle.updateServices(found, of: peripheral, uuids)
                 delegate?.peripheral(peripheral, didDiscoverServices: nil)
             }

@@ -39,7 +39,7 @@ final class CallbackQueue: Sendable {
             return !state.isScheduled
         }
         guard isDue else { return }
-        hold?.begin()
+        hold?.pauseTime()
         queue.async { self.run() }
     }
 
@@ -47,19 +47,76 @@ final class CallbackQueue: Sendable {
     func drain() async {
         let isDrained = Promise<Void, Never>()
         post { isDrained.succeed() }
+    /// Waits for a turn of the dispatch queue, which comes after all that is running on it and queued by now.
+    func turn() async {
+        let isOver = Promise<Void, Never>()
+        hold?.pauseTime()
+        queue.async { [hold] in
+            isOver.succeed()
+            hold?.resumeTime()
+        }
+        await isOver.value(ifCancelled: ())
+    }
+
         await isDrained.value(ifCancelled: ())
     }
 
     private func run() {
-        for _ in 0..<Self.callbacksPerBlock {
-            let next = state.withLock { state -> Callback? in
-                let next = state.callbacks.popFirst()
-                if next == nil { state.isScheduled = false }
-                return next
-            }
-            guard let next else {
-                hold?.end()
-                return
+        // What these cause is called back in a later block: after what they have queued themselves.
+        var callbacks = state.withLock { $0.next() }
+        while let callback = callbacks.popFirst() { callback() }
+        let isDone = state.withLock { state in
+            state.isScheduled = !state.isEmpty
+            return state.isEmpty
+        }
+        if isDone { hold?.resumeTime() } else { queue.async { self.run() } }
+    }
+}
+
+private struct State {
+    /// The number of callbacks in one block, so that other work has its turn on a main queue.
+    private static let callbacksPerBlock = 64
+    /// The number of sources whose buffers stay allocated while they are empty.
+    private static let idleSources = 16
+
+    var isScheduled = false
+    private var callbacks: [CallbackSource: RingBuffer<CallbackQueue.Callback>] = [:]
+    /// The sources with callbacks, in the order of their turns.
+    private var turns = RingBuffer<CallbackSource>()
+    /// The first callback without a source, and all that were posted after it.
+    private var later = RingBuffer<(source: CallbackSource?, callback: CallbackQueue.Callback)>()
+
+    var isEmpty: Bool { turns.isEmpty && later.isEmpty }
+
+    mutating func append(_ callback: @escaping CallbackQueue.Callback, from source: CallbackSource?) {
+        guard let source, later.isEmpty else { return later.append((source, callback)) }
+        append(callback, of: source)
+    }
+
+    private mutating func append(_ callback: @escaping CallbackQueue.Callback, of source: CallbackSource) {
+        if callbacks[source]?.isEmpty ?? true { turns.append(source) }
+        callbacks[source, default: RingBuffer()].append(callback)
+    }
+
+    /// Removes the callbacks of the next block.
+    mutating func next() -> RingBuffer<CallbackQueue.Callback> {
+        var block = RingBuffer<CallbackQueue.Callback>()
+        while block.count < Self.callbacksPerBlock {
+            if let source = turns.popFirst() {
+                if let callback = callbacks[source]?.popFirst() { block.append(callback) }
+                if callbacks[source]?.isEmpty == false {
+                    turns.append(source)
+                } else if callbacks.count > Self.idleSources {
+                    callbacks[source] = nil
+                }
+            } else if let (_, callback) = later.popFirst() {
+                block.append(callback)
+                while case .some((let source?, let callback)) = later.first {
+                    _ = later.popFirst()
+                    append(callback, of: source)
+                }
+            } else {
+                break
             }
             next()
         }
