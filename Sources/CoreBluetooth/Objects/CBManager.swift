@@ -30,8 +30,8 @@ open class CBManager: NSObject, @unchecked Sendable {
 }
 
 /// Logs a call that has no effect as misuse of the API.
-@Sendable func misuse(_ message: String) {
-    coreBluetoothLog.warning("API MISUSE: \(message)")
+func misuse(_ message: @autoclosure () -> String, file: String = #fileID, line: UInt = #line) {
+    coreBluetoothLog.warning("API MISUSE: \(message())", file: file, line: line)
 }
 
-let coreBluetoothLog = Logger(label: "CoreBluetooth")
+let coreBluetoothLog = LimitedLog(Logger(label: "CoreBluetooth"))

@@ -36,12 +36,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         let configuration = CBLinux.configuration
         let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
-            let radio = try Radio.shared(configuration, log: coreBluetoothLog)
+            let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
             let made = PeripheralManagerHandle(WeakReference(self), radio, callbacks)
             locked { $0 = made }
             made.begin()
         } catch {
-            coreBluetoothLog.error("\(error)")
+            coreBluetoothLog.logger.error("\(error)")
             let manager = WeakReference(self)
             callbacks.post {
                 guard let manager = manager.object else { return }

@@ -167,7 +167,7 @@ final class CentralHandle: Sendable {
 
     private func report(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) async {
         let isTaken = Promise<Void, Never>()
-        callbacks.post { [self] in
+        callbacks.post(from: .scan) { [self] in
             received(advertisement, from: address, number)
             isTaken.succeed()
         }

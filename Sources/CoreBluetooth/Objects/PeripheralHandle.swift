@@ -8,7 +8,8 @@ import Synchronization
 /// A program's request to a peripheral; each is answered by one callback, in the order of the requests.
 enum PeripheralRequest: Sendable {
     case readRSSI
-    case discoverServices([BluetoothUUID]?)
+    /// - Parameter times: how often it was asked for.
+    case discoverServices([BluetoothUUID]?, times: Int = 1)
     case discoverIncludedServices([BluetoothUUID]?, UncheckedSendable<CBService>)
     case discoverCharacteristics([BluetoothUUID]?, UncheckedSendable<CBService>)
     case discoverDescriptors(UncheckedSendable<CBCharacteristic>)
@@ -227,7 +228,7 @@ final class PeripheralHandle: Sendable {
 
     /// Calls back with the peripheral and its manager, if the program still retains both.
     func post(_ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void) {
-        central.callbacks.post { [self] in
+        central.callbacks.post(from: .device(address)) { [self] in
             guard let manager = central.manager, let peripheral = central.peripheral(of: self) else { return }
             body(peripheral, manager)
         }
@@ -237,7 +238,7 @@ final class PeripheralHandle: Sendable {
     func report(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        central.callbacks.post { [self] in deliver(attempt, body) }
+        central.callbacks.post(from: .device(address)) { [self] in deliver(attempt, body) }
     }
 
     /// The same, on the callback queue.

@@ -1,26 +1,23 @@
 import BluetoothLoop
-import BluetoothSockets
-import BluetoothLE
 import BluetoothPrimitives
 import Dispatch
 import Synchronization
 
-/// The queue of a program's callbacks: one after the other, in the order they were posted, never from within the
-/// program's own call.
+/// The source of a callback. Sources take turns, so that a device that sends much delays no other.
+enum CallbackSource: Hashable, Sendable {
+    case device(BluetoothAddress)
+    /// A manager's scan.
+    case scan
+}
+
+/// The queue of a program's callbacks, never from within the program's own call: those of one source in the order they
+/// were posted, and a callback without a source after all that were posted before it and before all others.
 ///
 /// There is one block on the dispatch queue at a time, so a concurrent queue is harmless. The number of queued
 /// callbacks is bounded by the callers: requests are counted until they are answered, values until they are processed,
 /// and a scan waits.
 final class CallbackQueue: Sendable {
     typealias Callback = @Sendable () -> Void
-
-    private struct State {
-        var callbacks = RingBuffer<Callback>()
-        var isScheduled = false
-    }
-
-    /// The number of callbacks in one block, so that other work has its turn on a main queue.
-    private static let callbacksPerBlock = 64
 
     private let queue: DispatchQueue
     private let hold: (any SimulationHold)?
@@ -32,9 +29,9 @@ final class CallbackQueue: Sendable {
         self.hold = hold
     }
 
-    func post(_ callback: @escaping Callback) {
+    func post(from source: CallbackSource? = nil, _ callback: @escaping Callback) {
         let isDue = state.withLock { state -> Bool in
-            state.callbacks.append(callback)
+            state.append(callback, from: source)
             defer { state.isScheduled = true }
             return !state.isScheduled
         }
@@ -43,10 +40,13 @@ final class CallbackQueue: Sendable {
         queue.async { self.run() }
     }
 
-    /// Waits until all callbacks posted so far have run.
-    func drain() async {
+    /// Waits until all callbacks posted so far, of one source or of all, have run.
+    func drain(_ source: CallbackSource? = nil) async {
         let isDrained = Promise<Void, Never>()
-        post { isDrained.succeed() }
+        post(from: source) { isDrained.succeed() }
+        await isDrained.value(ifCancelled: ())
+    }
+
     /// Waits for a turn of the dispatch queue, which comes after all that is running on it and queued by now.
     func turn() async {
         let isOver = Promise<Void, Never>()
@@ -56,9 +56,6 @@ final class CallbackQueue: Sendable {
             hold?.resumeTime()
         }
         await isOver.value(ifCancelled: ())
-    }
-
-        await isDrained.value(ifCancelled: ())
     }
 
     private func run() {
@@ -118,8 +115,7 @@ private struct State {
             } else {
                 break
             }
-            next()
         }
-        queue.async { self.run() }
+        return block
     }
 }
