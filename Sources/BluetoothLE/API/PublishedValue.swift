@@ -32,9 +32,9 @@ public struct PublishedValue: Sendable {
     /// Returns when the kernel has all the notifications, which it takes at once unless a link is slower than the
     /// values arrive: a loop of calls runs at the pace of the links and loses nothing. A device whose link accepts
     /// nothing for `timeout` misses the value (`.timedOut`), and all that follow (`.busy`, without a wait) until its
-    /// link accepts data again. Then, and after pauses of two seconds in all, it is given values but not waited for while
-    /// others are, until it has taken all of them for 30 s, after each further time twice as long; what it does not take
-    /// within 100 ms it misses as `.busy`, and ``Connection/missedValueCount`` counts.
+    /// link accepts data again. Then it is given values but not waited for while others are, until it has taken all of
+    /// them for 30 s, after each further time twice as long; what it does not take within 100 ms it misses as `.busy`.
+    /// ``Connection/missedValueCount`` counts what it has missed.
     /// - Parameters:
     ///   - value: the bytes; a link carries the first ATT_MTU − 3 of them.
     ///   - timeout: the longest wait for the slowest link.

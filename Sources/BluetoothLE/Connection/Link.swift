@@ -428,13 +428,13 @@ final class Link: ConnectAttempt, BearerOwner {
     ///
     /// - Parameters:
     ///   - error: the failure; nil after success.
-    ///   - wait: the time that the others waited for it.
-    ///   - isSpared: whether they waited less for it than the caller allows.
-    func recordDelivery(_ error: BluetoothError?, after wait: Duration, isSpared: Bool) {
+    ///   - isSpared: whether the others waited less for it than the caller allows.
+    func recordDelivery(_ error: BluetoothError?, isSpared: Bool) {
         if error == nil {
-            guard patience.took(after: wait, at: loop.now) else { return }
+            guard patience.took(at: loop.now) else { return }
             log.notice(
-                "the link takes values again; it has missed \(patience.missedCount)", metadata: ["peer": "\(peer)"])
+                "the link is waited for again; it has missed \(patience.missedCount) values",
+                metadata: ["peer": "\(peer)"])
         } else if error?.code == .timedOut {
             patience.missed()
             if !isSpared, isConnected { adapter?.registry.onNothingTaken(peer) }

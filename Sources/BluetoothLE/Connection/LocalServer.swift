@@ -237,7 +237,7 @@ extension BluetoothError {
     /// The error of a value that is not sent, as its link has kept others waiting and still has earlier values.
     static func linkIsBehind(_ operation: Operation) -> BluetoothError {
         BluetoothError(
-            .busy, operation, "The link is congested by earlier values, so this one is not sent.", isRetryable: true)
+            .busy, operation, "The link has not taken earlier values yet, so this one is not sent.", isRetryable: true)
     }
 
     /// The reason why a value cannot be sent to the peer's client.

@@ -139,33 +139,28 @@ extension AdapterSession {
             return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
         }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
-        let isAnyTrusted = sent.contains { !$0.connection.core.value.patience.isOnTrial }
-        var deliveries: [ValueDelivery] = []
-        deliveries.reserveCapacity(sent.count)
-        for (connection, call) in sent {
+        // Links on trial come last, so that they have the time that the others take anyway.
+        let trusted = sent.indices.filter { !sent[$0].connection.core.value.patience.isOnTrial }
+        let onTrial = sent.indices.filter { sent[$0].connection.core.value.patience.isOnTrial }
+        var failures = [BluetoothError?](repeating: nil, count: sent.count)
+        for index in trusted + onTrial {
+            let (connection, call) = sent[index]
             let link = connection.core.value
+            let isSpared = kind == .notification && !trusted.isEmpty && link.patience.isOnTrial
             // A completed call needs no timer.
             var remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
-            // Others, which have taken the value, do not wait for a link on trial.
-            let isSpared = !call.isResolved && isAnyTrusted && link.patience.isOnTrial && kind == .notification
-            if isSpared { remaining = min(remaining ?? LinkPatience.trialWait, LinkPatience.trialWait) }
-            let start = call.isResolved ? nil : loop.now
+            if isSpared { remaining = remaining.map { min($0, LinkPatience.trialWait) } }
             let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
-            var failure: BluetoothError?
             do throws(BluetoothError) {
                 try await call.value(operation, timeout: remaining, on: loop)
             } catch {
-                failure = error
+                failures[index] = error
             }
-            // A confirmation takes as long as it takes.
-            let wait = kind == .notification ? start.map { $0.duration(to: loop.now) } ?? .zero : .zero
-            if failure != nil || wait > .zero || !link.patience.isSettled {
-                link.recordDelivery(failure, after: wait, isSpared: isSpared)
-            }
-            if isSpared, failure?.code == .timedOut { failure = .linkIsBehind(operation) }
-            deliveries.append(
-                ValueDelivery(connection: connection, result: failure.map { .failure($0) } ?? .success(())))
+            link.recordDelivery(failures[index], isSpared: isSpared)
+            if isSpared, failures[index]?.code == .timedOut { failures[index] = .linkIsBehind(operation) }
         }
-        return deliveries
+        return zip(sent, failures).map { sent, failure in
+            ValueDelivery(connection: sent.connection, result: failure.map { .failure($0) } ?? .success(()))
+        }
     }
 }

@@ -8,6 +8,8 @@ import Logging
 // too long is not waited for while others do: it misses values that are sent to others meanwhile. When it accepts values
 // again it is on trial (LinkPatience): it is given values, but the program does not wait for them.
 extension PeripheralManagerHandle {
+    /// The time a link may accept nothing before it no longer delays the others.
+    static let patience = Duration.seconds(2)
     /// The number of values that may be queued for a link on trial.
     private static let trialQueue = 64
 
@@ -84,9 +86,8 @@ extension PeripheralManagerHandle {
         while let update = await updates.next() {
             let configuration = shared { $0.links[connection.peer]?.subscriptions[update.handle]?.configuration }
             var isUp = true
-            let start = radio.loop.now
             if let configuration {
-                timer.set(after: shared { $0.links[connection.peer]?.patience.wait } ?? .zero)
+                timer.set(after: Self.patience)
                 do throws(BluetoothError) {
                     if configuration.contains(.notification) {
                         try await connection.notify(update.value, of: update.handle)
@@ -101,12 +102,11 @@ extension PeripheralManagerHandle {
                 }
                 timer.cancel()
             }
-            let now = radio.loop.now
             let (acceptsAgain, missed) = shared { [isUp] shared -> (Bool, Int?) in
                 if isUp {
                     var missed: Int?
                     shared.patience(of: connection) {
-                        if $0.took(after: start.duration(to: now), at: now) { missed = $0.missedCount }
+                        if $0.took(at: radio.loop.now) { missed = $0.missedCount }
                     }
                     return (shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil, missed)
                 }

@@ -44,11 +44,12 @@ import BluetoothLE
         }) { fixture, connection, _ in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
             try await connection.writeCommand([0xFF], to: value)
+            try await fixture.base.radio.sleep(for: .seconds(1))
             let time = try await fixture.base.duration {
                 let answer = try await connection.read(value)
                 #expect(answer == [1])
             }
-            #expect(time > .seconds(24) && time < .seconds(26))
+            #expect(time > .seconds(23) && time < .seconds(25))
             #expect(await connection.isConnected)
         }
     }
