@@ -62,6 +62,13 @@ import Testing
         }
     }
 
+    @Test func severalPartsOfAProgram() async throws {
+        try await Fixture.withAdapter { fixture, adapter in
+            try await ConnectingPage.severalPartsOfAProgramOneDevice(adapter, fixture.sensor.address)
+            #expect(fixture.lines == ["true"])
+        }
+    }
+
     // MARK: The end
 
     @Test func whyALinkEnded() async throws {

@@ -11,6 +11,7 @@ import Testing
             #expect(
                 fixture.lines == [
                     "0 links of this program, 0 of others", "0 of 3 advertising sets", "no limit is known yet",
+                    "0 connects wait",
                 ])
         }
     }

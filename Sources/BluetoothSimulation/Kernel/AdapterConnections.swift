@@ -50,9 +50,9 @@ final class AdapterConnections: ControllerHost {
         adapter.stopScan()
         guard !wanted.isEmpty else { return }
         // Only the differences (`hci_update_accept_list_sync`).
-        let (present, listed) = (controller.acceptList.entries, wanted.map { LEFilterAcceptListEntry.device($0) })
-        for entry in present where !listed.contains(entry) { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
-        for entry in listed where !present.contains(entry) { adapter.perform(.leAddDeviceToFilterAcceptList(entry)) }
+        let (listed, due) = (controller.acceptList.entries, wanted.map { LEFilterAcceptListEntry.device($0) })
+        for entry in listed where !due.contains(entry) { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
+        for entry in due where !listed.contains(entry) { adapter.perform(.leAddDeviceToFilterAcceptList(entry)) }
         // A device with private addresses cannot be on the accept list.
         let isListEnough = !wanted.contains { adapter.keys.hasIdentityResolvingKey(of: $0) }
         let scan = searched.isEmpty ? adapter.keys.defaults.autoConnectScan : adapter.keys.defaults.connectScan

@@ -46,6 +46,14 @@ enum ConnectingPage {
         print(services.map(\.uuid))
     }
 
+    /// Several parts of a program, one device
+    static func severalPartsOfAProgramOneDevice(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+        let one = try await adapter.connect(to: address)
+        let other = try await adapter.connect(to: address, options: ConnectionOptions(use: .throughput))
+        print(one === other)  // true
+        await one.disconnect()
+    }
+
     /// Why a link ended
     static func whyALinkEnded(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
         let connection = try await adapter.connect(to: address)

@@ -18,6 +18,7 @@ enum SeveralAdaptersPage {
         print(capacity.ownLinks, "links of this program,", capacity.otherLinks ?? 0, "of others")
         print(capacity.advertisingSetsInUse ?? 0, "of", capacity.advertisingSets ?? 0, "advertising sets")
         print(capacity.linkLimit.map { "\($0) links at most" } ?? "no limit is known yet")
+        print(capacity.waitingConnects, "connects wait")
     }
 
     /// Room for links
