@@ -56,7 +56,7 @@ extension Connection {
         let core = core
         core.value.settingsRequest = Task(executorPreference: loop) {
             await core { link in
-                do {
+                do throws(BluetoothError) {
                     try await link.request(settings, timeout: timeout)
                 } catch  where error.code != .disconnected {
                     link.log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(link.peer)"])
