@@ -71,8 +71,9 @@ import Testing
             let found = try #require(database.characteristic(0xFFF1, in: 0xFFF0))
             #expect(found.descriptors.map(\.uuid) == [.characteristicUserDescription])
             let key = AttributeCacheKey(adapter: adapter.information.publicAddress, peer: connection.peer)
-            let stored = try #require(await adapter.session.attributeCache?.database(for: key))
-            #expect(stored.services == database.services)
+            let cache = try #require(await adapter.session.attributeCache)
+            await connection.settle { await cache.database(for: key) != nil }
+            #expect(await cache.database(for: key)?.services == database.services)
         }
     }
 

@@ -105,7 +105,7 @@ public struct DatabaseDiscovery: ClientProcedure {
         case .configurations:
             guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
             report(descriptorDiscovery.problems)
-            configurations = Set(found.lazy.map(\.handle))
+            configurations = Set(found.lazy.map { $0.handle })
             return searchForDescriptors()
         case .descriptors(let position):
             guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
@@ -130,7 +130,7 @@ public struct DatabaseDiscovery: ClientProcedure {
             assign(includeDiscovery.includes)
         case .configurations:
             next = (.clientCharacteristicConfiguration, descriptorDiscovery.remaining)
-            configurations = Set(descriptorDiscovery.descriptors.lazy.map(\.handle))
+            configurations = Set(descriptorDiscovery.descriptors.lazy.map { $0.handle })
         case .descriptors(let last):
             next = (.characteristic, descriptorDiscovery.remaining)
             assign(descriptorDiscovery.descriptors, at: last)
