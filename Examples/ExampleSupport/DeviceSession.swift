@@ -96,7 +96,8 @@ extension CommonOptions {
         do {
             return try await radio.connect(to: address, options: options)
         } catch {
-            guard error.code == .timedOut, addressType != .auto else { throw error }
+            // A device that does not answer the exchange of the ATT_MTU has the right address.
+            guard error.code == .timedOut, error.operation.name == "connect", addressType != .auto else { throw error }
             var error = error
             error.remedy = Self.addressTypeHint(address)
             throw error

@@ -43,118 +43,22 @@ private func isTooLarge(_ path: String, _ limit: Int) -> ProgramError {
     ProgramError(.badData, "\(printable(path)) is larger than \(limit >> 10) KiB.")
 }
 
-/// A file that is written from its beginning.
-public final class OutputFile: Sendable {
-    private let path: String
-    private let descriptor: Int32
-
-    /// Creates the file, or opens an existing one without changing its contents yet.
-    /// - Parameters:
-    ///   - mode: the permissions of a new file; by default its owner's alone, since it may contain traffic.
-    ///   - replacingExisting: whether a regular file that exists may be written, unless it is a symbolic link to one. A pipe
-    ///     or a device is written in any case.
-    ///   - input: the file that is read meanwhile, which is not written under any name.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/cannotCreate``.
-    public init(
-        _ path: String, mode: UInt32 = 0o600, replacingExisting: Bool = true, reading input: String? = nil
-    ) throws {
-        self.path = path
-        var (status, other) = (stat(), stat())
-        var flags = O_WRONLY | O_CREAT | O_CLOEXEC
-        if stat(path, &status) != 0 {
-            flags |= O_EXCL
-        } else if status.st_mode & S_IFMT == S_IFREG {
-            if let input, stat(input, &other) == 0, status.st_dev == other.st_dev, status.st_ino == other.st_ino {
-                throw ProgramError(
-                    .cannotCreate, "\(printable(path)) is the file that is read.", remedy: "Choose another name.")
-            }
-            guard replacingExisting else { throw NewFile.alreadyExists(path) }
-            flags |= O_NOFOLLOW
-        }
-        descriptor = open(path, flags, mode)
-        guard descriptor >= 0 else {
-            throw ProgramError(.cannotCreate, "Cannot write \(printable(path)): \(systemMessage())")
-        }
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    /// Truncates the file; a pipe or a device is left as it is.
-    public func empty() throws {
-        guard ftruncate(descriptor, 0) != 0, errno != EINVAL else { return }
-        throw ProgramError(.linkLost, "Cannot truncate \(path): \(systemMessage())")
-    }
-
-    /// Appends bytes.
-    public func write(_ bytes: [UInt8]) throws {
-        guard let number = writeAll(bytes, to: descriptor) else { return }
-        throw ProgramError(.linkLost, "Cannot write \(path): \(systemMessage(number))")
-    }
-}
-
-/// A text file that is appended to. Its first line names its kind, so that no other file is changed, and no symbolic link
-/// is followed. A new one is its owner's alone (0600), since it may contain traffic.
-public final class AppendedFile: Sendable {
-    private let path: String
-    private let descriptor: Int32
-
-    /// Creates the file with its first line, or opens one with that first line.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/cannotCreate`` if the file has another first line or cannot be opened.
-    public init(_ path: String, firstLine: String) throws {
-        self.path = path
-        descriptor = open(path, O_RDWR | O_CREAT | O_APPEND | O_NOFOLLOW | O_CLOEXEC | O_NOCTTY, 0o600)
-        guard descriptor >= 0 else {
-            if errno == ELOOP {
-                throw ProgramError(
-                    .cannotCreate, "\(printable(path)) is a symbolic link, which is not followed.",
-                    remedy: "Name the file itself.")
-            }
-            throw ProgramError(.cannotCreate, "Cannot write \(printable(path)): \(systemMessage())")
-        }
-        let start = Array("\(firstLine)\n".utf8)
-        var status = stat()
-        guard fstat(descriptor, &status) == 0, status.st_mode & S_IFMT == S_IFREG, status.st_size > 0 else {
-            try write(start)
-            return
-        }
-        var found = [UInt8](repeating: 0, count: start.count)
-        guard pread(descriptor, &found, found.count, 0) == found.count, found == start else {
-            throw ProgramError(
-                .cannotCreate, "\(printable(path)) exists and is another kind of file.",
-                remedy: "Choose another name.")
-        }
-        // A program that was killed may have left an unfinished line.
-        var last: UInt8 = 0
-        if pread(descriptor, &last, 1, status.st_size - 1) == 1, last != 0x0A { try write([0x0A]) }
-    }
-
-    deinit {
-        close(descriptor)
-    }
-
-    /// Appends a line.
-    public func write(_ line: String) throws { try write(Array("\(line)\n".utf8)) }
-
-    private func write(_ bytes: [UInt8]) throws {
-        guard let number = writeAll(bytes, to: descriptor) else { return }
-        throw ProgramError(.linkLost, "Cannot write \(printable(path)): \(systemMessage(number))")
-    }
-}
-
 /// An open file that is read from its beginning, or standard input for `-`.
 public final class InputFile: Sendable {
     private let path: String
     private let input: StandardInput
+    /// The size in bytes; 0 for standard input and what is not a regular file.
+    public let byteCount: Int
 
     /// Opens the file. A named pipe is opened by the first ``next()``, which waits for its writer.
     public init(_ path: String) throws {
         self.path = path == "-" ? "standard input" : path
         var status = stat()
+        let isFile = path != "-" && stat(path, &status) == 0
+        byteCount = isFile && status.st_mode & S_IFMT == S_IFREG ? Int(status.st_size) : 0
         if path == "-" {
             input = StandardInput()
-        } else if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFIFO {
+        } else if isFile, status.st_mode & S_IFMT == S_IFIFO {
             input = StandardInput(openingPipe: path)
         } else {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)

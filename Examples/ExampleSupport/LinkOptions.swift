@@ -37,6 +37,13 @@ public struct LinkOptions: ParsableArguments, Sendable {
     @Option(help: ArgumentHelp("The data length: the maximum Link Layer payload, 27 to 251.", valueName: "bytes"))
     public var dataLength: Int?
 
+    /// The ATT_MTU to request.
+    @Option(
+        help: ArgumentHelp(
+            "The ATT_MTU to request, 23 to 517 (default: 517); 23 exchanges none, for a device that does not answer it.",
+            valueName: "bytes"))
+    public var mtu: UInt16?
+
     /// The defaults.
     public init() {}
 
@@ -51,6 +58,7 @@ public struct LinkOptions: ParsableArguments, Sendable {
         if let dataLength, !(27...251).contains(dataLength) {
             throw ValidationError("--data-length takes 27 to 251 bytes, not \(dataLength).")
         }
+        if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
         do throws(BluetoothError) {
             try settings.parameters?.validate()
         } catch {
@@ -73,7 +81,7 @@ public struct LinkOptions: ParsableArguments, Sendable {
         RequestedSettings(
             use: use?.value,
             parameters: hasParameters ? parameters(or: use?.value.parameters ?? .balanced) : nil, phys: phy?.set,
-            dataLength: dataLength)
+            dataLength: dataLength, maximumTransmissionUnit: mtu)
     }
 }
 
@@ -87,13 +95,16 @@ public struct RequestedSettings: Hashable, Sendable {
     public var phys: LEPHYSet?
     /// The data length in bytes.
     public var dataLength: Int?
+    /// The ATT_MTU to offer, 23 to 517 bytes.
+    public var maximumTransmissionUnit: UInt16?
 
     /// Settings, of which nil leaves one as it is.
     public init(
         use: ConnectionUse? = nil, parameters: ConnectionParameterRequest? = nil, phys: LEPHYSet? = nil,
-        dataLength: Int? = nil
+        dataLength: Int? = nil, maximumTransmissionUnit: UInt16? = nil
     ) {
         (self.use, self.parameters, self.phys, self.dataLength) = (use, parameters, phys, dataLength)
+        self.maximumTransmissionUnit = maximumTransmissionUnit
     }
 
     /// Whether none is requested.
@@ -103,6 +114,7 @@ public struct RequestedSettings: Hashable, Sendable {
         (options.use, options.parameters, options.dataLength) = (use, parameters, dataLength)
         // LE Coded may have been asked for otherwise, to connect on it.
         options.phys = phys ?? options.phys
+        options.maximumTransmissionUnit = maximumTransmissionUnit ?? options.maximumTransmissionUnit
     }
 }
 

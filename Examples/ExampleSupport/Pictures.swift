@@ -56,27 +56,33 @@ public final class ProgressBar {
     private let label: String
     private let total: Int
     private let style: Style
+    private let delay: Duration
     private let line = StatusLine(on: STDERR_FILENO)
     private let start = ContinuousClock.now
     private var lastDrawing: ContinuousClock.Instant?
 
-    /// A bar for `total` bytes.
-    public init(_ label: String, total: Int, style: Style) {
+    /// A bar for `total` bytes, which appears if that takes longer than `delay`.
+    public init(_ label: String, total: Int, style: Style, after delay: Duration = .zero) {
         self.label = label
         self.total = total
         self.style = style
+        self.delay = delay
     }
 
     /// Draws the progress, at most ten times a second.
     public func update(_ done: Int) {
         guard style.isTerminal else { return }
         let now = ContinuousClock.now
+        guard now - start >= delay else { return }
         if let lastDrawing, now - lastDrawing < .milliseconds(100), done < total { return }
         lastDrawing = now
         let seconds = (now - start) / .seconds(1)
         let rate = seconds > 0 ? Double(done) / seconds : 0
         line.show(progressText(label, done, of: total, rate: rate, width: line.width, style: style))
     }
+
+    /// Removes the bar.
+    public func clear() { line.clear() }
 }
 
 /// A bar of 10 to 40 cells followed by numbers, in at most `width` cells: byte count, rate and bar are omitted in this
@@ -137,8 +143,9 @@ public func timestamp(microseconds: Int64) -> String {
     return "\(dateAndTime(time_t(seconds))).\(padded(Int(rest / 1000), 3))Z"
 }
 
+/// The nearest time of the years 0 to 9999, which ISO 8601 writes with four digits.
 private func dateAndTime(_ seconds: time_t) -> String {
-    var (seconds, parts) = (seconds, tm())
+    var (seconds, parts) = (min(max(seconds, -62_167_219_200), 253_402_300_799), tm())
     gmtime_r(&seconds, &parts)
     let date =
         "\(padded(Int(parts.tm_year) + 1900, 4))-\(padded(Int(parts.tm_mon) + 1, 2))-\(padded(Int(parts.tm_mday), 2))"

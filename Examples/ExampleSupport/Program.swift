@@ -16,14 +16,18 @@ extension CommonOptions {
     ///   - isServer: whether the body runs until it is stopped, so that SIGTERM is its regular end: it then exits
     ///     with 0, as a service manager expects.
     ///   - endsBySignal: whether Ctrl-C is its regular end as well.
+    ///   - inputs: the files that the command reads, besides those of the common options.
+    ///   - outputs: the files that it writes, besides those of the common options.
     public func run(
-        _ program: String, isServer: Bool = false, endsBySignal: Bool = false,
+        _ program: String, isServer: Bool = false, endsBySignal: Bool = false, reading inputs: [String?] = [],
+        writing outputs: [String?] = [],
         _ body: @escaping @Sendable (Console) async throws -> Void
     ) async throws {
         let console = Console(self)
         let interruption = Interruption()
         interruption.watch()
         let task = Task {
+            try checkFiles(reading: inputs, writing: outputs)
             // A passkey that cannot be used is an error before a device is looked for.
             _ = try await pairingPasskey()
             try await body(console)
@@ -51,6 +55,44 @@ extension CommonOptions {
         }
         guard case .failure(let error) = result else { throw ExitCode(success.rawValue) }
         throw console.report(error, of: program)
+    }
+}
+
+extension CommonOptions {
+    /// Rejects a file to write that is read as well, or written twice, whatever its names are.
+    public func checkFiles(reading inputs: [String?], writing outputs: [String?] = []) throws {
+        let read = Set((inputs + [world, passkey, identified.irk]).compactMap { $0.flatMap(FileIdentity.init) })
+        var written: Set<FileIdentity> = []
+        for output in outputs + [trace] {
+            guard let output, let identity = FileIdentity(output) else { continue }
+            let isRead = read.contains(identity)
+            guard isRead || !written.insert(identity).inserted else { continue }
+            throw ProgramError(
+                .cannotCreate, "\(printable(output)) is \(isRead ? "a file that is read" : "written twice").",
+                remedy: "Choose another name.")
+        }
+    }
+}
+
+/// What tells a regular file, or a name that has none yet, from all others.
+private struct FileIdentity: Hashable {
+    private let device: UInt64
+    private let node: UInt64
+    /// The name in the folder with that device and node; nil for a file that exists.
+    private let name: String?
+
+    /// Nil for what is not a regular file, such as a pipe, and if there is no folder.
+    init?(_ path: String) {
+        var status = stat()
+        if stat(path, &status) == 0 {
+            guard status.st_mode & S_IFMT == S_IFREG else { return nil }
+            name = nil
+        } else {
+            let slash = path.lastIndex(of: "/")
+            guard stat(slash.map { "\(path[..<$0])/" } ?? ".", &status) == 0 else { return nil }
+            name = String(path[(slash.map(path.index(after:)) ?? path.startIndex)...])
+        }
+        (device, node) = (UInt64(status.st_dev), UInt64(status.st_ino))
     }
 }
 

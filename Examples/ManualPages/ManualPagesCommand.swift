@@ -24,9 +24,8 @@ import ExampleSupport
             throw ValidationError("Standard input is not the output of a program with --experimental-dump-help.")
         }
         for page in Manual(program: program, date: date, source: "swift-bluetooth-le \(packageVersion)").pages {
-            let file = try OutputFile("\(directory)/\(page.name)", mode: 0o666)
-            try file.empty()
-            try file.write(Array(page.text.utf8))
+            let file = try NewFile("\(directory)/\(page.name)", replacesExisting: true)
+            try file.write(Array(page.text.utf8), mode: 0o666)
         }
     }
 }

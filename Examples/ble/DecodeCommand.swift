@@ -52,16 +52,24 @@ struct DecodeCommand: AsyncParsableCommand {
             let input = try InputFile(file)
             var reader = CaptureReader()
             var display = CaptureDisplay(console, filter, raw: raw)
+            // On a terminal the lines of the packets show the progress.
+            let total = console.output.isTerminal ? 0 : input.byteCount
+            let progress = ProgressBar("decoding", total: total, style: console.messages, after: .seconds(2))
+            defer { progress.clear() }
+            var count = 0
             do {
                 while let bytes = try await input.next() {
                     reader.append(bytes)
                     try reader.read { display.show($0) }
+                    count += bytes.count
+                    if total > 0 { progress.update(count) }
                 }
                 try Task.checkCancellation()
                 try reader.finish()
             } catch let error as CaptureError {
                 display.finish(reader)
-                throw ProgramError(.badData, "Cannot decode \(file == "-" ? "standard input" : file): \(error).")
+                throw ProgramError(
+                    .badData, "Cannot decode \(file == "-" ? "standard input" : file): \(error).", remedy: error.remedy)
             } catch {
                 display.finish(reader)
                 throw error

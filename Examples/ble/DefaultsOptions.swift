@@ -47,7 +47,9 @@ struct DefaultsOptions: ParsableArguments, Sendable {
         if let phy = link.phy, !phy.set.contains(.le1M) {
             throw ValidationError("LE 1M is always among an adapter's PHYs: give --phy 1m, or with others --phy 1m,2m.")
         }
-        if link.dataLength != nil { throw ValidationError("--data-length is not among the adapter's defaults.") }
+        for (option, isGiven) in [("--data-length", link.dataLength != nil), ("--mtu", link.mtu != nil)] where isGiven {
+            throw ValidationError("\(option) is not among the adapter's defaults.")
+        }
         guard (scanInterval == nil) == (scanWindow == nil) else {
             throw ValidationError("--scan-interval and --scan-window need each other.")
         }

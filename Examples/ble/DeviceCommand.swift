@@ -17,6 +17,9 @@ protocol DeviceCommand: StepCommand {
     /// Completes and checks the options before anything is connected, such as by reading a file.
     mutating func prepare() async throws
 
+    /// The files that ``prepare()`` reads.
+    var inputs: [String?] { get }
+
     /// Runs the command on an open connection.
     func perform(on connection: Connection, _ console: Console) async throws
 }
@@ -27,12 +30,14 @@ extension DeviceCommand {
 
     mutating func prepare() async throws {}
 
+    var inputs: [String?] { [] }
+
     func run() async throws { try await runOnDevice() }
 
     /// Connects to the device of the options, performs the command, and disconnects.
     func runOnDevice() async throws {
         let parsed = self
-        try await common.run("ble \(Self._commandName)") { console in
+        try await common.run("ble \(Self._commandName)", reading: inputs) { console in
             var command = parsed
             try await command.prepare()
             let common = command.common

@@ -10,6 +10,7 @@ struct DeviceServer {
     private let console: Console
     private let security: SecurityOptions
     private let values: ServedValues
+    private let notified = NotifiedDevices()
     /// The subscriptions to characteristics with recorded notifications.
     private let starts: [DefinitionID: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)]
 
@@ -82,7 +83,7 @@ struct DeviceServer {
                     handled = handled.onWrite { request in
                         console.tell("write", by: request.peer, request.uuid, request.value)
                         guard let echo = device.echoes[request.target] else {
-                            values.store(request)
+                            try values.store(request)
                             writes.yield(request.target)
                             return
                         }
@@ -112,12 +113,14 @@ struct DeviceServer {
     /// Prints a device's subscriptions until it disconnects.
     private func follow(_ connection: Connection, _ published: PublishedServices) async throws {
         console.tell("connected", by: connection.peer)
+        defer { for each in device.characteristics { notified.set([], each.id, by: connection) } }
         do throws(BluetoothError) {
             for try await subscription in await connection.peerSubscriptions() {
                 let characteristic = device.characteristics.first {
                     published[$0].handle == subscription.characteristic
                 }
                 let isOn = !subscription.configuration.isEmpty
+                if let characteristic { notified.set(subscription.configuration, characteristic.id, by: connection) }
                 console.tell(isOn ? "subscribed" : "unsubscribed", by: connection.peer, characteristic?.uuid)
                 if isOn, let characteristic { starts[characteristic.id]?.continuation.yield() }
             }
@@ -159,23 +162,29 @@ struct DeviceServer {
         }
     }
 
-    /// Sends a value to the subscribers, and returns their number.
+    /// Sends a value to the subscribers, and returns their number. One that has asked for notifications and indications
+    /// receives one PDU, an indication.
     private func send(
         _ value: [UInt8], of target: DefinitionID, _ published: PublishedServices
     ) async throws -> Int {
         guard let characteristic = device.characteristics.first(where: { $0.id == target }) else { return 0 }
-        var deliveries: [ValueDelivery] = []
-        if characteristic.properties.contains(.notify) {
-            deliveries += try await published[characteristic].notify(value)
+        let target = published[characteristic]
+        var results: [Result<Void, BluetoothError>] = []
+        if !characteristic.properties.contains(.indicate) {
+            results = try await target.notify(value).map(\.result)
+        } else {
+            results = try await target.indicate(value, timeout: .seconds(5)).map(\.result)
+            for connection in notified[characteristic.id] {
+                do throws(BluetoothError) {
+                    try await target.notify(value, to: connection, timeout: .seconds(5))
+                    results.append(.success(()))
+                } catch {
+                    results.append(.failure(error))
+                }
+            }
         }
-        if characteristic.properties.contains(.indicate) {
-            deliveries += try await published[characteristic].indicate(value, timeout: .seconds(5))
-        }
-        for delivery in deliveries {
-            guard case .failure(let error) = delivery.result else { continue }
-            console.detail("\(error)")
-        }
-        return deliveries.count
+        for case .failure(let error) in results { console.detail("\(error)") }
+        return results.count
     }
 }
 

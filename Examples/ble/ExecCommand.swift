@@ -40,7 +40,7 @@ struct ExecCommand: AsyncParsableCommand {
     func run() async throws {
         let (common, settings) = (common, link.settings)
         let (steps, file, keepGoing) = (steps, file, keepGoing)
-        try await common.run("ble exec") { console in
+        try await common.run("ble exec", reading: [file]) { console in
             var texts: [String] = []
             if let file { texts.append(try await Self.text(of: file)) }
             for step in steps { texts.append(step == "-" ? try await Self.text(of: step) : step) }
@@ -50,6 +50,7 @@ struct ExecCommand: AsyncParsableCommand {
             } catch let help as ProgramError where help.status == .success {
                 return console.message(help.message)
             }
+            try common.checkFiles(reading: parsed.flatMap { ($0.command as? any DeviceCommand)?.inputs ?? [] })
             try await common.withAdapter(console) { adapter in
                 let session = Session(on: adapter, common, settings, console, program: "ble exec")
                 try await session.run(parsed, keepGoing: keepGoing)

@@ -42,6 +42,8 @@ struct PairCommand: DeviceCommand {
 
     private enum CodingKeys: CodingKey { case common, link, device, oob }
 
+    var inputs: [String?] { [oob] }
+
     mutating func prepare() async throws {
         common = try common.naming(device)
         if let oob {

@@ -38,7 +38,7 @@ struct RecordCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (common, settings, path, duration) = (common, link.settings, file, Duration.seconds(duration))
-        try await common.run("ble record") { console in
+        try await common.run("ble record", writing: [path]) { console in
             try common.validateDevice()
             let file = try NewFile(path, replacesExisting: common.force)
             try await common.withAdapter(console) { adapter in

@@ -228,6 +228,14 @@ private actor Display {
     }
 }
 
+extension ADStructure {
+    /// Whether it is a name in another encoding than UTF-8; zeros fill some up.
+    fileprivate var isNameOfOtherText: Bool {
+        [.completeLocalName, .shortenedLocalName].contains(type)
+            && String(validating: data.prefix { $0 != 0 }, as: UTF8.self) == nil
+    }
+}
+
 /// One report as JSON.
 func fields(
     of advertisement: Advertisement, raw: Bool, _ resolver: IdentityResolver? = nil
@@ -242,6 +250,9 @@ func fields(
             ("legacy", .bool(advertisement.isLegacy)), ("rssi", JSONValue(advertisement.rssi)),
             ("tx", JSONValue(advertisement.transmitPower ?? data.txPowerLevel.map { Int($0) })),
         ] + data.jsonFields + data.nameFields
+    if let name = data.structures.first(where: { $0.isNameOfOtherText }) {
+        fields.append(("nameBytes", .string(name.data.hexadecimal)))
+    }
     if let identity = resolver?.identity(of: advertisement) { fields.append(("identity", .string(identity.name))) }
     if raw {
         fields.append(("raw", .string(data.advertising.hexadecimal)))

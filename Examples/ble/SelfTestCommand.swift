@@ -61,9 +61,6 @@ struct SelfTestCommand: AsyncParsableCommand {
         if other == nil, let test = only.first(where: { name in LinkTests.titles.contains { $0.0 == name } }) {
             throw ValidationError("The test \(test) needs a second adapter: --with hciN.")
         }
-        if let report, report == scoped.common.trace {
-            throw ValidationError("--report and --trace name the same file, \(report).")
-        }
         guard let other else { return }
         guard let selector = AdapterSelector(other) else {
             throw ValidationError("--with takes hci1, 1 or an address, not '\(other)'.")
@@ -75,7 +72,7 @@ struct SelfTestCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (common, other, report, only) = (scoped.common, other, report, only)
-        try await common.run("ble selftest") { console in
+        try await common.run("ble selftest", writing: [report]) { console in
             let file = try report.map { try NewFile($0, replacesExisting: common.force) }
             let kernel = try common.makeKernel(adapterCount: other == nil ? 1 : 2)
             let (own, second) = try choose(

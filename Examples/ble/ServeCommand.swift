@@ -45,7 +45,7 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         let (common, profile, chosen) = (scoped.common, profile, device)
         let (once, limit) = (once, runTime.duration)
-        try await common.run("ble serve", isServer: true) { console in
+        try await common.run("ble serve", isServer: true, reading: [profile]) { console in
             guard profile != "bench" else {
                 guard chosen == nil else {
                     throw ProgramError(.usage, "--device chooses a device of a file; bench is not a file.")
@@ -77,10 +77,13 @@ private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Consol
         // A simulated device may have the same name; its address is a random one.
         $0.localName == device.name && $0.address?.kind == .public
     }
-    let database = try await connection.discover()
+    var services = try await connection.discover().services
+    // Equal UUIDs are found in their order.
     let all = device.services.flatMap { service in
-        service.characteristics.compactMap { own in
-            database.characteristic(own.uuid, in: service.uuid).map { (own, $0) }
+        guard let index = services.firstIndex(where: { $0.uuid == service.uuid }) else { return [] }
+        var found = services.remove(at: index).characteristics
+        return service.characteristics.compactMap { own in
+            found.firstIndex { $0.uuid == own.uuid }.map { (own, found.remove(at: $0)) }
         }
     }
     for (own, characteristic) in all

@@ -77,6 +77,21 @@ struct ServedDevice: Sendable {
     }
 }
 
+/// The devices that have asked for notifications of a characteristic, and not for indications.
+final class NotifiedDevices: Sendable {
+    private let connections = Mutex<[DefinitionID: [Connection]]>([:])
+
+    subscript(characteristic: DefinitionID) -> [Connection] { connections.withLock { $0[characteristic] ?? [] } }
+
+    /// Records what a device has asked for.
+    func set(_ configuration: ClientCharacteristicConfiguration, _ target: DefinitionID, by connection: Connection) {
+        connections.withLock { connections in
+            connections[target, default: []].removeAll { $0 === connection }
+            if configuration == .notification { connections[target, default: []].append(connection) }
+        }
+    }
+}
+
 /// The current values of the characteristics, which devices read and write.
 final class ServedValues: Sendable {
     private let values: Mutex<[DefinitionID: [UInt8]]>
@@ -93,10 +108,12 @@ final class ServedValues: Sendable {
     }
 
     /// Stores a written value; a part replaces the value from its offset on.
-    func store(_ write: WriteRequest) {
-        values.withLock { values in
-            let before = write.offset == 0 ? [] : Array((values[write.target] ?? []).prefix(write.offset))
-            values[write.target] = before + write.value
+    /// - Throws: Invalid Offset for a part beyond the end of the value.
+    func store(_ write: WriteRequest) throws {
+        try values.withLock { values in
+            let before = values[write.target] ?? []
+            guard write.offset <= before.count else { throw ATTErrorCode.invalidOffset }
+            values[write.target] = before.prefix(write.offset) + write.value
         }
     }
 }

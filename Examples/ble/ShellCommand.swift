@@ -40,7 +40,7 @@ struct ShellCommand: AsyncParsableCommand {
     func run() async throws {
         let (options, settings, device) = (common, link.settings, device)
         let historyFile = keepsNoHistory ? nil : HistoryFile(history)
-        try await options.run("ble shell") { console in
+        try await options.run("ble shell", writing: [historyFile?.path]) { console in
             let common = try options.naming(device)
             try await common.withAdapter(console) { adapter in
                 let session = Session(on: adapter, common, settings, console, program: "ble shell")

@@ -47,6 +47,11 @@ struct WriteCommand: DeviceCommand {
         get throws { try WrittenValue(value.joined(separator: " "), format: format) }
     }
 
+    var inputs: [String?] {
+        guard case .file(let path)? = try? written else { return [] }
+        return [path]
+    }
+
     /// Reads a file once, so that the value is the same in each repetition.
     mutating func prepare() async throws {
         value = [try await written.bytes().hexadecimal]

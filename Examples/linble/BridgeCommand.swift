@@ -118,7 +118,7 @@ struct BridgeCommand: AsyncParsableCommand {
         let (common, uartOptions, log) = (scoped.common, uart, log)
         let (pty, unix, tcp) = (pty, unix, tcp.flatMap { NetworkAddress($0) })
         let (access, buffer, offline, limit) = (access, buffer, offline.behavior, runTime.duration)
-        try await common.run("linble bridge", isServer: true) { console in
+        try await common.run("linble bridge", isServer: true, writing: [log]) { console in
             let device = try await common.uartDevice()
             let manager = ServiceManager()
             defer { manager.isStopping() }

@@ -29,9 +29,9 @@ struct SendCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (common, uartOptions, file, echo) = (common, uart, file, echo)
-        try await common.run("linble send") { console in
+        try await common.run("linble send", reading: [file], writing: [echo]) { console in
             let contents = try readFile(file)
-            let output = try echo.map { try OutputFile($0, replacingExisting: common.force, reading: file) }
+            let output = try echo.map { try NewFile($0, replacesExisting: common.force, isStream: true) }
             let device = try await common.uartDevice(
                 orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
             // A file of the user's may block: with --echo the loop is left to the link.
@@ -40,8 +40,7 @@ struct SendCommand: AsyncParsableCommand {
                 let start = ContinuousClock.now
                 let isIdentical: Bool?
                 if let output {
-                    try output.empty()
-                    isIdentical = try await exchange(contents, over: uart, into: output, timeout, console)
+                    isIdentical = try await exchange(contents, over: uart, into: output.stream(), timeout, console)
                 } else {
                     try await send(contents, over: uart, showing: console)
                     try await uart.flush()
@@ -69,24 +68,27 @@ private func send(_ contents: [UInt8], over uart: UARTConnection, showing consol
 
 /// Sends and receives concurrently; returns whether the received bytes equal those sent.
 private func exchange(
-    _ contents: [UInt8], over uart: UARTConnection, into output: OutputFile, _ timeout: Duration, _ console: Console
+    _ contents: [UInt8], over uart: UARTConnection, into write: @escaping @Sendable ([UInt8]) throws -> Void,
+    _ timeout: Duration,
+    _ console: Console
 ) async throws -> Bool {
     async let sending: Void = send(contents, over: uart)
-    let isIdentical = try await receive(contents, from: uart, into: output, timeout, console)
+    let isIdentical = try await receive(contents, from: uart, into: write, timeout, console)
     try await sending
     return isIdentical
 }
 
 /// Receives as many bytes as were sent; returns whether they are equal.
 private func receive(
-    _ contents: [UInt8], from uart: UARTConnection, into output: OutputFile, _ timeout: Duration, _ console: Console
+    _ contents: [UInt8], from uart: UARTConnection, into write: @Sendable ([UInt8]) throws -> Void, _ timeout: Duration,
+    _ console: Console
 ) async throws -> Bool {
     let bar = ProgressBar("echo", total: contents.count, style: console.messages)
     var count = 0
     var isIdentical = true
     while count < contents.count {
         guard let bytes = try await nextBytes(from: uart, after: count, of: contents.count, timeout) else { break }
-        try output.write(bytes)
+        try write(bytes)
         let expected = contents[count..<min(contents.count, count + bytes.count)]
         if !expected.elementsEqual(bytes) { isIdentical = false }
         count += bytes.count

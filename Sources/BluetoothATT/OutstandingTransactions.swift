@@ -1,7 +1,7 @@
 /// The outstanding transactions of both sides of a bearer.
 public struct OutstandingTransactions: Hashable, Sendable {
-    /// Whether the peer owes a response to a request.
-    public var isResponseDue = false
+    /// The request to which the peer owes a response; nil for none.
+    public var request: ATTOpcode?
     /// Whether the peer owes a confirmation of an indication.
     public var isConfirmationDue = false
     /// Whether the peer holds prepared writes that must be cancelled with an Execute Write Request.
@@ -13,10 +13,10 @@ public struct OutstandingTransactions: Hashable, Sendable {
 
     /// The given transactions; none by default.
     public init(
-        isResponseDue: Bool = false, isConfirmationDue: Bool = false, isCancellationDue: Bool = false,
+        request: ATTOpcode? = nil, isConfirmationDue: Bool = false, isCancellationDue: Bool = false,
         isPeerWaiting: Bool = false, hasTimedOut: Bool = false
     ) {
-        self.isResponseDue = isResponseDue
+        self.request = request
         self.isConfirmationDue = isConfirmationDue
         self.isCancellationDue = isCancellationDue
         self.isPeerWaiting = isPeerWaiting

@@ -34,6 +34,9 @@ package struct CaptureDecoder: Sendable {
         }
     }
 
+    /// The problem of a packet that the recorder cut.
+    private static let cut = "the capture has only its beginning"
+
     // MARK: HCI
 
     private func hci(_ type: UInt8, _ record: CaptureRecord, isSent: Bool) -> CapturedMessage {
@@ -57,7 +60,7 @@ package struct CaptureDecoder: Sendable {
 
     /// Secret bytes do not appear: what is malformed may be a key.
     private static func markMalformed(_ message: inout CapturedMessage, _ record: CaptureRecord) {
-        message.problem = record.missingByteCount > 0 ? "the capture has only its beginning" : message.text
+        message.problem = record.missingByteCount > 0 ? cut : message.text
         message.text = ""
         message.problemBytes = visible(record)
     }
@@ -164,22 +167,25 @@ package struct CaptureDecoder: Sendable {
         _ frame: CapturedFrame, on key: CapturedLinks.Key, isSent: Bool
     ) -> [CapturedMessage] {
         let payload = frame.payload
+        let isCut = frame.missingByteCount > 0
         switch frame.channel {
+        case 0x0004 where payload.isEmpty && isCut:
+            return [CapturedMessage(kind: .attribute, problem: Self.cut)]
         case 0x0004:
             let isFromClient = ATTOpcode(of: payload.span.bytes)?.direction == .clientToServer
             let pdu = links.receive(payload, on: key, isSent: isSent, isFromClient: isFromClient)
             return [
                 CapturedMessage(
                     kind: .attribute, attribute: pdu,
-                    problem: frame.missingByteCount > 0 && pdu.problem != nil
-                        ? "the capture has only its beginning" : pdu.problem,
+                    problem: isCut && pdu.problem != nil ? Self.cut : pdu.problem,
                     problemBytes: pdu.problem == nil ? [] : payload)
             ]
         case 0x0005:
             return SignallingText.describe(payload).map { text, channels, problem in
                 if let channels { links.record(channels, on: key, isSent: isSent) }
                 return CapturedMessage(
-                    kind: .l2cap, text: text, problem: problem, problemBytes: problem == nil ? [] : payload)
+                    kind: .l2cap, text: text, problem: isCut && problem != nil ? Self.cut : problem,
+                    problemBytes: problem == nil ? [] : payload)
             }
         case 0x0006, 0x0007:
             let (text, problem) = PairingText.describe(payload, missing: frame.missingByteCount)
@@ -267,7 +273,7 @@ package struct CaptureDecoder: Sendable {
     private func malformed(_ kind: CapturedPacketKind, _ record: CaptureRecord) -> CapturedMessage {
         CapturedMessage(
             kind: .note,
-            problem: record.missingByteCount > 0 ? "the capture has only its beginning" : "malformed \(kind)",
+            problem: record.missingByteCount > 0 ? Self.cut : "malformed \(kind)",
             problemBytes: Self.visible(record), missingByteCount: record.missingByteCount)
     }
 

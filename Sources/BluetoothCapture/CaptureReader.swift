@@ -79,12 +79,27 @@ package enum CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
         }
     }
 
-    private static func name(of start: [UInt8]) -> String {
+    /// The command that makes a readable file of one in another format; nil if none is known.
+    package var remedy: String? {
+        guard case .unknownFormat(let start) = self else { return nil }
+        return Self.otherFormat(start).remedy
+    }
+
+    private static func name(of start: [UInt8]) -> String { otherFormat(start).name }
+
+    private static func otherFormat(_ start: [UInt8]) -> (name: String, remedy: String?) {
+        let conversion = "Convert it with: tshark -r IN -F btsnoop -w OUT"
         switch start.prefix(4) {
         case [0xD4, 0xC3, 0xB2, 0xA1], [0xA1, 0xB2, 0xC3, 0xD4], [0x4D, 0x3C, 0xB2, 0xA1], [0xA1, 0xB2, 0x3C, 0x4D]:
-            "pcap"
-        case [0x0A, 0x0D, 0x0D, 0x0A]: "pcapng"
-        default: "another format"
+            return ("pcap", conversion)
+        case [0x0A, 0x0D, 0x0D, 0x0A]: return ("pcapng", conversion)
+        case Array("====".utf8)[...], Array("--- ".utf8)[...]:
+            return (
+                "the text of an Android bug report (btsnooz)",
+                "Extract its packets with Android's script: python3 btsnooz.py IN > OUT"
+            )
+        case let start where start.prefix(2) == [0x1F, 0x8B]: return ("gzip", "Unpack it with: gunzip IN.gz")
+        default: return ("another format", nil)
         }
     }
 }

@@ -14,17 +14,20 @@ public struct AdapterCapacity: Hashable, Sendable {
     ///
     /// No controller reports its limit, and it may depend on what else the controller does.
     public var linkLimit: Int?
+    /// The number of connects of this ``Adapter``, kept connections included, that wait until a link ends.
+    public var waitingConnects: Int
 
     /// Creates a capacity from its parts.
     public init(
         advertisingSets: Int? = nil, advertisingSetsInUse: Int? = nil, ownLinks: Int = 0, otherLinks: Int? = nil,
-        linkLimit: Int? = nil
+        linkLimit: Int? = nil, waitingConnects: Int = 0
     ) {
         self.advertisingSets = advertisingSets
         self.advertisingSetsInUse = advertisingSetsInUse
         self.ownLinks = ownLinks
         self.otherLinks = otherLinks
         self.linkLimit = linkLimit
+        self.waitingConnects = waitingConnects
     }
 
     /// The number of open links, as far as they are known.

@@ -122,6 +122,8 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var disconnectReason: DisconnectReason?
     /// The reason why pairing failed, if the error is about that.
     public var pairingFailure: PairingFailure?
+    /// The number of bytes that a write to a channel had sent before this error, so that the rest can follow.
+    public var sentByteCount: Int?
 
     /// Creates an error from its parts.
     public init(

@@ -63,7 +63,8 @@ public struct ConnectionParameterRequest: Hashable, Sendable, CustomStringConver
 /// The policy for connection parameters that this side did not request.
 ///
 /// The kernel answers a peripheral's request and grants every valid one; the program only learns the result. A policy
-/// can therefore only request other parameters afterwards.
+/// can therefore only request other parameters afterwards. Without one, what the program requested last is requested again,
+/// three times a link.
 public enum ConnectionParameterPolicy: Hashable, Sendable {
     /// Accept the peer's requests.
     case accept

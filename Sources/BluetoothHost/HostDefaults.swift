@@ -32,7 +32,7 @@ private final class UncountedCapacity: HostCapacity {
 
 /// The health of a host that notices no problems and has no steps.
 private final class UnwatchedHealth: HostHealth {
-    func follow(_ onProblem: @escaping (RadioProblem) -> Void) {}
+    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void) {}
     func probe(then completion: @escaping (Bool) -> Void) { completion(true) }
 
     nonisolated(nonsending) func controllerProperties(

@@ -27,7 +27,7 @@ extension RadioProblem: CustomStringConvertible {
         case .hardwareError(let code):
             "the controller reported a hardware error (0x\(hexadecimal(code, digits: 2)))"
         case .unanswered(let command): "the controller did not answer \(command)"
-        case .linkTakesNothing(let peer): "the link to \(peer) takes nothing"
+        case .linkTakesNothing(let peer): "neither \(peer) nor the controller responds"
         case .poweredOff: "the adapter was powered off"
         case .doesNotPowerOn: "the adapter could not be powered on"
         case .addressChanged(let own, let other): "the controller answers as \(other) instead of \(own)"
@@ -66,8 +66,8 @@ extension RecoveryStep: CustomStringConvertible {
 //
 // Lives on the loop, with the session. Completions are called on the loop, once.
 package protocol HostHealth: AnyObject {
-    /// Registers the handler of problems.
-    func follow(_ onProblem: @escaping (RadioProblem) -> Void)
+    /// Registers the handler of problems; what a device or another program may cause as well is not certain.
+    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void)
 
     /// Reads what the controller reports of itself.
     nonisolated(nonsending) func controllerProperties(

@@ -69,14 +69,15 @@ package protocol HostLink: AnyObject {
         octets: UInt16, time: UInt16, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError)
 
-    /// Changes the connection parameters and returns the resulting ones.
+    /// Changes the connection parameters and returns the resulting ones; ``keepParameters(_:isPolicy:_:)`` applies.
     nonisolated(nonsending) func setParameters(
         _ parameters: LEConnectionParameters, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> ConnectionParameters
 
-    /// Enforces these parameters from now on, or leaves the parameters to the peer.
+    /// Enforces these parameters from now on, or leaves the parameters to the peer. Without a policy, which takes precedence,
+    /// that means three requests a link. A host that answers the peer's requests refuses those for others.
     func keepParameters(
-        _ range: LEConnectionParameters?, _ operation: BluetoothError.Operation
+        _ range: LEConnectionParameters?, isPolicy: Bool, _ operation: BluetoothError.Operation
     ) throws(BluetoothError)
 
     /// Registers the handlers of changes and of their end, with its reason; throws if the link has ended.

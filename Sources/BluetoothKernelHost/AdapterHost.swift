@@ -32,8 +32,9 @@ package final class AdapterHost: Host {
         let ends = LinkEnds(
             of: adapterRecord, directory, on: kernel.loop, state: state,
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
-        let ending = EndingLinks(links, on: kernel.loop)
+        let ending = EndingLinks(links, of: adapterRecord.information.address, on: kernel.loop)
         ending.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
+        ending.onUnconfirmed = { [weak health = controller.health] peer in health?.linkStays(peer) }
         channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
         let advertising = KernelAdvertising(
             of: adapterRecord, on: kernel, by: management, state: state, log: log)

@@ -86,7 +86,7 @@ package final class KernelDirectory: HostDirectory {
             }
         case .removed(let index): lost(index)
         case .settings(let index, let settings): change(index, to: settings)
-        case .discovering, .advertisingRemoved, .connected, .disconnected, .pairing: break
+        case .unanswered, .discovering, .advertisingRemoved, .connected, .disconnected, .pairing: break
         case .longTermKey, .identityResolvingKey, .signatureResolvingKey, .unpaired: break
         case .lost(let reason): finish(reason)
         }

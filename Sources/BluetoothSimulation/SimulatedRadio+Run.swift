@@ -6,9 +6,13 @@ import Synchronization
 public struct SimulationOverflowed: Error, Sendable, CustomStringConvertible {
     /// The number of dropped packets.
     public var count: Int
+    /// Those of them that were HCI and management packets.
+    public var eventCount = 0
 
     /// The error as a sentence.
-    public var description: String { "\(count) packets were dropped because a receive buffer was full" }
+    public var description: String {
+        "\(count) packets were dropped because a receive buffer was full, of which \(eventCount) were HCI and management packets"
+    }
 }
 
 extension SimulatedRadio {
@@ -29,7 +33,7 @@ extension SimulatedRadio {
         _ body: @escaping @Sendable () async throws -> Result
     ) async throws -> Result {
         let story = Story<Result>()
-        let overflows = statistics.receiveOverflows
+        let before = statistics
         virtualTime?.onStall(after: stallGrace, limit: limit, story.identifier) { [loop] reason in
             story.stall(reason, at: loop.now)
         }
@@ -55,8 +59,10 @@ extension SimulatedRadio {
         switch outcome {
         case .finished(let result):
             let value = try result.get()
-            let dropped = withWorld { $0.conditions.failsOnOverflow ? $0.statistics.receiveOverflows : overflows }
-            guard dropped == overflows else { throw SimulationOverflowed(count: dropped - overflows) }
+            let (fails, now) = withWorld { ($0.conditions.failsOnOverflow, $0.statistics) }
+            let events = now.eventOverflows - before.eventOverflows
+            let count = now.receiveOverflows - before.receiveOverflows + events
+            guard !fails || count == 0 else { throw SimulationOverflowed(count: count, eventCount: events) }
             return value
         case .stalled(let reason, let moment, let isAbandoned):
             // Otherwise the end of the body has paused time.

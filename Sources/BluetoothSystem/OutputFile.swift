@@ -7,7 +7,7 @@ import BluetoothPrimitives
 #endif
 
 /// A file for writing by one thread.
-final class OutputFile: Sendable {
+package final class OutputFile: Sendable {
     private let descriptor: CInt
 
     /// Creates a file that only its owner can read, or opens an existing pipe, device or descriptor.
@@ -15,7 +15,7 @@ final class OutputFile: Sendable {
     /// An existing regular file, or a symbolic link to one or to nothing, is an error (EEXIST) unless it is replaced:
     /// then it is removed first, so that a link's target stays unchanged. A symbolic link to anything else is an error
     /// (ELOOP), since another user may have planted it, and so is a pipe without a reader (ENXIO).
-    init(_ path: String, replacingExisting: Bool) throws(KernelError) {
+    package init(_ path: String, replacingExisting: Bool) throws(KernelError) {
         if let number = Self.descriptorNumber(path) {
             descriptor = try Self.duplicate(number)
         } else {
@@ -79,7 +79,7 @@ final class OutputFile: Sendable {
     }
 
     /// Writes all of `bytes`, waiting as long as necessary.
-    func write(_ bytes: RawSpan) throws(KernelError) {
+    package func write(_ bytes: RawSpan) throws(KernelError) {
         var rest = bytes
         while rest.byteCount > 0 {
             do throws(KernelError) {

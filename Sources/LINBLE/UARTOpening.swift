@@ -120,7 +120,7 @@ extension UARTConnection {
     ) async throws(BluetoothError) -> UARTConnection {
         // With one profile only its service is discovered; with several, all services, once.
         let only = options.profiles.count == 1 ? options.profiles.first?.service : nil
-        let services = try await connection.discoverServices(only, timeout: options.stepTimeout)
+        let services = try await connection.discoverServices(only, isFirstOnly: true, timeout: options.stepTimeout)
         for profile in options.profiles {
             guard let service = services.first(where: { $0.uuid == profile.service }) else { continue }
             let characteristics = try await connection.discoverCharacteristics(

@@ -96,6 +96,12 @@ import Testing
 
     @Test func aPacketOfWhichTheCaptureHasTheBeginningIsShown() throws {
         // A Write Request of 100 bytes, of which the capture has the first five.
+        // Of an ATT PDU without its opcode, nothing else is known.
+        let empty = try #require(decode([(.aclSent, "4000 6800 6400 0400")], missing: 100).first)
+        #expect(empty.kind == .attribute && empty.attribute == nil)
+        #expect(empty.problem == "the capture has only its beginning" && empty.missingByteCount == 100)
+        let signal = try #require(decode([(.aclSent, "4000 1400 1000 0500 12 01")], missing: 14).first)
+        #expect(signal.problem == "the capture has only its beginning")
         let message = try #require(decode([(.aclSent, "4000 6800 6400 0400 12 1200 0102")], missing: 95).first)
         #expect(message.missingByteCount == 95)
         #expect(message.attribute?.values.first?.bytes == [1, 2])

@@ -139,10 +139,11 @@ import BluetoothLE
         }
     }
 
-    @Test func aPeerThatIsConnectedAlreadyIsBusy() async throws {
+    @Test func aPeerThatAnotherAdapterObjectIsConnectedToIsBusy() async throws {
         try await run { fixture, adapter, peripheral in
             let connection = try await adapter.connect(to: peripheral.address)
-            let error = await failure { _ = try await adapter.connect(to: peripheral.address) }
+            let other = try await Adapter.open(on: fixture.kernel)
+            let error = await failure { _ = try await other.connect(to: peripheral.address) }
             #expect(error?.code == .busy)
             #expect(error?.isRetryable == true)
             await connection.disconnect()

@@ -38,10 +38,27 @@ private let characteristic = RemoteCharacteristic(
         }
     }
 
-    @Test func anAnswerOfAnotherKindClosesTheLink() async throws {
-        try await withConnection(Exchange("0A0300", "13")) { connection, socket in
+    @Test func anAnswerOfAnotherKindIsDropped() async throws {
+        try await withConnection(
+            Exchange("10 0100 FFFF 0028", "03 B900", "01 12 0300 03", "11 06 0100 FFFF 0F18"),
+            Exchange("0A0300", "03 B900", "0B02")
+        ) { connection, socket in
+            let services = try await connection.discoverServices()
+            #expect(services.map(\.uuid) == [0x180F])
+            let value = try await connection.read(characteristic)
+            #expect(value == [2])
+            #expect(!socket.isClosed)
+        }
+    }
+
+    @Test func sixteenAnswersOfAnotherKindCloseTheLink() async throws {
+        try await withConnection(Exchange("0A0300")) { connection, socket in
+            let reading = Task(executorPreference: connection.loop) { try await connection.read(characteristic) }
+            await connection.settle { socket.sent.count == 1 }
+            for _ in 0..<16 { socket.deliver("13") }
+            #expect(await failureCode { _ = try await reading.value } == .protocolViolation)
             #expect(await failureCode { _ = try await connection.read(characteristic) } == .protocolViolation)
-            #expect(await failureCode { _ = try await connection.read(characteristic) } == .protocolViolation)
+            #expect(await connection.disconnected().disconnectReason == .protocolViolation)
             #expect(socket.isClosed)
         }
     }
@@ -332,7 +349,7 @@ extension Connection {
     /// Stores a database with this hash.
     fileprivate func expectHash(_ hash: String) async {
         await core { link in
-            _ = link.database.adopt(RemoteDatabase(services: [], problems: []), hash: DatabaseHash(hex(hash)), link)
+            link.database.adopt(RemoteDatabase(services: [], problems: []), hash: DatabaseHash(hex(hash)), link)
         }
     }
 }

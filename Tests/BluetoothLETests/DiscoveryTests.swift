@@ -116,7 +116,43 @@ import BluetoothLE
         }
     }
 
-    /// A server with a service at every handle, one per response.
+    /// The server answers each request in time, and never ends.
+    @Test("a single step with a slow server times out after five minutes, unless it has a limit of its own")
+    func timeLimitOfSteps() async throws {
+        try await Fixture.run(limit: .seconds(3600)) { fixture in
+            let loop = fixture.radio.loop
+            let peripheral = SimulatedPeripheral(on: fixture.radio) { _ in
+                EndlessServer(pause: .milliseconds(29_900), on: loop)
+            }
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let connection = try await adapter.connect(to: peripheral.address)
+            let steps: [@Sendable () async throws -> Void] = [
+                { _ = try await connection.discoverServices() },
+                { _ = try await connection.readValues(of: 0x2A19) },
+                { _ = try await connection.read(AttributeHandle(0x0003)) },
+            ]
+            for step in steps {
+                // The request of the step before is still outstanding.
+                try await fixture.radio.sleep(for: .seconds(30))
+                let taken = await fixture.duration {
+                    let error = await failure { try await step() }
+                    #expect(error?.code == .timedOut)
+                    #expect(error?.message.contains("300 s together") == true, "\(error?.message ?? "")")
+                }
+                #expect(taken == .seconds(300))
+                #expect(await connection.isConnected)
+            }
+            try await fixture.radio.sleep(for: .seconds(30))
+            let own = await fixture.duration {
+                let error = await failure { _ = try await connection.discoverServices(timeout: .seconds(400)) }
+                #expect(error?.code == .timedOut)
+            }
+            #expect(own == .seconds(400))
+            await connection.disconnect()
+        }
+    }
+
+    /// A server with a service and a battery level at every handle, one per response, and endless values.
     private final class EndlessServer: SimulatedLinkHandler {
         private let pause: Duration?
         private let loop: EventLoop
@@ -130,8 +166,13 @@ import BluetoothLE
         func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
             let request = [UInt8](packet)
             guard let opcode = request.first else { return }
-            guard opcode == 0x10, request.count > 3 else { return _ = link.send([0x01, opcode, 0, 0, 0x06]) }
-            let answer = [0x11, 0x06] + request[1...2] + request[1...2] + [0x00, 0x18]
+            let answer: [UInt8]
+            switch opcode {
+            case 0x10 where request.count > 3: answer = [0x11, 0x06] + request[1...2] + request[1...2] + [0x00, 0x18]
+            case 0x08 where request.suffix(2) == [0x19, 0x2A]: answer = [0x09, 0x03] + request[1...2] + [97]
+            case 0x0A, 0x0C: answer = [opcode + 1] + [UInt8](repeating: 7, count: 22)
+            default: return _ = link.send([0x01, opcode, 0, 0, 0x06])
+            }
             guard let pause else { return _ = link.send(answer) }
             let later = loop.makeTimer { link.send(answer) }
             later.set(after: pause)

@@ -33,6 +33,65 @@ import Testing
         }
     }
 
+    @Test func aDeviceThatNeverAnswersTheExchangeCanBeUsed() async throws {
+        try await LateFixture.run { late in
+            late.peer.delay(.exchangeMTURequest, by: .seconds(1000))
+            let error = await failure { _ = try await late.connect() }
+            #expect(error?.code == .timedOut)
+            #expect(error?.remedy?.contains("maximumTransmissionUnit: 23") == true, "\(error?.description ?? "")")
+            let exchanges = late.peer.count(of: .exchangeMTURequest)
+            let options = ConnectionOptions(maximumTransmissionUnit: 23)
+            let connection = try await late.adapter.connect(to: late.address, options: options)
+            #expect(try await connection.read(LatePeer.short) == [1])
+            #expect(try await connection.read(LatePeer.long).count == 40)
+            #expect(late.peer.count(of: .exchangeMTURequest) == exchanges)
+            #expect(await connection.maximumTransmissionUnit == 23)
+        }
+    }
+
+    /// The channel of the closed adapter's link waits for the response.
+    @Test(arguments: [false, true]) func reopeningAtOnceWaitsForTheFormerLink(_ isViolation: Bool) async throws {
+        try await LateFixture.run { late in
+            let adapter = try await Adapter.open(on: late.kernel)
+            let connection = try await adapter.connect(to: late.address)
+            late.peer.delay(.readRequest, by: .seconds(20))
+            let call = try await late.begin(.readRequest, on: connection)
+            if isViolation {
+                for _ in 0..<16 { late.peer.send([0x13]) }
+                #expect(await failure { try await call.value }?.code == .protocolViolation)
+            } else {
+                await connection.disconnect(timeout: .zero)
+                _ = await failure { try await call.value }
+            }
+            late.peer.delay(nil)
+            await adapter.close()
+            let again = try await Adapter.open(on: late.kernel)
+            let time = try await late.base.duration {
+                let next = try await again.connect(to: late.address)
+                #expect(try await next.read(LatePeer.short) == [1])
+                #expect(try await next.strayResponseCount() == 0)
+                await next.disconnect()
+            }
+            #expect(time < .milliseconds(5500))
+            #expect(late.peer.linkCount == 2)
+            await again.close()
+        }
+    }
+
+    /// The response to the request counts, not any that arrives meanwhile.
+    @Test func aStrayDoesNotEndTheWaitForTheAnswer() async throws {
+        try await LateFixture.run { late in
+            let options = ConnectionOptions(maximumTransmissionUnit: 23)
+            let connection = try await late.adapter.connect(to: late.address, options: options)
+            try await late.end(connection, awaiting: .readBlobRequest, late: .milliseconds(150))
+            for stray in [[0x0B, 9], [0x01, 0x0A, 3, 0, 2], [0x01]] as [[UInt8]] { late.peer.send(stray) }
+            // Without an exchange, a late response would be taken for that to the first request.
+            let next = try await late.adapter.connect(to: late.address, options: options)
+            #expect(try await next.read(LatePeer.long) == [UInt8](0..<40))
+            #expect(try await next.strayResponseCount() == 0)
+        }
+    }
+
     @Test(arguments: LateFixture.requests) func theNextLinkWaitsForTheAnswer(_ opcode: ATTOpcode) async throws {
         try await LateFixture.run { late in
             let delay = Duration.milliseconds(150)

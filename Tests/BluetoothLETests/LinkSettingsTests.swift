@@ -225,6 +225,58 @@ import Testing
         }
     }
 
+    /// A Linux peripheral requests its own parameters five seconds after the link is up.
+    @Test(arguments: [ConnectionUse.lowPower, .throughput])
+    func aUseOutlivesALinuxPeripheralsRequest(_ use: ConnectionUse) async throws {
+        try await Fixture.run { fixture in
+            let (central, peripheral) = (
+                try await Adapter.open(on: fixture.kernel), try await Adapter.open(on: fixture.radio.makeKernel())
+            )
+            let set = try await peripheral.advertise(AdvertisementContent(localName: "own"))
+            let connection = try await central.connect(options: ConnectionOptions(use: use)) { $0.localName == "own" }
+            let changes = try await connection.linkChanges()
+            try await fixture.radio.sleep(for: .seconds(10))
+            let now = try #require(await connection.parameters)
+            #expect(use.parameters.interval.contains(now.interval) && now.latency == use.parameters.latency)
+            #expect(now.supervisionTimeout == .seconds(5))
+            await connection.disconnect()
+            var seen: [Duration] = []
+            do {
+                for try await change in changes {
+                    if case .parameters(let parameters) = change { seen.append(parameters.supervisionTimeout) }
+                }
+            } catch {}
+            // There was such a request.
+            #expect(seen.contains(.milliseconds(420)), "\(seen)")
+            await set.stop()
+        }
+    }
+
+    @Test func whatWasAskedForIsAskedAgainThreeTimes() async throws {
+        try await Fixture.run { fixture in
+            let device = try Self.device(fixture)
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let connection = try await adapter.connect(to: device.address, options: ConnectionOptions(use: .lowPower))
+            let own = LEConnectionParameters(
+                intervalMinimum: 40, intervalMaximum: 40, latency: 0, supervisionTimeout: 100)
+            func interval(afterRequest parameters: LEConnectionParameters) async throws -> Duration? {
+                device.requestConnectionParameters(parameters)
+                try await fixture.radio.sleep(for: .seconds(60))
+                return await Self.interval(of: connection)
+            }
+            for _ in 0..<3 { #expect(try await interval(afterRequest: own) == .milliseconds(100)) }
+            #expect(try await interval(afterRequest: own) == .milliseconds(50))
+            // A policy is the program's explicit word, also against its own requests.
+            try await connection.setParameterPolicy(.keep(.lowPower))
+            #expect(try await interval(afterRequest: own) == .milliseconds(100))
+            try await connection.setParameterPolicy(.accept)
+            #expect(try await interval(afterRequest: own) == .milliseconds(50))
+            try await connection.adapt(to: .lowPower)
+            #expect(try await interval(afterRequest: own) == .milliseconds(50))
+            await connection.disconnect()
+        }
+    }
+
     @Test func aSettingOfItsOwnPrecedesThatOfTheUse() async throws {
         try await Fixture.run { fixture in
             let device = try Self.device(fixture)

@@ -51,6 +51,22 @@ import BluetoothLE
         return expected
     }
 
+    /// The controller's events for as many attempts fit into the socket.
+    @Test func nothingIsMissedAtSimultaneousConnects() async throws {
+        try await Fixture.run { fixture in
+            let radio = fixture.radio
+            radio.conditions.failsOnOverflow = true
+            let adapter = try await Adapter.open(on: fixture.kernel)
+            let band = try (0..<24).map { _ in try Device(on: radio) }
+            let connects = band.map { device in
+                fixture.begin { try await adapter.connect(to: device.peripheral.address) }
+            }
+            for connect in connects { await (try await connect.value).disconnect() }
+            #expect(radio.statistics.eventOverflows == 0)
+            await adapter.close()
+        }
+    }
+
     /// 64 devices, each notifying at 1 kHz for 10 s of the radio's time: nothing is lost or reordered, and at no time
     /// more than 128 values wait for a consumer, or the stream would fail.
     @Test func nothingIsLostAtAKilohertzFromEach() async throws {

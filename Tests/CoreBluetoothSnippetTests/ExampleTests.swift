@@ -14,7 +14,7 @@ import Testing
             nonisolated(unsafe) let sensor = HeartRateSensor(queue: fixture.queue) { told.add("sensor: \($0)") }
             await fixture.wait(for: "sensor: advertising", in: told)
             let other = fixture.radio.makeKernel(adapters: [.fresh])
-            await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+            await CBLinux.withKernel(other) {
                 nonisolated(unsafe) let monitor = HeartRateMonitor(queue: fixture.queue) { told.add("monitor: \($0)") }
                 await fixture.wait(for: "sensor: a central subscribed", in: told)
                 await fixture.onQueue { sensor.beat() }

@@ -78,6 +78,14 @@ extension CBCentralManager: CentralManagerType {}
 extension CBCharacteristic: CharacteristicType {}
 extension CBPeripheralManager: PeripheralManagerType {}
 
+/// A seam that crosses actors.
+protocol SendableType: AnyObject, Sendable {
+    var identifier: UUID { get }
+}
+
+extension CBPeripheral: SendableType {}
+extension CBCentral: SendableType {}
+
 // MARK: Extensions
 
 extension CBUUID {
@@ -111,7 +119,7 @@ extension CBPeripheral {
 
 // MARK: Subclasses and screens
 
-private final class SafeCentralManager: CBCentralManager {
+private final class SafeCentralManager: CBCentralManager, @unchecked Sendable {
     var wishes = 0
     override init(delegate: CBCentralManagerDelegate?, queue: DispatchQueue?, options: [String: Any]? = nil) {
         super.init(delegate: delegate, queue: queue, options: options)

@@ -22,10 +22,13 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
     // swift-format-ignore: NeverUseImplicitlyUnwrappedOptionals
     private var outlet: CBCharacteristic!
     private var chunks: [Data]
+    /// Whether it writes as soon as it has asked for notifications, as the documents do.
+    private let isImpatient: Bool
     var received = Data()
 
-    init(_ chunks: [Data], queue: DispatchQueue) {
+    init(_ chunks: [Data], queue: DispatchQueue, isImpatient: Bool = false) {
         self.chunks = chunks
+        self.isImpatient = isImpatient
         super.init()
         manager = CBCentralManager(delegate: self, queue: queue, options: nil)
     }
@@ -76,6 +79,7 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
         guard let outlet = uart.characteristics?.first(where: { $0.uuid == Identifiers.outgoing }) else { return }
         self.outlet = outlet
         peripheral?.setNotifyValue(true, for: inlet)
+        if isImpatient, let peripheral { begin(peripheral) }
     }
 
     func peripheral(
@@ -83,7 +87,7 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
     ) {
         guard error == nil, characteristic.isNotifying else { return }
         journal.add("online")
-        begin(peripheral)
+        if !isImpatient { begin(peripheral) }
     }
 
     private func begin(_ peripheral: CBPeripheral) {
@@ -124,6 +128,18 @@ private final class Terminal: NSObject, CBCentralManagerDelegate, CBPeripheralDe
 }
 
 @Suite struct LINBLESnippets {
+    /// A2 to A4 in the documents' order, on a device that has Service Changed, to which the link subscribes meanwhile.
+    @Test func oneWriteRightAfterTheSubscription() async throws {
+        try await Fixture.run { fixture in
+            let path = #filePath.components(separatedBy: "/Tests/")[0] + "/Examples/CoreBluetoothCentral/world.json"
+            try SimulationFile(contentsOf: path).put(on: fixture.radio)
+            let terminal = Terminal([Data([1, 0])], queue: fixture.queue, isImpatient: true)
+            await fixture.wait(for: "received 2", in: terminal.journal)
+            #expect(terminal.journal.entries == ["online", "received 2"])
+            #expect(terminal.received == Data([1, 0]))
+        }
+    }
+
     @Test func twoWayData() async throws {
         try await Fixture.run { fixture in
             let linble = SimulatedLINBLE(on: fixture.radio, .init(attached: .loopback))

@@ -80,7 +80,7 @@ private final class Offerer: NSObject, CBPeripheralManagerDelegate {
             let offerer = Offerer(fixture.queue)
             await fixture.wait(for: "advertising", in: offerer.journal)
             let other = fixture.radio.makeKernel(adapters: [.fresh])
-            await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+            await CBLinux.withKernel(other) {
                 let client = await Recorder.start(fixture)
                 await client.perform { manager, _ in
                     manager.scanForPeripherals(withServices: [CBUUID(string: "1815")])

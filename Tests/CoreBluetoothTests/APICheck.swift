@@ -99,8 +99,24 @@ private final class Required: NSObject, CBCentralManagerDelegate, CBPeripheralDe
     }
 }
 
+/// A program's own protocols may inherit Sendable, and its tasks may pass the objects on.
+private protocol Wrapped: AnyObject, Sendable {}
+extension CBManager: Wrapped {}
+extension CBPeripheral: Wrapped {}
+extension CBCentral: Wrapped {}
+extension CBAttribute: Wrapped {}
+extension CBATTRequest: Wrapped {}
+extension CBL2CAPChannel: Wrapped {}
+
+private func passOn(_ peripheral: CBPeripheral, _ value: CBMutableCharacteristic, _ manager: CBPeripheralManager) {
+    Task.detached {
+        peripheral.readRSSI()
+        _ = manager.updateValue(Data(), for: value, onSubscribedCentrals: nil)
+    }
+}
+
 /// The classes are open.
-private final class OwnManager: CBCentralManager {
+private final class OwnManager: CBCentralManager, @unchecked Sendable {
     var count = 0
     override func stopScan() {
         count += 1

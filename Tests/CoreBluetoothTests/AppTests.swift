@@ -14,7 +14,7 @@ import Testing
             let program = await Recorder.start(fixture)
             let peripheral = try #require(await program.reachDevice())
             let level = try #require(peripheral.characteristic("2A19", in: "180F"))
-            nonisolated(unsafe) let note = try #require(peripheral.characteristic(Device.uuid(1), in: Device.own))
+            let note = try #require(peripheral.characteristic(Device.uuid(1), in: Device.own))
             await program.perform(with: { $0.discoverDescriptors(for: note) })
             await program.wait(for: "descriptors \(Device.uuid(1))")
             let label = try #require(note.descriptors?.first)
@@ -22,7 +22,7 @@ import Testing
             await program.disconnect()
             await program.wait(for: "disconnected")
             _ = program.take()
-            nonisolated(unsafe) let (characteristic, descriptor, battery) = (level, label, service)
+            let (characteristic, descriptor, battery) = (level, label, service)
             let everything: @Sendable (CBPeripheral) -> Void = { peripheral in
                 #expect(peripheral.maximumWriteValueLength(for: .withResponse) == 0)
                 #expect(peripheral.maximumWriteValueLength(for: .withoutResponse) == 0)

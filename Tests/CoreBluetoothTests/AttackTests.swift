@@ -47,7 +47,7 @@ enum Blow: CaseIterable, Sendable {
         try await Fixture.run(.fresh) { fixture in
             let device = try Device(on: fixture.radio)
             let kernel = FaultingKernel(fixture.kernel)
-            try await CBLinux.withKernel(kernel, hold: TimeHold(radio: fixture.radio)) {
+            try await CBLinux.withKernel(kernel, hold: fixture.radio) {
                 try await strike(fixture, device, kernel, blow, at: index)
             }
             count.withLock { $0 = kernel.count }

@@ -26,7 +26,10 @@ struct Device: Sendable {
         func append(_ value: [UInt8]) { values.withLock { $0.append(value) } }
     }
 
-    init(on radio: SimulatedRadio, limits: GATTServer.Limits = GATTServer.Limits()) throws {
+    init(
+        on radio: SimulatedRadio, at address: BluetoothAddress = Self.address,
+        limits: GATTServer.Limits = GATTServer.Limits()
+    ) throws {
         let written = Written()
         self.written = written
         server = try SimulatedGATTServer(Self.services, limits: limits)
@@ -35,7 +38,7 @@ struct Device: Sendable {
             return writes.contains { $0.value == [0xEE] } ? .refuse(ATTErrorCode(0x80)) : .accept
         }
         peripheral = SimulatedPeripheral(
-            on: radio, address: Self.address,
+            on: radio, address: address,
             advertisements: [
                 try SimulatedAdvertisement(
                     fields: [
@@ -112,6 +115,11 @@ extension CBPeripheral {
 }
 
 extension Recorder {
+    /// Waits until the device's name is known, which it is if a manager has met the device before.
+    func waitForName(_ name: String = Device.name) async {
+        if await fixture.onQueue({ self.peripherals.first?.name != name }) { await wait(for: "name \(name)") }
+    }
+
     /// Connects to the device and discovers everything.
     func reachDevice(named name: String = Device.name) async -> CBPeripheral? {
         await perform { manager, recorder in
@@ -131,8 +139,7 @@ extension Recorder {
             for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
         }
         await wait(for: "characteristics \(Device.own.uppercased())")
-        // No advertisement was received before.
-        await wait(for: "name \(name)")
+        await waitForName(name)
         _ = take()
         return peripherals.first
     }

@@ -25,7 +25,7 @@ struct Fixture: Sendable {
         let kernel = radio.makeKernel(adapters: [controller])
         let fixture = Fixture(radio: radio, kernel: kernel)
         try await CBLinux.withKernel(
-            kernel, hold: TimeHold(radio: radio), writeCredits: writeCredits, sendBuffer: sendBuffer,
+            kernel, writeCredits: writeCredits, sendBuffer: sendBuffer,
             agent: agent, bonds: bonds, reportMisuse: { fixture.misuse.add($0) },
             showsGenericServices: showsGenericServices
         ) {
@@ -49,9 +49,8 @@ struct Fixture: Sendable {
 
     /// Calls `body` on the programs' queue, as programs do; time is paused until it has returned.
     func onQueue<Result: Sendable>(_ body: @escaping @Sendable () -> Result) async -> Result {
-        let hold = TimeHold(radio: radio)
-        hold.begin()
-        defer { hold.end() }
+        radio.pauseTime()
+        defer { radio.resumeTime() }
         return await withCheckedContinuation { continuation in
             queue.async { continuation.resume(returning: body()) }
         }
@@ -73,7 +72,7 @@ struct Fixture: Sendable {
         agent: (any PairingAgent)? = nil, _ body: () async throws -> Result
     ) async rethrows -> Result {
         let other = radio.makeKernel(adapters: [.fresh])
-        return try await CBLinux.withKernel(other, hold: TimeHold(radio: radio), agent: agent, body)
+        return try await CBLinux.withKernel(other, agent: agent, body)
     }
 
     /// Waits until `journal` has an entry, for at most two minutes.
@@ -90,14 +89,6 @@ struct Fixture: Sendable {
         // The callback that recorded it has returned.
         await onQueue {}
     }
-}
-
-/// Holds the virtual time of a radio.
-struct TimeHold: SimulationHold {
-    let radio: SimulatedRadio
-
-    func begin() { radio.pauseTime() }
-    func end() { radio.resumeTime() }
 }
 
 /// A program that records every callback, and runs further actions on them.

@@ -67,7 +67,7 @@ import Testing
             let peripheral = try #require(await program.reachDevice())
             #expect(peripheral.services?.map(\.uuid.uuidString) == ["1800", "1801", "180D", "180F", Device.own])
             let name = try #require(peripheral.characteristic("2A00", in: "1800"))
-            nonisolated(unsafe) let subject = name
+            let subject = name
             await program.perform(with: { $0.readValue(for: subject) })
             await program.wait(for: "value 2A00 = 80 117 108 115 101")
             withExtendedLifetime(device) {}

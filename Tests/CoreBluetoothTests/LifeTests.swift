@@ -51,11 +51,11 @@ import Testing
                 try await fixture.radio.sleep(for: .microseconds(100 * step))
                 let second = Recorder(fixture)
                 second.then["state 5"] = { program, _ in program.manager?.scanForPeripherals(withServices: nil) }
-                let hold = TimeHold(radio: fixture.radio)
-                hold.begin()
+                let hold = fixture.radio
+                hold.pauseTime()
                 first.manager = nil
                 second.manager = CBCentralManager(delegate: second, queue: fixture.queue)
-                hold.end()
+                hold.resumeTime()
                 await second.wait(for: "discovered \(Device.name)")
                 withExtendedLifetime(device) {}
             }
@@ -67,7 +67,7 @@ import Testing
         let kernel = radio.makeKernel(adapters: isPlugged ? [.fresh] : [])
         if isPlugged { kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true) }
         let fixture = Fixture(radio: radio, kernel: kernel)
-        try await CBLinux.withKernel(kernel, hold: TimeHold(radio: radio)) {
+        try await CBLinux.withKernel(kernel) {
             try await radio.run {
                 let recorder = Recorder(fixture)
                 recorder.manager = CBCentralManager(delegate: recorder, queue: fixture.queue)
@@ -145,6 +145,40 @@ import Testing
             await recorder.wait(for: "state 3")
             #expect(recorder.manager?.authorization == .denied)
             #expect(recorder.take() == ["state 3"])
+        }
+    }
+
+    /// A manager knows what others have learnt of a device, also when no object for it is left.
+    @Test func aRetrievedPeripheralHasItsNameAndIsAmongTheConnected() async throws {
+        try await Fixture.run { fixture in
+            let device = try Device(on: fixture.radio)
+            let first = await Recorder.start(fixture)
+            _ = try #require(await first.reachDevice())
+            await first.disconnect()
+            await first.wait(for: "disconnected")
+            await first.perform { _, program in program.peripherals = [] }
+            let second = await Recorder.start(fixture)
+            await second.perform { manager, program in
+                guard let identifier = UUID(uuidString: Device.identifier) else { return }
+                program.then["connected"] = { program, _ in
+                    let services = [CBUUID(string: "180F")]
+                    let found = program.manager?.retrieveConnectedPeripherals(withServices: services)
+                    #expect(found?.first === program.peripherals.first && found?.count == 1)
+                }
+                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+                #expect(program.peripherals.first?.name == Device.name)
+                manager.connect(program.peripherals[0])
+            }
+            await second.wait(for: "connected")
+            await second.perform(with: { $0.discoverServices(nil) })
+            await second.wait(for: "services")
+            await second.perform { manager, program in
+                let found = manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "180F")])
+                #expect(found == program.peripherals)
+                #expect(manager.retrieveConnectedPeripherals(withServices: [CBUUID(string: "1805")]) == [])
+            }
+            #expect(second.take() == ["state 5", "connected", "services"])
+            withExtendedLifetime(device) {}
         }
     }
 
@@ -307,7 +341,7 @@ import Testing
         try await Fixture.run { fixture in
             let device = try Device(on: fixture.radio)
             let posts = Journal<String>()
-            let hold = JournalHold(hold: TimeHold(radio: fixture.radio), posts: posts)
+            let hold = JournalHold(hold: fixture.radio, posts: posts)
             let program = Recorder(fixture)
             await CBLinux.withKernel(fixture.kernel, hold: hold) {
                 program.manager = CBCentralManager(delegate: program, queue: fixture.queue)
@@ -380,8 +414,8 @@ import Testing
             // The subscription to Service Changed has to have reached the device.
             try await fixture.radio.sleep(for: .seconds(2))
             let before = peripheral.services ?? []
-            nonisolated(unsafe) let battery = try #require(before.first { $0.uuid == CBUUID(string: "180F") })
-            nonisolated(unsafe) let level = try #require(battery.characteristics?.first)
+            let battery = try #require(before.first { $0.uuid == CBUUID(string: "180F") })
+            let level = try #require(battery.characteristics?.first)
             await program.perform(with: { $0.setNotifyValue(true, for: level) })
             await program.wait(for: "notifying 2A19 true")
             _ = program.take()
@@ -425,13 +459,13 @@ extension Recorder {
 
 /// Records that callbacks are queued.
 private struct JournalHold: SimulationHold {
-    let hold: TimeHold
+    let hold: SimulatedRadio
     let posts: Journal<String>
 
-    func begin() {
-        hold.begin()
+    func pauseTime() {
+        hold.pauseTime()
         posts.add("post")
     }
 
-    func end() { hold.end() }
+    func resumeTime() { hold.resumeTime() }
 }

@@ -367,9 +367,9 @@ import Testing
 
 /// Calls `body` on several threads at the same time, with time paused until all have returned.
 private func concurrently(_ fixture: Fixture, _ count: Int, _ body: @escaping @Sendable (Int) -> Void) async {
-    let hold = TimeHold(radio: fixture.radio)
-    hold.begin()
-    defer { hold.end() }
+    let hold = fixture.radio
+    hold.pauseTime()
+    defer { hold.resumeTime() }
     await withCheckedContinuation { continuation in
         DispatchQueue.global().async {
             DispatchQueue.concurrentPerform(iterations: count, execute: body)

@@ -146,7 +146,7 @@ import Testing
         let radio = SimulatedRadio(time: .virtual)
         let kernel = radio.makeKernel(adapters: [.fresh])
         let fixture = Fixture(radio: radio, kernel: kernel)
-        let hold = EndingHold(TimeHold(radio: radio))
+        let hold = EndingHold(radio)
         try await CBLinux.withKernel(kernel, hold: hold) {
             try await radio.run(limit: .seconds(3600), stallGrace: .seconds(30)) {
                 let server = Server(fixture)
@@ -179,7 +179,7 @@ import Testing
             await fixture.onQueue { server.begin() }
             await fixture.wait(for: "advertising true 0", in: server.journal)
             let other = fixture.radio.makeKernel(adapters: [.fresh])
-            let client = await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+            let client = await CBLinux.withKernel(other) {
                 await Recorder.start(fixture)
             }
             await client.reach(Server.service, named: "Server")
@@ -261,14 +261,14 @@ import Testing
 
 /// Holds virtual time until it is released.
 private final class EndingHold: SimulationHold {
-    private let base: TimeHold
+    private let base: SimulatedRadio
     private let isOver = Atomic(false)
 
-    init(_ base: TimeHold) { self.base = base }
+    init(_ base: SimulatedRadio) { self.base = base }
 
     /// Stops holding time; must be called while no callback is queued for the program.
     func letGo() { isOver.store(true, ordering: .releasing) }
 
-    func begin() { if !isOver.load(ordering: .acquiring) { base.begin() } }
-    func end() { if !isOver.load(ordering: .acquiring) { base.end() } }
+    func pauseTime() { if !isOver.load(ordering: .acquiring) { base.pauseTime() } }
+    func resumeTime() { if !isOver.load(ordering: .acquiring) { base.resumeTime() } }
 }

@@ -14,7 +14,7 @@ import Testing
             let server = Server(fixture)
             await fixture.wait(for: "advertising true 0", in: server.journal)
             let other = fixture.radio.makeKernel(adapters: [.fresh])
-            try await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+            try await CBLinux.withKernel(other) {
                 let client = await Recorder.start(fixture)
                 await client.reach(Server.service, named: "Server")
                 try await story(fixture, server, client)

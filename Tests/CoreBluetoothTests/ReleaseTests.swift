@@ -176,7 +176,7 @@ extension Recorder {
         }
         if isConnected {
             await wait(for: "connected")
-            await wait(for: "name \(Device.name)")
+            await waitForName()
         } else {
             try await fixture.radio.sleep(for: .seconds(5))
         }

@@ -139,7 +139,7 @@ extension Server {
         let server = Server(fixture)
         await fixture.wait(for: "advertising true 0", in: server.journal)
         let other = fixture.radio.makeKernel(adapters: [.fresh])
-        let client = await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+        let client = await CBLinux.withKernel(other) {
             await Recorder.start(fixture)
         }
         await client.reach(Server.service, named: "Server")

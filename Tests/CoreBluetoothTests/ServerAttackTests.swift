@@ -25,7 +25,7 @@ enum ServerBlow: CaseIterable, Sendable {
             let address = try #require(fixture.kernel.adapters().first?.address)
             let far = fixture.radio.makeKernel(adapters: [.fresh])
             let kernel = FaultingKernel(far)
-            let client = await CBLinux.withKernel(kernel, hold: TimeHold(radio: fixture.radio)) {
+            let client = await CBLinux.withKernel(kernel, hold: fixture.radio) {
                 await Recorder.start(fixture)
             }
             let hasStruck = Mutex(false)

@@ -127,7 +127,7 @@ import Testing
             await fixture.wait(for: "advertising true 0", in: server.journal)
             let other = fixture.radio.makeKernel(adapters: [.fresh])
             let back = await Recorder.start(fixture)
-            try await CBLinux.withKernel(other, hold: TimeHold(radio: fixture.radio)) {
+            try await CBLinux.withKernel(other) {
                 let client = await Recorder.start(fixture)
                 await client.reach(Server.service, named: "Server")
                 await client.setNotify(true, Server.stream.uuidString, in: Server.service.uuidString)

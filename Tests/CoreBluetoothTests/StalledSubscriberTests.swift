@@ -1,6 +1,7 @@
 import BluetoothLE
 import CoreBluetooth
 import BluetoothSimulation
+import Synchronization
 import TestSupport
 import Testing
 
@@ -42,12 +43,16 @@ import Testing
         }
     }
 
-    private static func makeCentral(_ fixture: Fixture) async throws -> Central {
+    private static func makeCentral(
+        _ fixture: Fixture, _ value: CBUUID = indicated, in service: CBUUID = service
+    ) async throws -> Central {
         let address = try #require(fixture.kernel.adapters().first?.address)
         let kernel = fixture.radio.makeKernel(adapters: [.fresh])
         let adapter = try await Adapter.open(power: .powerOn, on: kernel)
         let link = try await adapter.connect(to: address)
-        let wanted = try #require(try await link.discover().characteristic("2A1C", in: "1809"))
+        let uuid = try #require(BluetoothUUID(value.uuidString))
+        let serviceUUID = try #require(BluetoothUUID(service.uuidString))
+        let wanted = try #require(try await link.discover().characteristic(uuid, in: serviceUUID))
         return Central(
             kernel: kernel, adapter: adapter, link: link, values: try await link.subscribe(to: wanted))
     }
@@ -94,6 +99,45 @@ import Testing
             await first.adapter.close()
             await second.adapter.close()
         }
+    }
+
+    /// A central that accepts values for a moment every 1.8 s delays the others once.
+    @Test func oneThatTakesValuesNowAndThenDelaysTheOthersOnce() async throws {
+        let counts = Mutex<[Int]>([])
+        for isDripping in [false, true] {
+            try await Fixture.run { fixture in
+                let server = Server(fixture)
+                await fixture.wait(for: "advertising true 0", in: server.journal)
+                var centrals: [Central] = []
+                for _ in 0..<3 {
+                    centrals.append(try await Self.makeCentral(fixture, Server.stream, in: Server.service))
+                }
+                await fixture.wait(for: "subscribed true 3", in: server.journal)
+                let received = Mutex(0)
+                let values = centrals[0].values
+                let reader = Task(executorPreference: fixture.radio.loop) {
+                    for try await _ in values { received.withLock { $0 += 1 } }
+                }
+                await fixture.onQueue {
+                    server.left = 100_000
+                    server.sendRest()
+                }
+                let slow = centrals[2].adapter.information.address
+                for _ in 0..<10 {
+                    if isDripping { fixture.kernel.setSending(false, adapter: 0, to: slow) }
+                    try await fixture.radio.sleep(for: .milliseconds(1800))
+                    fixture.kernel.setSending(true, adapter: 0, to: slow)
+                    try await fixture.radio.sleep(for: .milliseconds(60))
+                }
+                counts.withLock { $0.append(received.withLock { $0 }) }
+                await fixture.onQueue { server.left = 0 }
+                reader.cancel()
+                for central in centrals { await central.adapter.close() }
+            }
+        }
+        let (alone, beside) = counts.withLock { ($0[0], $0[1]) }
+        print("# drips: \(beside) of \(alone)")
+        #expect(beside * 10 > alone * 8)
     }
 
     /// A value whose only subscriber is stalled is not accepted, and others continue.

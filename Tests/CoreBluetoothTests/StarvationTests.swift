@@ -14,14 +14,14 @@ private final class StarvingHold: SimulationHold {
     }
 
     private let state = Mutex(State())
-    private let hold: TimeHold
+    private let hold: SimulatedRadio
 
     init(_ radio: SimulatedRadio) {
-        hold = TimeHold(radio: radio)
+        hold = radio
     }
 
-    func begin() { change { $0.count += 1 } }
-    func end() { change { $0.count -= 1 } }
+    func pauseTime() { change { $0.count += 1 } }
+    func resumeTime() { change { $0.count -= 1 } }
     func setStarving(_ isStarving: Bool) { change { $0.isStarving = isStarving } }
 
     private func change(_ body: (inout State) -> Void) {
@@ -30,7 +30,7 @@ private final class StarvingHold: SimulationHold {
             let isHeld = state.count > 0 && !state.isStarving
             guard isHeld != state.isHeld else { return }
             state.isHeld = isHeld
-            if isHeld { hold.begin() } else { hold.end() }
+            if isHeld { hold.pauseTime() } else { hold.resumeTime() }
         }
     }
 }
@@ -86,6 +86,68 @@ private final class StarvingHold: SimulationHold {
                 told.dropFirst(100).dropLast()
                     == (0..<5000).map { "value 2A19 = \($0 & 0xFF) \($0 >> 8)" }[...])
             #expect(told.last == "disconnected CBError 7")
+        }
+    }
+
+    /// A device that sends much delays no other: their values take turns.
+    @Test func devicesTakeTurns() async throws {
+        try await Self.run { fixture, device, program, hold in
+            let other = try Device(on: fixture.radio, at: BluetoothAddress(0xC000_0000_0077, kind: .random))
+            await program.perform { manager, program in
+                guard let identifier = UUID(uuidString: "C0000000-0077-8001-8043-424C696E7578") else { return }
+                program.peripherals += manager.retrievePeripherals(withIdentifiers: [identifier])
+                manager.connect(program.peripherals[1])
+            }
+            await program.wait(for: "connected", count: 2)
+            await program.perform { _, program in program.peripherals[1].discoverServices(nil) }
+            await program.wait(for: "services", count: 2)
+            await program.perform { _, program in
+                let peripheral = program.peripherals[1]
+                program.then["characteristics 180F"] = { _, _ in
+                    peripheral.characteristic("2A19", in: "180F").map { peripheral.setNotifyValue(true, for: $0) }
+                }
+                peripheral.services?.forEach { peripheral.discoverCharacteristics(nil, for: $0) }
+            }
+            await program.wait(for: "notifying 2A19 true", count: 2)
+            _ = program.take()
+            await program.perform(with: { _ in
+                fixture.queue.suspend()
+                hold.setStarving(true)
+            })
+            for _ in 0..<5000 { await device.server.notify([1], of: device.handle("2A19", in: "180F")) }
+            await other.server.notify([2], of: other.handle("2A19", in: "180F"))
+            try await fixture.radio.sleep(for: .seconds(1))
+            hold.setStarving(false)
+            fixture.queue.resume()
+            await program.wait(for: "value 2A19 = 1", count: 5000)
+            #expect(program.take().prefix(3) == ["value 2A19 = 1", "value 2A19 = 2", "value 2A19 = 1"])
+        }
+    }
+
+    /// A device that changes without end has one discovery for all that the program has asked for meanwhile.
+    @Test func discoveriesThatWaitAreOne() async throws {
+        try await Self.run { fixture, device, program, hold in
+            let air = try await AirLog(fixture.kernel)
+            await program.perform { _, program in
+                program.then.merge(
+                    (0...2).map { ["modified ", "modified 180D 180F \(Device.own)", "modified 180F"][$0] }.map {
+                        ($0, { program, _ in program.peripherals.first?.discoverServices(nil) })
+                    }
+                ) { $1 }
+            }
+            let changed = device.handle("2A05", in: "1801")
+            for _ in 0..<300 { await device.server.indicate([1, 0, 0xFF, 0xFF], of: changed) }
+            await fixture.settle {
+                let entries = program.journal.entries
+                let changes = entries.count { $0.hasPrefix("modified") }
+                return changes > 0 && entries.count { $0 == "services" } == 1 + changes
+            }
+            // Each is answered, but few have cost a discovery.
+            let changes = program.journal.entries.count { $0.hasPrefix("modified") }
+            let discoveries = air.packets.count { $0.hasPrefix("10 ") }
+            #expect(changes > 100)
+            #expect(discoveries < changes / 2, "\(discoveries) of \(changes)")
+            air.close()
         }
     }
 

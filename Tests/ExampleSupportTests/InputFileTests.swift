@@ -7,7 +7,7 @@ import Testing
     @Test func aFileIsReadAsAWholeUpToItsLimit() async throws {
         let path = temporaryPath()
         defer { unlink(path) }
-        try OutputFile(path).write(Array("steps".utf8))
+        try NewFile(path, replacesExisting: true).write(Array("steps".utf8))
         #expect(try await contents(of: path, limit: 5) == Array("steps".utf8))
         let failure = await #expect(throws: ProgramError.self) { try await contents(of: path, limit: 4) }
         #expect(failure?.status == .badData)

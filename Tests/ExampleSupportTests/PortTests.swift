@@ -132,7 +132,7 @@ import Testing
             rmdir(folder)
         }
         try NewFile(paths[0], replacesExisting: false).write([1])
-        _ = try OutputFile(paths[1])
+        _ = try NewFile(paths[1], replacesExisting: false, isStream: true).stream()
         _ = try AppendedFile(paths[2], firstLine: "# own")
         for path in paths {
             var status = stat()
@@ -150,7 +150,7 @@ import Testing
             for path in [target, link] { unlink(path) }
             rmdir(folder)
         }
-        if isThere { _ = try OutputFile(target) }
+        if isThere { try NewFile(target, replacesExisting: false).write([]) }
         #expect(symlink(target, link) == 0)
         let error = #expect(throws: ProgramError.self) { try AppendedFile(link, firstLine: "# own") }
         #expect(error?.status == .cannotCreate)

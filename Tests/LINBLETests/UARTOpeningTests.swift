@@ -1,5 +1,6 @@
 import BluetoothLE
 import BluetoothHCI
+import BluetoothSimulation
 import LINBLE
 import LINBLESimulation
 import Synchronization
@@ -51,6 +52,22 @@ import Testing
         try await Fixture.run { fixture in
             let uart = try await UARTConnection.open(anyKind(fixture), on: fixture.adapter)
             #expect(uart.peer == fixture.linble.address)
+        }
+    }
+
+    /// MTU, service, characteristics, the question for the configuration, and its write.
+    @Test func itOpensWithTenPackets() async throws {
+        let radio = SimulatedRadio(time: .virtual, seed: 1)
+        let linble = SimulatedLINBLE(on: radio, .init())
+        let kernel = FaultingKernel(radio.makeKernel(adapters: [.fresh]))
+        try await radio.run(limit: .seconds(600)) {
+            let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+            let connection = try await adapter.connect(to: linble.address)
+            #expect(kernel.count == 2)
+            let time = try await radio.duration { _ = try await UARTConnection.attach(to: connection) }
+            #expect(kernel.count == 10)
+            #expect(time <= .milliseconds(240))
+            await connection.disconnect()
         }
     }
 

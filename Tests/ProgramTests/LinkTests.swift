@@ -36,6 +36,12 @@ import Testing
                 """)
     }
 
+    @Test func theLeastMTUIsUsedWithoutAnExchange() async throws {
+        let ended = try await run("ble", ["params", "--simulate", "--mtu", "23"])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.lines.first == "ATT_MTU      23 bytes")
+    }
+
     @Test func theParametersAreChanged() async throws {
         let ended = try await run(
             "ble",
@@ -118,7 +124,8 @@ import Testing
             (["--interval", "5000"], 64, "7.5 ms to 4 s"), (["--interval", "30-15"], 64, "30-15"),
             (["--interval", "x"], 64, "such as 15 or 15-30"), (["--phy", "4m"], 64, "4m"),
             (["--phy", "coded"], 76, "does not support LE Coded"), (["--coded"], 76, "does not support LE Coded"),
-            (["--data-length", "1000"], 64, "27 to 251"), (["--latency", "500"], 64, "499"),
+            (["--data-length", "1000"], 64, "27 to 251"), (["--mtu", "22"], 64, "23 to 517"),
+            (["--defaults", "--mtu", "100"], 64, "--mtu is not among"), (["--latency", "500"], 64, "499"),
             (["--supervision-timeout", "99"], 64, "100 to 32000"), (["--use", "speed"], 64, "speed"),
             // They contradict each other.
             (["--interval", "4000"], 64, "more than twice the longest interval"),

@@ -60,8 +60,8 @@ import Testing
             (["--report", "/dev/full"], 73, "is not a regular file"),
             (["--report", "/nowhere/at/all"], 73, "Cannot create"),
             (["--report", ""], 64, "The name of the file to write is empty."),
-            (["--report", "-"], 64, "not to standard output"),
-            (["--report", "/tmp/a", "--trace", "/tmp/a"], 64, "--report and --trace name the same file, /tmp/a."),
+            (["--report", "-"], 64, "cannot be standard output"),
+            (["--report", "/tmp/../tmp/a", "--trace", "/tmp/a"], 73, "/tmp/a is written twice."),
             (["--with", "hci7"], 69, "It names hci7."),
         ] as [([String], Int32, String)])
     func nothingIsTestedWithWrongArguments(_ arguments: [String], _ status: Int32, _ message: String) async throws {

@@ -5,7 +5,7 @@ import Synchronization
 /// A peripheral's attribute server with fixed responses, correct or not, and Attribute Not Found for any other request.
 public final class AnsweringHandler: SimulatedLinkHandler {
     private let answers: [[UInt8]: [UInt8]]
-    private let counter = Mutex(0)
+    private let state = Mutex<(requests: [[UInt8]], link: SimulatedLink?)>(([], nil))
 
     /// Creates a server with these responses by their requests, both in hexadecimal.
     public init(_ answers: [String: String]) {
@@ -13,13 +13,26 @@ public final class AnsweringHandler: SimulatedLinkHandler {
     }
 
     /// The number of requests.
-    public var count: Int { counter.withLock { $0 } }
+    public var count: Int { requests.count }
+
+    /// The requests and commands received.
+    public var requests: [[UInt8]] { state.withLock { $0.requests } }
+
+    /// Sends a packet, in hexadecimal, over the link of the last request.
+    public func send(_ packet: String) {
+        let link = state.withLock { $0.link }
+        link?.send(hex(packet))
+    }
 
     /// Answers a request.
     public func received(_ packet: RawSpan, on channel: L2CAPChannel, of link: SimulatedLink) {
         let request = [UInt8](packet)
         guard channel == .attribute, let opcode = request.first, opcode != 0x1E else { return }
-        counter.withLock { $0 += 1 }
+        state.withLock { state in
+            state.requests.append(request)
+            state.link = link
+        }
+        if opcode == 0x52 { return }
         link.send(answers[request] ?? [0x01, opcode, 0, 0, opcode == 0x02 ? 0x06 : 0x0A])
     }
 }
@@ -31,4 +44,21 @@ public let malformedSensor = [
     "08 0600 0800 0328": "09 07 0700 02 0800 382A",
     "08 0400 0800 0328": "09 07 0500 10 0000 372A 0700 02 0800 382A",
     "0A 0800": "0B 02",
+]
+
+/// A lamp whose characteristic notifies, with a User Description as its only descriptor.
+public let describedLamp = [
+    "10 0100 FFFF 0028": "11 06 0100 0400 F0FF",
+    "06 0100 FFFF 0028 F0FF": "07 0100 0400",
+    "08 0100 0400 0328": "09 07 0200 12 0300 F1FF",
+    "04 0400 0400": "05 01 0400 0129",
+    "0A 0300": "0B 05",
+]
+
+/// A tag whose characteristic notifies, without a descriptor.
+public let bareTag = [
+    "10 0100 FFFF 0028": "11 06 0100 0300 F0FF",
+    "06 0100 FFFF 0028 F0FF": "07 0100 0300",
+    "08 0100 0300 0328": "09 07 0200 12 0300 F1FF",
+    "0A 0300": "0B 05",
 ]

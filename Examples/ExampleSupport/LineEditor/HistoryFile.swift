@@ -35,9 +35,7 @@ public struct HistoryFile: Sendable {
     /// - Throws: ``ProgramError`` if it cannot be read or is another file.
     func lines() throws -> [String] {
         guard SystemFiles.exists(path) else { return [] }
-        let file = try open()
-        defer { close(file) }
-        return try contents(of: file).lines
+        return try contents(of: open()).lines
     }
 
     /// Appends a line, and creates the file if necessary.
@@ -48,35 +46,26 @@ public struct HistoryFile: Sendable {
             throw ProgramError(.cannotCreate, "Cannot create \(printable(path)): \(error)")
         }
         let file = try open()
-        defer { close(file) }
-        // Until the file is closed: another shell may be shortening it.
-        guard flock(file, LOCK_EX) == 0 else { throw failure("lock") }
         let (lines, size) = try contents(of: file)
         var added = Self.encoded(line)
         if size > Self.mostBytes {
-            guard ftruncate(file, 0) == 0 else { throw failure("shorten") }
+            guard ftruncate(file.descriptor, 0) == 0 else { throw file.failure("shorten") }
             added = "\(Self.firstLine)\n" + lines.suffix(LineHistory.capacity).map(Self.encoded).joined() + added
         }
-        if let number = writeAll(Array(added.utf8), to: file) { throw failure("write", number) }
+        try file.write(Array(added.utf8))
     }
 
-    private func open() throws -> Int32 {
-        let file = systemOpen(path, O_RDWR | O_APPEND | O_CLOEXEC | O_NOFOLLOW | O_NONBLOCK)
-        guard file >= 0 else { throw failure("open") }
-        var status = stat()
-        guard fstat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else {
-            close(file)
-            throw ProgramError(.cannotCreate, "\(printable(path)) is not a regular file.")
-        }
-        return file
+    /// The file, locked: another shell may be shortening it.
+    private func open() throws -> AppendedFile {
+        try AppendedFile(path, firstLine: Self.firstLine, isLocked: true)
     }
 
-    private func contents(of file: Int32) throws -> (lines: [String], size: Int) {
+    private func contents(of file: AppendedFile) throws -> (lines: [String], size: Int) {
         var bytes: [UInt8] = []
         var block = [UInt8](repeating: 0, count: 65_536)
         while bytes.count <= 2 * Self.mostBytes {
-            let count = pread(file, &block, block.count, off_t(bytes.count))
-            guard count >= 0 else { throw failure("read") }
+            let count = pread(file.descriptor, &block, block.count, off_t(bytes.count))
+            guard count >= 0 else { throw file.failure("read") }
             if count == 0 { break }
             bytes += block[..<count]
         }
@@ -87,10 +76,6 @@ public struct HistoryFile: Sendable {
                 remedy: "Remove it, or choose another file with --history.")
         }
         return (lines.dropFirst().map(Self.decoded), bytes.count)
-    }
-
-    private func failure(_ verb: String, _ number: Int32 = errno) -> ProgramError {
-        ProgramError(.linkLost, "Cannot \(verb) \(printable(path)): \(systemMessage(number))")
     }
 
     private static func encoded(_ line: String) -> String {

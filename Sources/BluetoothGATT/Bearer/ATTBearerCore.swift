@@ -27,7 +27,7 @@ package struct ATTBearerCore {
 
     /// The reason for which the rules close the bearer.
     package enum Failure: Hashable, Sendable {
-        /// The peer sent a response that matches no outstanding request.
+        /// The peer sent too many responses in a row that match no request; the last one's opcode.
         case unexpectedResponse(ATTOpcode)
         /// A transaction timed out.
         case timedOut
@@ -92,6 +92,9 @@ package struct ATTBearerCore {
 
     /// The number of received responses that matched no request.
     package var strayResponseCount: Int { engine.strayResponseCount }
+
+    /// Whether the peer has not confirmed an indication yet.
+    package var isConfirmationDue: Bool { engine.indicationInFlight != nil }
 
     /// Whether the channel is congested.
     package var isCongested: Bool { sending == .full }
@@ -236,7 +239,8 @@ extension ATTBearerCore {
         do throws(ATTDecodingError) {
             pdu = try ATTServerPDU(decoding: bytes)
         } catch {
-            if opcode.type == .response, !engine.receiveMalformedResponse(error) {
+            let request = ATTOpcode(of: bytes.extracting(droppingFirst: 1))
+            if opcode.type == .response, !engine.receiveMalformedResponse(error, to: request) {
                 failure = .unexpectedResponse(opcode)
             }
             throw error
@@ -338,11 +342,7 @@ extension ATTBearerCore {
         case .timedOut:
             outstanding.hasTimedOut = true
             engine.timeOut()
-        case .unexpectedResponse:
-            // The response to the outstanding request most likely follows.
-            outstanding.isResponseDue = true
-            engine.close()
-        case nil: engine.close()
+        case .unexpectedResponse, nil: engine.close()
         }
         return outstanding
     }

@@ -7,6 +7,7 @@ public struct CharacteristicDiscovery: ClientProcedure {
     private var walk: HandleWalk
     private let rangeEnd: AttributeHandle
     private let uuid: BluetoothUUID?
+    private var isFirstOnly = false
     /// The characteristics found so far; the last may prove invalid when the next declaration is known.
     private(set) var characteristics: [RemoteCharacteristic] = []
     /// The invalid declarations.
@@ -22,6 +23,13 @@ public struct CharacteristicDiscovery: ClientProcedure {
         walk = HandleWalk(range)
         rangeEnd = range.end
         self.uuid = uuid
+    }
+
+    /// A discovery that ends where the first valid characteristic with `uuid` is found; where the next declaration is
+    /// not in the same response, that one's end is the end of the range.
+    package init(in range: AttributeHandleRange, first uuid: BluetoothUUID) {
+        self.init(in: range, uuid: uuid)
+        isFirstOnly = true
     }
 
     /// The range of the next request.
@@ -41,6 +49,13 @@ public struct CharacteristicDiscovery: ClientProcedure {
             var list = list
             while let entry = list.next() { add(entry.handle, entry.value) }
             walk.endOfAnswer()
+            // A later declaration cannot prove it invalid.
+            if isFirstOnly, let first = characteristics.first(where: { $0.uuid == uuid }),
+                first.endHandle < rangeEnd || first.declarationHandle.next == first.valueHandle,
+                first.valueHandle <= first.endHandle
+            {
+                return .done([first])
+            }
             if isTooShortForAnother { walk.end() }
         case .errorResponse(let error) where error.code == .attributeNotFound:
             walk.end()
@@ -103,9 +118,11 @@ extension DatabaseProblem {
     }
 }
 
-/// Discover All Characteristic Descriptors (Core Vol 3 Part G §4.7.1).
+/// Discover All Characteristic Descriptors (Core Vol 3 Part G §4.7.1), or all attributes of one type.
 public struct DescriptorDiscovery: ClientProcedure {
     private var walk: HandleWalk
+    private let type: BluetoothUUID?
+    private let last: BluetoothUUID?
     /// The descriptors found so far.
     private(set) var descriptors: [RemoteDescriptor] = []
     /// The handles outside the requested range.
@@ -113,15 +130,30 @@ public struct DescriptorDiscovery: ClientProcedure {
 
     /// A discovery of all attributes in `range`, which contains only the descriptors of one characteristic.
     public init(in range: AttributeHandleRange) {
-        walk = HandleWalk(range)
+        self.init(in: range, type: nil)
+    }
+
+    /// A discovery of attributes in `range`.
+    ///
+    /// - Parameters:
+    ///   - type: The type of the attributes, of any number of characteristics, for Read By Type Requests; those that
+    ///     the server does not let be read are not found. Nil for all.
+    ///   - last: The descriptor with which the discovery ends, unless `range` reaches the next declaration before.
+    package init(in range: AttributeHandleRange, type: BluetoothUUID? = nil, until last: BluetoothUUID? = nil) {
+        (walk, self.type, self.last) = (HandleWalk(range), type, last)
     }
 
     /// The range of the next request.
     var remaining: AttributeHandleRange { walk.range }
 
-    /// Writes a Find Information Request for the handles after the last descriptor found.
+    /// Writes a request for the handles after the last descriptor found.
     public mutating func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
-        try encode(.findInformationRequest(walk.checkedRange()), into: &writer)
+        let range = try walk.checkedRange()
+        if let type {
+            try encode(.readByTypeRequest(range, type: type), into: &writer)
+        } else {
+            try encode(.findInformationRequest(range), into: &writer)
+        }
     }
 
     /// Processes the response; the result is all descriptors in the order of their handles.
@@ -131,18 +163,28 @@ public struct DescriptorDiscovery: ClientProcedure {
         switch answer {
         case .findInformationResponse(let list):
             var list = list
-            while let entry = list.next() {
-                if walk.advance(over: entry.handle) {
-                    descriptors.append(RemoteDescriptor(uuid: entry.type, handle: entry.handle))
-                } else {
-                    problems.record(DatabaseProblem(.unexpectedHandle, entry.type, at: entry.handle))
-                }
-            }
+            while !isComplete, let entry = list.next() { add(entry.type, at: entry.handle) }
             walk.endOfAnswer()
-        case .errorResponse(let error) where error.code == .attributeNotFound:
+        case .readByTypeResponse(let list):
+            guard let type else { throw failure(answer) }
+            var list = list
+            while let entry = list.next() { add(type, at: entry.handle) }
+            walk.endOfAnswer()
+        case .errorResponse(let error) where error.code == .attributeNotFound || type != nil:
             walk.end()
         default: throw failure(answer)
         }
-        return walk.isAtEnd ? .done(descriptors) : .next
+        return walk.isAtEnd || isComplete ? .done(descriptors) : .next
+    }
+
+    private var isComplete: Bool { last != nil && descriptors.last?.uuid == last }
+
+    private mutating func add(_ type: BluetoothUUID, at handle: AttributeHandle) {
+        guard walk.advance(over: handle) else {
+            return problems.record(DatabaseProblem(.unexpectedHandle, type, at: handle))
+        }
+        let declarations: [BluetoothUUID] = [.primaryService, .secondaryService, .include, .characteristic]
+        if last != nil, declarations.contains(type) { return walk.end() }
+        descriptors.append(RemoteDescriptor(uuid: type, handle: handle))
     }
 }

@@ -2,8 +2,8 @@ import BluetoothATT
 import BluetoothPrimitives
 
 /// Discovery of the complete database with the fewest PDUs: primary services, then all characteristics in one pass over
-/// the handle range, then includes where the handles leave room for them, then the descriptors that do not follow from
-/// the declarations.
+/// the handle range, then includes where the handles leave room for them, then the configurations, which are found by
+/// their type, then the other descriptors.
 ///
 /// - Includes precede the first characteristic of their service (Core Vol 3 Part G §3.1). A service without free
 ///   handles there has none and needs no request.
@@ -21,6 +21,8 @@ public struct DatabaseDiscovery: ClientProcedure {
         case services
         case characteristics
         case includes
+        /// Where the declarations leave room for a Client Characteristic Configuration and nothing else.
+        case configurations
         /// The descriptors of one characteristic.
         case descriptors(Position)
     }
@@ -38,6 +40,8 @@ public struct DatabaseDiscovery: ClientProcedure {
     private var serviceDiscovery = ServiceDiscovery()
     private var characteristicDiscovery = CharacteristicDiscovery(in: .all)
     private var includeDiscovery = IncludedServiceDiscovery(in: [], knowing: [])
+    /// The handles of the configurations that the server has shown.
+    private var configurations: Set<AttributeHandle> = []
     private var descriptorDiscovery = DescriptorDiscovery(in: .all)
     private var services = FoundServices()
     /// The contiguous range already searched for characteristics, and the remaining ranges at its ends.
@@ -66,7 +70,7 @@ public struct DatabaseDiscovery: ClientProcedure {
         case .services: try serviceDiscovery.writeRequest(into: &writer)
         case .characteristics: try characteristicDiscovery.writeRequest(into: &writer)
         case .includes: try includeDiscovery.writeRequest(into: &writer)
-        case .descriptors: try descriptorDiscovery.writeRequest(into: &writer)
+        case .configurations, .descriptors: try descriptorDiscovery.writeRequest(into: &writer)
         }
     }
 
@@ -97,7 +101,12 @@ public struct DatabaseDiscovery: ClientProcedure {
         case .includes:
             guard case .done(let found) = try includeDiscovery.receive(answer) else { return true }
             assign(found)
-            return newServices.isEmpty ? searchForDescriptors() : searchForCharacteristics()
+            return newServices.isEmpty ? searchForConfigurations() : searchForCharacteristics()
+        case .configurations:
+            guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
+            report(descriptorDiscovery.problems)
+            configurations = Set(found.lazy.map(\.handle))
+            return searchForDescriptors()
         case .descriptors(let position):
             guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
             assign(found, at: position)
@@ -119,13 +128,16 @@ public struct DatabaseDiscovery: ClientProcedure {
         case .includes:
             next = (.include, includeDiscovery.remaining)
             assign(includeDiscovery.includes)
+        case .configurations:
+            next = (.clientCharacteristicConfiguration, descriptorDiscovery.remaining)
+            configurations = Set(descriptorDiscovery.descriptors.lazy.map(\.handle))
         case .descriptors(let last):
             next = (.characteristic, descriptorDiscovery.remaining)
             assign(descriptorDiscovery.descriptors, at: last)
             position = last.next
         }
         problems.append(DatabaseProblem(.tooManyRequests, next.type, at: next.range.start))
-        // Inferred descriptors need no request.
+        // The configurations that were found need no request.
         while searchForDescriptors(from: position), case .descriptors(let unasked) = phase { position = unasked.next }
     }
 
@@ -233,7 +245,7 @@ extension DatabaseDiscovery {
             return AttributeHandleRange(start: start, end: end)
         }
         newServices = []
-        guard !places.isEmpty else { return searchForDescriptors() }
+        guard !places.isEmpty else { return searchForConfigurations() }
         includeDiscovery.begin(in: places)
         phase = .includes
         return true
@@ -278,6 +290,21 @@ extension DatabaseDiscovery {
 // MARK: Descriptors
 
 extension DatabaseDiscovery {
+    /// Searches for the expected configurations by their type, in one pass; a single one is asked for by its handle.
+    private mutating func searchForConfigurations() -> Bool {
+        var range: AttributeHandleRange?
+        for place in services.order {
+            for characteristic in services.list[Int(place.index)].characteristics {
+                guard let handle = characteristic.expectedConfiguration else { continue }
+                range = AttributeHandleRange(start: range?.start ?? handle, end: handle)
+            }
+        }
+        guard let range, range.start < range.end else { return searchForDescriptors() }
+        descriptorDiscovery = DescriptorDiscovery(in: range, type: .clientCharacteristicConfiguration)
+        phase = .configurations
+        return true
+    }
+
     /// Advances from `start`, in the order of the handles, to the first characteristic whose descriptors need a
     /// request.
     private mutating func searchForDescriptors(from start: Position = Position()) -> Bool {
@@ -289,8 +316,10 @@ extension DatabaseDiscovery {
                 continue
             }
             let characteristic = services.list[service].characteristics[position.characteristic]
-            if let inferred = characteristic.inferredDescriptors {
-                services.list[service].characteristics[position.characteristic].descriptors = inferred
+            if let handle = characteristic.expectedConfiguration, configurations.contains(handle) {
+                services.list[service].characteristics[position.characteristic].descriptors = [
+                    RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: handle)
+                ]
             } else if let range = characteristic.descriptorRange {
                 descriptorDiscovery = DescriptorDiscovery(in: range)
                 phase = .descriptors(position)

@@ -101,16 +101,16 @@ public struct RemoteCharacteristic: Hashable, Sendable {
         return AttributeHandleRange(start: first, end: endHandle)
     }
 
-    /// The descriptors that follow from the declaration, or nil when a request is needed.
+    /// The handle that the Client Characteristic Configuration should have by the declaration alone, or nil.
     ///
-    /// The only handle after the value of a characteristic that notifies or indicates is its Client Characteristic
-    /// Configuration descriptor, unless another property requires a descriptor too.
-    package var inferredDescriptors: [RemoteDescriptor]? {
-        guard let range = descriptorRange else { return [] }
-        let isConfigurable = properties.contains(.notify) || properties.contains(.indicate)
-        guard range.start == range.end, isConfigurable, properties.isDisjoint(with: [.extendedProperties, .broadcast])
+    /// The only handle after the value of a characteristic that notifies or indicates should be its configuration,
+    /// unless another property requires a descriptor too. Some devices have a User Description there, so it is asked.
+    var expectedConfiguration: AttributeHandle? {
+        let isConfigurable = !properties.isDisjoint(with: [.notify, .indicate])
+        guard let range = descriptorRange, range.start == range.end, isConfigurable,
+            properties.isDisjoint(with: [.extendedProperties, .broadcast])
         else { return nil }
-        return [RemoteDescriptor(uuid: .clientCharacteristicConfiguration, handle: range.start)]
+        return range.start
     }
 }
 

@@ -44,13 +44,22 @@ public struct ServiceDiscovery: ClientProcedure {
 
 /// Discover Primary Service by Service UUID (Core Vol 3 Part G §4.4.2).
 public struct ServiceDiscoveryByUUID: ClientProcedure {
-    private var gathering = ServiceGathering(type: .primaryService)
+    private var gathering: ServiceGathering
     private let uuid: BluetoothUUID
+    private let isFirstOnly: Bool
 
     /// A discovery of all primary services with the given UUID.
     public init(uuid: BluetoothUUID) {
-        self.uuid = uuid
+        self.init(uuid: uuid, type: .primaryService)
     }
+
+    /// A discovery of the services with a UUID and declaration type, all or those of the first response with any.
+    package init(uuid: BluetoothUUID, type: BluetoothUUID = .primaryService, isFirstOnly: Bool = false) {
+        (gathering, self.uuid, self.isFirstOnly) = (ServiceGathering(type: type), uuid, isFirstOnly)
+    }
+
+    /// The services found so far, in the order of their handles.
+    var services: [RemoteService] { gathering.services }
 
     /// The invalid declarations.
     public var problems: [DatabaseProblem] { gathering.problems }
@@ -65,7 +74,8 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
             throw .invalid("\(error)")
         }
         try encode(
-            .findByTypeValueRequest(gathering.walk.checkedRange(), type: 0x2800, value: value.bytes.span.bytes),
+            .findByTypeValueRequest(
+                gathering.walk.checkedRange(), type: gathering.type.uint16 ?? 0x2800, value: value.bytes.span.bytes),
             into: &writer)
     }
 
@@ -78,11 +88,13 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
             var list = list
             while let range = list.next() { gathering.add(range, uuid) }
             gathering.endOfAnswer()
-        case .errorResponse(let error) where error.code == .attributeNotFound:
+        case .errorResponse(let error)
+        where error.code == .attributeNotFound || gathering.type != .primaryService:
             gathering.walk.end()
         default: throw failure(answer)
         }
-        return gathering.walk.isAtEnd ? .done(gathering.services) : .next
+        let isDone = gathering.walk.isAtEnd || isFirstOnly && !services.isEmpty
+        return isDone ? .done(services) : .next
     }
 }
 

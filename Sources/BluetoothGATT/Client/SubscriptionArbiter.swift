@@ -34,8 +34,8 @@ package struct SubscriptionArbiter: Sendable {
         package var live: [UInt64] = []
     }
 
-    /// The handle of the descriptor.
-    package let descriptor: AttributeHandle
+    /// The handle of the descriptor; nil if the peer has none, so that nothing is written.
+    package let descriptor: AttributeHandle?
     /// The subscribers, in the order added.
     private var subscribers: [Subscriber] = []
     /// The configuration that the peer has accepted; nil when unknown.
@@ -46,7 +46,7 @@ package struct SubscriptionArbiter: Sendable {
     private var written: ClientCharacteristicConfiguration?
 
     /// A characteristic without subscribers, which the peer neither notifies nor indicates.
-    package init(descriptor: AttributeHandle) {
+    package init(descriptor: AttributeHandle?) {
         self.descriptor = descriptor
     }
 
@@ -71,6 +71,7 @@ package struct SubscriptionArbiter: Sendable {
     package mutating func next(isSent: Bool) -> Decision {
         var decision = Decision()
         let requested = requested
+        if descriptor == nil { configured = requested }
         if let value = written, value != requested, !isSent {
             written = nil
             decision.isAbandoned = true

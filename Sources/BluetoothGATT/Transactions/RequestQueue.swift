@@ -13,10 +13,15 @@ struct RequestQueue {
         case stopping
     }
 
+    /// The number of responses in a row, while a request is outstanding, that may match no request.
+    static let strayLimit = 16
+
     /// The number of the outstanding request; nil when there is none.
     private(set) var inFlight: UInt64?
     /// The number of responses that matched no request.
     private(set) var strayResponseCount = 0
+    /// The number of those since the last match, while a request was outstanding.
+    private var straysInARow = 0
     /// The opcode of the outstanding request, or of the last one written.
     private var opcode = ATTOpcode(0)
     private var current: (any ClientTransaction)?
@@ -34,8 +39,11 @@ struct RequestQueue {
     /// Whether a transaction can send a request now.
     var isReady: Bool { inFlight == nil && (current != nil || !waiting.isEmpty) }
 
+    /// The outstanding request; nil when there is none.
+    var outstanding: ATTOpcode? { inFlight == nil ? nil : opcode }
+
     /// Whether an Execute Write Request is outstanding.
-    private var isExecuting: Bool { inFlight != nil && opcode == .executeWriteRequest }
+    private var isExecuting: Bool { outstanding == .executeWriteRequest }
 
     /// Whether the peer holds prepared writes that must be cancelled. An outstanding Execute Write Request leaves none,
     /// whatever its flags.
@@ -83,17 +91,13 @@ struct RequestQueue {
         if progress == .notBegun { progress = .begun }
     }
 
-    /// Receives a response; returns false when it does not match the outstanding request.
+    /// Receives a response; returns false when too many in a row have matched no request.
     mutating func receive(_ answer: ATTServerPDU, _ ended: inout EndedOperations) -> Bool {
-        guard inFlight != nil, let transaction = current else {
-            strayResponseCount += 1
-            return true
-        }
-        guard matches(answer) else {
-            fail(transaction, .violation("\(answer.opcode) in response to a \(opcode)"), &ended)
-            return false
+        guard inFlight != nil, let transaction = current, matches(answer) else {
+            return countStray(answer.opcode, &ended)
         }
         inFlight = nil
+        straysInARow = 0
         do throws(TransactionFailure) {
             switch try transaction.receive(answer) {
             case .done: end(transaction, nil, &ended)
@@ -111,17 +115,30 @@ struct RequestQueue {
         return answer.opcode == opcode.answer
     }
 
-    /// Receives a malformed response; returns false when it does not match the outstanding request.
-    mutating func receiveMalformedResponse(_ error: ATTDecodingError, _ ended: inout EndedOperations) -> Bool {
-        guard inFlight != nil, let transaction = current else {
-            strayResponseCount += 1
-            return true
-        }
-        guard error.opcode == .errorResponse || error.opcode == opcode.answer else {
-            fail(transaction, .violation("\(error)"), &ended)
-            return false
-        }
+    /// Drops a response that matches no request, which the true one may follow; returns false at the limit.
+    private mutating func countStray(_ stray: ATTOpcode?, _ ended: inout EndedOperations) -> Bool {
+        strayResponseCount += 1
+        guard inFlight != nil, let transaction = current else { return true }
+        straysInARow += 1
+        guard straysInARow >= Self.strayLimit else { return true }
+        // The response to the request, which remains outstanding, may still arrive after the end of the bearer.
+        let last = stray.map { "\($0)" } ?? "response"
+        end(transaction, .violation("\(straysInARow) responses in a row to no \(opcode), the last a \(last)"), &ended)
+        return false
+    }
+
+    /// Receives a malformed response; returns false when too many in a row have matched no request.
+    ///
+    /// - Parameter request: The opcode of the request that a malformed Error Response names, if it is that long.
+    mutating func receiveMalformedResponse(
+        _ error: ATTDecodingError, to request: ATTOpcode?, _ ended: inout EndedOperations
+    ) -> Bool {
+        let isError = error.opcode == .errorResponse
+        guard inFlight != nil, let transaction = current,
+            isError ? request == nil || request == opcode : error.opcode == opcode.answer
+        else { return countStray(error.opcode, &ended) }
         inFlight = nil
+        straysInARow = 0
         guard progress != .stopping else {
             current = nil
             return true

@@ -5,7 +5,8 @@ import BluetoothPrimitives
 /// clock.
 ///
 /// - One request and one indication are outstanding at a time; others wait in the order queued.
-/// - A response matches the outstanding request only; an abandoned request keeps its place until then.
+/// - A response matches the outstanding request only; others are counted and dropped. An abandoned request keeps its
+///   place until its response.
 /// - Responses and confirmations are sent before all other PDUs, since the peer waits for them.
 /// - Commands and notifications are sent in order whenever the channel accepts them.
 /// - After ``timeOut()`` or ``close()`` nothing more is sent, and all waiting operations have failed.
@@ -263,16 +264,17 @@ public struct TransactionEngine {
 
     /// Receives a response or an Error Response; the owner handles notifications and indications.
     ///
-    /// Returns false when it does not match the outstanding request: responses can no longer be matched to requests, so
-    /// the owner must close the bearer.
+    /// Returns false when 16 in a row have matched no request while one was outstanding: the owner must close the bearer.
     public mutating func receive(_ answer: ATTServerPDU) -> Bool { requests.receive(answer, &ended) }
 
     /// Receives a response or an Error Response that could not be decoded.
     ///
-    /// Returns false when it does not match the outstanding request, as ``receive(_:)`` does.
+    /// Returns false when too many have matched no request, as ``receive(_:)`` does.
+    ///
+    /// - Parameter request: The opcode of the request that a malformed Error Response names, if it is that long.
     @discardableResult
-    public mutating func receiveMalformedResponse(_ error: ATTDecodingError) -> Bool {
-        requests.receiveMalformedResponse(error, &ended)
+    public mutating func receiveMalformedResponse(_ error: ATTDecodingError, to request: ATTOpcode? = nil) -> Bool {
+        requests.receiveMalformedResponse(error, to: request, &ended)
     }
 
     /// Receives the peer's confirmation of the outstanding indication; an unexpected one is ignored.
@@ -305,7 +307,7 @@ public struct TransactionEngine {
     public func outstandingAtEnd() -> OutstandingTransactions {
         guard !isClosed else { return OutstandingTransactions() }
         return OutstandingTransactions(
-            isResponseDue: requestInFlight != nil, isConfirmationDue: indicationInFlight != nil,
+            request: requests.outstanding, isConfirmationDue: indicationInFlight != nil,
             isCancellationDue: requests.isCancellationDue, isPeerWaiting: hasResponse || pendingConfirmations > 0)
     }
 

@@ -18,7 +18,7 @@ final class KernelHealth: HostHealth {
     /// The steps of this object that are under way; a driver that is bound again brings the adapter back a moment later.
     private var steps: [PowerChanges.Adapter] = []
     private lazy var rebindTimer = kernel.loop.makeLocalTimer { [weak self] in self?.endSteps() }
-    private var onProblem: (RadioProblem) -> Void = { _ in }
+    private var onProblem: (RadioProblem, Bool) -> Void = { _, _ in }
 
     private static let rebindTime = Duration.seconds(10)
 
@@ -33,17 +33,25 @@ final class KernelHealth: HostHealth {
         mark = kernel.loop.components.mark("KernelHealth")
         (self.commands, self.management, self.kernel) = (commands, management, kernel)
         (self.address, self.restartScan) = (address, restartScan)
+        // If this is not available, the adapter cannot be followed either, and the error is reported there.
+        _ = try? management.follow { [weak self] notice in
+            guard let self, case .unanswered(self.commands.index, let opcode) = notice else { return }
+            onProblem(.unanswered(command: "\(opcode)"), false)
+        }
     }
 
     deinit { for step in steps { PowerChanges.endStep(on: step) } }
 
-    func follow(_ onProblem: @escaping (RadioProblem) -> Void) { self.onProblem = onProblem }
+    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void) { self.onProblem = onProblem }
 
     /// Records that the controller has not answered a command.
-    func wasUnanswered(_ command: HCICommand) { onProblem(.unanswered(command: "\(command.opcode)")) }
+    func wasUnanswered(_ command: HCICommand) { onProblem(.unanswered(command: "\(command.opcode)"), true) }
+
+    /// Records that nothing has reported the end of a link.
+    func linkStays(_ peer: BluetoothAddress) { onProblem(.linkTakesNothing(peer), false) }
 
     /// Records the controller's own report of an error.
-    func hardwareError(_ code: UInt8) { onProblem(.hardwareError(code: code)) }
+    func hardwareError(_ code: UInt8) { onProblem(.hardwareError(code: code), true) }
 
     nonisolated(nonsending) func controllerProperties(
         _ operation: BluetoothError.Operation

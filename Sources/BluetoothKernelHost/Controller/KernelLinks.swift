@@ -226,10 +226,9 @@ final class KernelLinks: HostLinks {
         }
         guard event.status.isSuccess else { return }
         watch.report(change)
-        guard watch.enforcer?.shouldRequest(for: event.parameters, at: loop.now) == true, let enforcer = watch.enforcer
-        else { return }
+        guard let range = watch.enforcer.request(insteadOf: event.parameters, at: loop.now) else { return }
         log.debug("requests its own parameters again", metadata: ["handle": "\(event.handle)"])
-        commands.send(.leConnectionUpdate(event.handle, enforcer.range, LEConnectionEventLength())) { _ in }
+        commands.send(.leConnectionUpdate(event.handle, range, LEConnectionEventLength())) { _ in }
     }
 
     private func receive(_ event: LEPHYUpdate) {
@@ -376,6 +375,7 @@ private final class KernelLink: HostLink {
     nonisolated(nonsending) func setParameters(
         _ parameters: LEConnectionParameters, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> ConnectionParameters {
+        try keepParameters(parameters, isPolicy: false, operation)
         let change = try await links.change(number, operation, timeout: timeout, .parameters(parameters)) {
             .leConnectionUpdate($0, parameters, LEConnectionEventLength())
         }
@@ -384,9 +384,9 @@ private final class KernelLink: HostLink {
     }
 
     func keepParameters(
-        _ range: LEConnectionParameters?, _ operation: BluetoothError.Operation
+        _ range: LEConnectionParameters?, isPolicy: Bool, _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
-        try links.watch(of: number, operation).enforcer = range.map { ParameterEnforcer($0) }
+        try links.watch(of: number, operation).enforcer.keep(range, isPolicy: isPolicy)
     }
 
     func follow(

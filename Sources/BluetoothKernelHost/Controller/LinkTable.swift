@@ -118,7 +118,7 @@ final class LinkWatch {
     /// The handler of changes.
     var onChange: ((Result<LinkChange, BluetoothError>) -> Void)?
     /// The parameters to enforce.
-    var enforcer: ParameterEnforcer?
+    var enforcer = ParameterEnforcer()
 
     /// A promise of a procedure's result, for procedures from now on.
     func waiter(for procedure: Procedure) -> Promise<LinkChange, BluetoothError> {
@@ -138,16 +138,19 @@ final class LinkWatch {
     func end(_ reason: BluetoothError) {
         resolve(.failure(reason)) { _ in true }
         onChange?(.failure(reason))
-        (onChange, enforcer) = (nil, nil)
+        onChange = nil
     }
 }
 
 /// The enforcement of a link's parameters against its peer's requests.
 ///
 /// The kernel grants a peer's request, so the only means is to request ours again. Against a peer that does the same
-/// this would never end, so after three requests in a row it pauses until the link was left alone for a while.
+/// this would never end, so it ends after three requests; a policy of the program pauses until the link was left alone
+/// for a while.
 struct ParameterEnforcer {
-    let range: LEConnectionParameters
+    /// Nil for whatever the peer requests.
+    private var range: LEConnectionParameters?
+    private var isPolicy = false
     private var attempts = 0
     private var lastAttempt: KernelInstant?
 
@@ -155,17 +158,21 @@ struct ParameterEnforcer {
     static let limit = 3
     static let quiet = Duration.seconds(30)
 
-    init(_ range: LEConnectionParameters) {
+    /// Enforces other parameters from now on, unless a policy takes precedence over what was requested once.
+    mutating func keep(_ range: LEConnectionParameters?, isPolicy: Bool) {
+        if isPolicy { self = ParameterEnforcer(isPolicy: true) } else if self.isPolicy { return }
         self.range = range
     }
 
-    /// Whether to request again, now that the link runs with `parameters`.
-    mutating func shouldRequest(for parameters: LEActiveConnectionParameters, at now: KernelInstant) -> Bool {
-        guard !range.includes(parameters) else { return false }
-        if let lastAttempt, lastAttempt.duration(to: now) >= Self.quiet { attempts = 0 }
-        guard attempts < Self.limit else { return false }
+    /// The parameters to request again, now that the link runs with `parameters`; nil for none.
+    mutating func request(
+        insteadOf parameters: LEActiveConnectionParameters, at now: KernelInstant
+    ) -> LEConnectionParameters? {
+        guard let range, !range.includes(parameters) else { return nil }
+        if isPolicy, let lastAttempt, lastAttempt.duration(to: now) >= Self.quiet { attempts = 0 }
+        guard attempts < Self.limit else { return nil }
         attempts += 1
         lastAttempt = now
-        return true
+        return range
     }
 }

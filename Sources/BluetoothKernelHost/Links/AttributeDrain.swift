@@ -82,7 +82,14 @@ final class AttributeDrain {
         // The connection has ended, so no subscriber received it.
         case .handleValueIndication: outstanding.isPeerWaiting = true
         default:
-            if opcode.type == .response { outstanding.isResponseDue = false }
+            // Other responses are strays, as on an open bearer.
+            let isError = opcode == .errorResponse
+            if isError
+                ? ATTOpcode(of: pdu.extracting(droppingFirst: 1)) == outstanding.request
+                : opcode == outstanding.request?.answer
+            {
+                outstanding.request = nil
+            }
             if opcode.type == .request { outstanding.isPeerWaiting = true }
         }
     }
@@ -91,7 +98,7 @@ final class AttributeDrain {
         guard channel != nil else { return }
         // A peer that waits for a response itself would wait on the next link as well, for ever: it needs a new link.
         guard !isSpent, !outstanding.isPeerWaiting else { return spend() }
-        if outstanding.isCancellationDue, !outstanding.isResponseDue { cancelPreparedWrites() }
+        if outstanding.isCancellationDue, outstanding.request == nil { cancelPreparedWrites() }
         if outstanding.isEmpty { settle() }
     }
 
@@ -103,7 +110,7 @@ final class AttributeDrain {
         switch channel.send(writer.bytes.span.bytes) {
         case .sent:
             outstanding.isCancellationDue = false
-            outstanding.isResponseDue = true
+            outstanding.request = .executeWriteRequest
         case .wouldBlock: channel.notifyWhenWritable()
         case .failed: spend()
         }

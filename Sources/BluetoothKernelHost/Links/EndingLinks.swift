@@ -48,11 +48,21 @@ package final class EndingLinks {
         weak var socket: (any L2CAPSocket)?
     }
 
+    /// This process's objects for an adapter: one that is closed may still have links that are about to end.
+    private struct Sibling {
+        let id: ObjectIdentifier
+        let links: LoopBound<() -> EndingLinks?>
+    }
+    private static let siblings = AdapterTable<[Sibling]>([], isUnused: \.isEmpty)
+
     private let mark: ComponentCount.Mark
     let loop: EventLoop
+    private let adapter: AdapterTable<[Sibling]>.Key
     private let links: any HostLinks
     /// Returns the controller's status if it has refused the last connection to a peer for want of room.
     var refusal: (BluetoothAddress) -> HCIStatus? = { _ in nil }
+    /// Called when nothing has reported the end of a link in time.
+    var onUnconfirmed: (BluetoothAddress) -> Void = { _ in }
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []
@@ -63,15 +73,32 @@ package final class EndingLinks {
     /// The attribute channels with outstanding transactions.
     private var drains: [ObjectIdentifier: AttributeDrain] = [:]
 
-    init(_ links: any HostLinks, on loop: EventLoop) {
+    init(_ links: any HostLinks, of adapter: BluetoothAddress, on loop: EventLoop) {
         mark = loop.components.mark("EndingLinks")
         (self.links, self.loop) = (links, loop)
+        self.adapter = .init(adapter, on: loop)
+        let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
+        Self.siblings.with(self.adapter) { $0.append(own) }
+    }
+
+    deinit {
+        let id = ObjectIdentifier(self)
+        Self.siblings.with(adapter) { $0.removeAll { $0.id == id } }
+    }
+
+    /// This object and the others for the adapter.
+    private var all: [EndingLinks] { Self.siblings.with(adapter) { $0 }.compactMap { $0.links.value() } }
+
+    /// The end of a link to the peer that blocks a new one; nil if the way is clear.
+    private func ending(of peer: BluetoothAddress) -> Ending? {
+        let present = all.compactMap { $0.endings[peer] }.filter { !$0.isOver(at: loop.now) }
+        return present.first { $0.until == nil } ?? present.max { $0.until ?? loop.now < $1.until ?? loop.now }
     }
 
     // MARK: Waiting for a peer
 
     /// Whether no earlier link blocks a new one to the peer.
-    func isWayClear(to peer: BluetoothAddress) -> Bool { endings[peer]?.isOver(at: loop.now) ?? true }
+    func isWayClear(to peer: BluetoothAddress) -> Bool { ending(of: peer) == nil }
 
     /// Waits until no earlier link blocks a new one to the peer.
     /// - Throws: `.busy` if a channel of this program keeps a link with an outstanding transaction, `.timedOut`,
@@ -91,19 +118,19 @@ package final class EndingLinks {
     /// that it gets: the earlier one should be down, but nothing has confirmed it.
     func beginLink(to peer: BluetoothAddress) -> Bool {
         endDepartures { $0.peer == peer }
-        return endings.removeValue(forKey: peer) != nil
+        return all.reduce(false) { $1.endings.removeValue(forKey: peer) != nil || $0 }
     }
 
     /// Whether a cancelled attempt to the peer may still succeed in the kernel.
     func isGivenUp(_ peer: BluetoothAddress) -> Bool {
-        endings[peer].map { $0.isAttempt && !$0.isOver(at: loop.now) } ?? false
+        ending(of: peer)?.isAttempt ?? false
     }
 
     private func advance() {
         let now = loop.now
         waiting.removeAll { next in
             guard !next.call.isResolved else { return true }
-            if let ending = endings[next.peer], !ending.isOver(at: now) {
+            if let ending = ending(of: next.peer) {
                 guard ending.until == nil, next.patience <= now else { return false }
                 next.call.fail(.answerIsDue(next.operation))
             } else {
@@ -111,13 +138,18 @@ package final class EndingLinks {
             }
             return true
         }
-        let moments = waiting.compactMap { next in endings[next.peer].map { $0.until ?? next.patience } }
+        let moments = waiting.compactMap { next in ending(of: next.peer).map { $0.until ?? next.patience } }
         guard let moment = moments.min() else {
             timer?.cancel()
             return
         }
         if timer == nil { timer = loop.makeLocalTimer { [weak self] in self?.advance() } }
         timer?.set(at: moment)
+    }
+
+    /// Continues the connects that a change concerns.
+    private func advanceAll() {
+        for links in all { links.advance() }
     }
 
     // MARK: Ends
@@ -128,24 +160,29 @@ package final class EndingLinks {
         let now = loop.now
         endings = endings.filter { !$0.value.isOver(at: now) }
         endings[peer] = Ending(until: now.advanced(by: Self.linger), handle: handle, isAttempt: isAttempt)
-        advance()
+        advanceAll()
     }
 
     /// Records that a channel of this program keeps a link that no connect can use, until
     /// ``linkGoesDown(_:_:isAttempt:)`` or ``linkIsDown(_:)``.
     func linkStays(_ peer: BluetoothAddress, _ handle: UInt16?) {
         endings[peer] = Ending(until: nil, handle: handle, isAttempt: false)
-        advance()
+        advanceAll()
     }
 
     /// Records that the link to a peer has ended, or can be reused.
     func linkIsDown(_ peer: BluetoothAddress) {
         endings[peer] = nil
-        advance()
+        advanceAll()
     }
 
     /// Records that the controller has ended a link, which the kernel is about to process.
     func linkEnded(_ handle: UInt16) {
+        for links in all { links.thisEnded(handle) }
+        advanceAll()
+    }
+
+    private func thisEnded(_ handle: UInt16) {
         let end = loop.now.advanced(by: Self.endingTime)
         for (peer, link) in endings where link.handle == handle && !link.isOver(at: end) {
             endings[peer]?.until = end
@@ -155,7 +192,6 @@ package final class EndingLinks {
         }
         endDepartures { $0.handle == handle }
         for drain in drains.values where drain.handle == handle { drain.linkEnded() }
-        advance()
     }
 
     /// Closes the attribute channel of a link by `close`, and waits until the link is down.
@@ -176,6 +212,7 @@ package final class EndingLinks {
         } catch {
             // The kernel must have dropped the link, or the caller waits no longer.
             departures.removeAll { $0.call === departure.call }
+            if error.code == .timedOut, timeout >= limit { onUnconfirmed(peer) }
         }
     }
 
@@ -192,7 +229,7 @@ package final class EndingLinks {
         for drain in drains.values { drain.settle() }
         endDepartures { _ in true }
         endings = [:]
-        advance()
+        advanceAll()
     }
 
     /// Fails the waiting connects. Links that are about to end do so nevertheless.
@@ -219,12 +256,12 @@ package final class EndingLinks {
     }
 
     private func channelsChanged() {
-        for drain in drains.values { drain.channelsChanged() }
+        for links in all { for drain in links.drains.values { drain.channelsChanged() } }
     }
 
     /// Whether a channel of this program keeps the link to the device with these addresses.
     func keepsLink(to peers: Set<BluetoothAddress>) -> Bool {
-        channels.values.contains { $0.socket.map { peers.contains($0.peer) } ?? false }
+        all.contains { $0.channels.values.contains { $0.socket.map { peers.contains($0.peer) } ?? false } }
     }
 
     /// Registers an unused attribute channel with outstanding transactions; ``drainEnds(_:)`` follows.

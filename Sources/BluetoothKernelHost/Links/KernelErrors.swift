@@ -28,7 +28,8 @@ extension BluetoothError {
                 .noAdapter, operation, "The adapter was powered off or unplugged.", cause: cause)
         case .busy:
             return BluetoothError(
-                .busy, operation, "Another program on this machine uses the attribute channel of this device.",
+                .busy, operation,
+                "Another program, or another Adapter of this one, uses the attribute channel of this device.",
                 remedy: otherProgramRemedy(environment), cause: cause, isRetryable: true)
         case .connectionReset: return .metTheEnd(operation, cause)
         // The kernel's translation of 0x09 (Connection Limit Exceeded).

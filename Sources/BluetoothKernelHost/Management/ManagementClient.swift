@@ -240,6 +240,7 @@ package final class ManagementClient {
         for request in overdue {
             let operation = Self.operation(request.command, request.index)
             log.debug("never answered: \(operation)")
+            report(.unanswered(request.index, request.command.opcode))
             request.completion(.failure(.timedOut(operation, after: Self.answerLimit)))
         }
         if let loss { lose(loss) } else { sendWaiting() }
@@ -357,7 +358,9 @@ package final class ManagementClient {
         // Linux 6.12 answers Set Powered for one that has just ended as well, and does nothing.
         let status = status.isSuccess && Self.isContradicted(request.command, by: reply) ? .busy : status
         guard status.isSuccess else {
-            return Received(answered: (request, .failure(.management(operation, status, kernel.environment()))))
+            return Received(
+                notice: status == .timeout ? .unanswered(index, opcode) : nil,
+                answered: (request, .failure(.management(operation, status, kernel.environment()))))
         }
         var received = Received(
             answered: (request, reply.map { .success($0) } ?? .failure(.unreadable(operation))))
@@ -400,6 +403,8 @@ package enum AdapterNotice: Sendable {
     case removed(UInt16)
     /// Its settings changed.
     case settings(UInt16, ManagementSettings)
+    /// The kernel or the controller has not answered a command for it.
+    case unanswered(UInt16, ManagementOpcode)
     /// A discovery began or ended.
     case discovering(UInt16, ManagementAddressTypes, isOn: Bool)
     /// Another program, or the kernel, removed an advertising instance.

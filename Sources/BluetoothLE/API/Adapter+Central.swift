@@ -70,13 +70,17 @@ extension Adapter {
     /// the link is down. Where a ``ConnectionOrientedChannel`` keeps that link, it throws `.busy` after 2.5 s without a
     /// response. Scans continue meanwhile. Needs no privilege.
     ///
+    /// Where this object has a connection to the device already, or is connecting, the call returns that same ``Connection``,
+    /// raised to what the options ask for in addition. ``Connection/disconnect(timeout:)`` ends it for all; otherwise it ends
+    /// with its last reference.
+    ///
     /// Any number of calls may be made at once. Sixteen are under way at a time; while more wait, one that has had no
     /// answer for 8 s is preempted and gets another turn. The controller limits the number of links, mostly to 8 to 20;
     /// beyond that the call throws `.linkLimitReached`, or waits for the end of a link
     /// (``ConnectionOptions/slotTimeout``).
-    /// - Throws: `.timedOut`, `.connectionFailed`, `.linkLimitReached`, `.busy` when this or another program is connected to the device, or
-    ///   a channel keeps a link on which a response is outstanding, `.adapterOff`, `.adapterBlocked`, `.noAdapter`,
-    ///   `.cancelled`, and what ``Connection/raiseSecurity(to:timeout:)`` throws for a ``SecurityOptions/level``.
+    /// - Throws: `.timedOut`, `.connectionFailed`, `.linkLimitReached`, `.busy` when another program, or another ``Adapter``
+    ///   object, is connected to the device, or a channel keeps a link on which a response is outstanding, `.adapterOff`,
+    ///   `.adapterBlocked`, `.noAdapter`, `.cancelled`, and what ``Connection/raiseSecurity(to:timeout:)`` throws for a ``SecurityOptions/level``.
     public nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
     ) async throws(BluetoothError) -> Connection {
@@ -122,8 +126,8 @@ extension Adapter {
     /// Connects, calls `body` with the connection, and disconnects however `body` ends: by returning, throwing, or the
     /// task's cancellation.
     ///
-    /// The link is down when the call returns, except in a cancelled task, which does not wait for that; see
-    /// ``Connection/disconnect(timeout:)``.
+    /// The link is down when the call returns, except in a cancelled task, which does not wait for that, see
+    /// ``Connection/disconnect(timeout:)``, and where others have the same connection, which they keep.
     public nonisolated(nonsending) func withConnection<Result: Sendable>(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
         _ body: @Sendable (Connection) async throws -> Result
@@ -131,10 +135,10 @@ extension Adapter {
         let connection = try await connect(to: peer, options: options)
         do {
             let result = try await body(connection)
-            await connection.disconnect()
+            await connection.leave()
             return result
         } catch {
-            await connection.disconnect()
+            await connection.leave()
             throw error
         }
     }

@@ -2,24 +2,26 @@ import BluetoothHost
 import BluetoothPrimitives
 import BluetoothGATT
 
-// Characteristics by UUID, the first with it in the first such service. Each call uses the database that the connection
-// has discovered, and discovers it first where it has not, or where the peer has indicated a change.
+// Characteristics by UUID, the first with it in the first such service that has it. Each call uses what the connection
+// knows of the device's database, and otherwise searches for this characteristic and nothing else.
 extension Connection {
     /// Reads the value of a characteristic, up to 512 bytes: `try await connection.read("2A19", in: "180F")`.
     ///
-    /// The first such call on a connection discovers the device as ``discover(cached:timeout:)`` does; those that
-    /// follow are as fast as ``read(_:timeout:)-(RemoteAttribute,_)``.
+    /// The first such call on a connection finds the characteristic, in two requests on most devices; those that
+    /// follow, or that follow ``discover(cached:timeout:)``, are as fast as ``read(_:timeout:)-(RemoteAttribute,_)``.
+    /// What is known from an earlier connection is confirmed first, and searched for if it has changed.
     /// - Parameters:
     ///   - characteristic: the characteristic's UUID.
     ///   - service: the UUID of its service.
     ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
-    /// - Throws: `.notFound` when the device has no such characteristic, besides what discovering and reading throw.
+    /// - Throws: `.notFound` when the device has no such characteristic, besides what reading throws.
     public nonisolated(nonsending) func read(
         _ characteristic: BluetoothUUID, in service: BluetoothUUID, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [UInt8] {
         try await core { (link) async throws(BluetoothError) in
-            let found = try await link.characteristic(characteristic, in: service, to: "read", timeout: timeout)
-            return try await link.read(found, timeout: timeout)
+            try await link.withCharacteristic(characteristic, in: service, to: "read", timeout: timeout) {
+                (found) async throws(BluetoothError) in try await link.read(found, timeout: timeout)
+            }
         }
     }
 
@@ -30,16 +32,19 @@ extension Connection {
     ///   - service: the UUID of its service.
     ///   - type: whether the peer responds.
     ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
-    /// - Throws: `.notFound` when the device has no such characteristic, besides what discovering and writing throw.
+    /// - Throws: `.notFound` when the device has no such characteristic, besides what writing throws.
     public nonisolated(nonsending) func write(
         _ value: [UInt8], to characteristic: BluetoothUUID, in service: BluetoothUUID, type: WriteType = .withResponse,
         timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
-            let found = try await link.characteristic(characteristic, in: service, to: "write", timeout: timeout)
-            switch type {
-            case .withResponse: try await link.write(value, to: found, timeout: timeout)
-            case .withoutResponse: try await link.writeCommand(value, to: found, timeout: timeout)
+            try await link.withCharacteristic(
+                characteristic, in: service, to: "write", timeout: timeout, isRepeated: type == .withResponse
+            ) { (found) async throws(BluetoothError) in
+                switch type {
+                case .withResponse: try await link.write(value, to: found, timeout: timeout)
+                case .withoutResponse: try await link.writeCommand(value, to: found, timeout: timeout)
+                }
             }
         }
     }
@@ -53,15 +58,16 @@ extension Connection {
     ///   - bufferCapacity: the maximum number of values that wait for the consumer; one more ends the stream with an
     ///     error.
     ///   - timeout: the maximum time for each step; nil leaves the 30 s of each request.
-    /// - Throws: `.notFound` when the device has no such characteristic, besides what discovering and subscribing
-    ///   throw.
+    /// - Throws: `.notFound` when the device has no such characteristic, besides what subscribing throws.
     public nonisolated(nonsending) func subscribe(
         to characteristic: BluetoothUUID, in service: BluetoothUUID, kind: SubscriptionKind = .automatic,
         bufferCapacity: Int = 4096, timeout: Duration? = nil
     ) async throws(BluetoothError) -> BoundedStream<[UInt8]> {
         try await core { (link) async throws(BluetoothError) in
-            let found = try await link.characteristic(characteristic, in: service, to: "subscribe", timeout: timeout)
-            return try await link.subscribe(to: found, kind: kind, bufferCapacity: bufferCapacity, timeout: timeout)
+            try await link.withCharacteristic(characteristic, in: service, to: "subscribe", timeout: timeout) {
+                (found) async throws(BluetoothError) in
+                try await link.subscribe(to: found, kind: kind, bufferCapacity: bufferCapacity, timeout: timeout)
+            }
         }
     }
 }

@@ -10,10 +10,12 @@ extension Connection {
     /// - A database that this connection has discovered, and that has not changed since, costs no PDU.
     /// - The cached database of a device with a Database Hash costs one request, which reads the hash (Core Vol 3 Part
     ///   G §7.3).
-    /// - That of a bonded device with Service Changed costs none, since the device indicates changes (§2.5.2).
+    /// - That of a bonded device with Service Changed costs none, since the device indicates changes (§2.5.2), nor does
+    ///   that of a device with neither, whose database cannot change. A handle of these is confirmed before the first
+    ///   write to it on each link, which throws ``BluetoothError/Code/attributesChanged`` if it is another's.
     /// - All others are discovered in the fewest PDUs: ten services of five characteristics with UUIDs of 128 bits take
-    ///   122 at an ATT_MTU of 23, 14 at 247 and 10 at 517. Primary services are discovered, and secondary ones that are
-    ///   included; attributes that follow from others are not requested.
+    ///   142 at an ATT_MTU of 23, 16 at 247 and 12 at 517. Primary services are discovered, and secondary ones that are
+    ///   included.
     ///
     /// After a discovery, and without delaying the caller, the peer is requested to indicate changes and to refuse
     /// requests that rely on an old database, as far as it supports either; see ``serviceChanges()``.
@@ -55,6 +57,15 @@ extension Connection {
         }
     }
 
+    /// Discovers primary services, of those with a given UUID only the ones in the first response.
+    package nonisolated(nonsending) func discoverServices(
+        _ uuid: BluetoothUUID?, isFirstOnly: Bool, timeout: Duration?
+    ) async throws(BluetoothError) -> [RemoteService] {
+        try await core { (link) async throws(BluetoothError) in
+            try await link.discoverServices(uuid, isFirstOnly: isFirstOnly, timeout: timeout)
+        }
+    }
+
     /// Discovers all secondary services without their characteristics, included or not, by Read By Group Type
     /// (Core Vol 3 Part F §3.4.4.9); none where the peer does not group them.
     public nonisolated(nonsending) func discoverSecondaryServices(timeout: Duration? = nil) async throws(BluetoothError)
@@ -77,12 +88,12 @@ extension Connection {
     }
 
     /// Discovers the characteristics of a service, all or those with the given UUID (Core Vol 3 Part G §4.6.1,
-    /// §4.6.2), with the descriptors that follow from their declarations.
+    /// §4.6.2), without their descriptors.
     public nonisolated(nonsending) func discoverCharacteristics(
         _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
         try await core { (link) async throws(BluetoothError) in
-            try await link.discoverCharacteristics(uuid, of: service, timeout: timeout)
+            try await link.discoverCharacteristics(uuid, in: service.handles, timeout: timeout)
         }
     }
 
@@ -91,7 +102,7 @@ extension Connection {
         _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
         try await core { (link) async throws(BluetoothError) in
-            try await link.discoverCharacteristics(uuid, of: included, timeout: timeout)
+            try await link.discoverCharacteristics(uuid, in: included.handles, timeout: timeout)
         }
     }
 
@@ -107,6 +118,8 @@ extension Connection {
 
 extension Connection {
     /// A stream of the values that the peer notifies or indicates.
+    ///
+    /// A characteristic without a Client Characteristic Configuration descriptor is listened to without a write.
     ///
     /// The subscription is active when the call returns: values that arrive while the peer is being configured are in
     /// the stream's buffer. Indications are confirmed as they arrive. The stream throws the reason of the link's end.

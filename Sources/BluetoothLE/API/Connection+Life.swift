@@ -17,6 +17,11 @@ extension Connection {
         await core { await $0.disconnect(timeout: timeout) }
     }
 
+    /// Disconnects, unless other callers have the connection as well.
+    nonisolated(nonsending) func leave(timeout: Duration = .seconds(5)) async {
+        await core { if !$0.isShared { await $0.disconnect(timeout: timeout) } }
+    }
+
     /// Disconnects without waiting.
     package func disconnectSoon() { core.later { $0.disconnect() } }
 

@@ -41,8 +41,8 @@ extension Connection {
 
     /// Changes the link's parameters and returns the new ones (LE Connection Update, §7.8.18).
     ///
-    /// Takes some ten connection intervals of the old length. The peer may refuse, and may request others later; see
-    /// ``setParameterPolicy(_:)``. Needs CAP_NET_RAW.
+    /// Takes some ten connection intervals of the old length. The peer may refuse, and may request others later, whereupon
+    /// these are requested again; see ``setParameterPolicy(_:)``. Needs CAP_NET_RAW.
     /// - Throws: `.invalidArgument` for values outside the specification's ranges, `.notPermitted`, `.unsupported` or
     ///   `.failed` when the peer refuses, `.busy` while another change is under way, `.disconnected`, `.timedOut`,
     ///   `.cancelled`.
@@ -81,7 +81,8 @@ extension Connection {
         }
     }
 
-    /// Sets the policy for the peer's requests of other parameters; by default they are granted.
+    /// Sets the policy for the peer's requests of other parameters; by default what this program has requested is requested
+    /// again, three times a link.
     ///
     /// In force until the next call, or the end of the link. Needs CAP_NET_RAW, without which no change is reported.
     /// - Throws: `.invalidArgument` for values outside the specification's ranges, `.disconnected`, `.unsupported`.

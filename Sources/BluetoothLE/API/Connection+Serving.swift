@@ -58,4 +58,10 @@ extension Connection {
     public var missedCommandCount: Int {
         get async { await core { $0.missedCommandCount } }
     }
+
+    /// The number of values for all subscribers that the peer has missed, as its link kept the others waiting; see
+    /// ``PublishedValue/notify(_:timeout:)``.
+    public var missedValueCount: Int {
+        get async { await core { $0.patience.missedCount } }
+    }
 }

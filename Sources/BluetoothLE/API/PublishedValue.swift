@@ -32,7 +32,9 @@ public struct PublishedValue: Sendable {
     /// Returns when the kernel has all the notifications, which it takes at once unless a link is slower than the
     /// values arrive: a loop of calls runs at the pace of the links and loses nothing. A device whose link accepts
     /// nothing for `timeout` misses the value (`.timedOut`), and all that follow (`.busy`, without a wait) until its
-    /// link accepts data again.
+    /// link accepts data again. Then, and after pauses of two seconds in all, it is given values but not waited for while
+    /// others are, until it has taken all of them for 30 s, after each further time twice as long; what it does not take
+    /// within 100 ms it misses as `.busy`, and ``Connection/missedValueCount`` counts.
     /// - Parameters:
     ///   - value: the bytes; a link carries the first ATT_MTU − 3 of them.
     ///   - timeout: the longest wait for the slowest link.
@@ -50,7 +52,8 @@ public struct PublishedValue: Sendable {
     /// (Core Vol 3 Part G §4.11.1).
     ///
     /// A device that does not confirm within 30 s loses its link, as the Attribute Protocol demands; with a shorter
-    /// `timeout` its delivery fails as `.timedOut` before.
+    /// `timeout` its delivery fails as `.timedOut` before, and that of later values as `.busy`, without a wait, while the
+    /// confirmation is outstanding.
     /// - Parameters:
     ///   - value: the bytes; a link carries the first ATT_MTU − 3 of them.
     ///   - timeout: the longest wait for the slowest device.

@@ -5,7 +5,7 @@ import Synchronization
 
 /// A cache of devices' attribute databases, so that a known device need not be discovered again.
 ///
-/// A cached database is used only if the device confirms it; see ``Connection/discover(cached:timeout:)``. Entries may
+/// A cached database is used only as far as the device confirms it; see ``Connection/discover(cached:timeout:)``. Entries may
 /// be dropped at any time. A cache that cannot read or write logs the error and behaves as if empty: it never makes a
 /// call fail.
 public struct AttributeCache: Sendable {

@@ -108,6 +108,7 @@ final class ChannelWrite {
     func explained(_ error: BluetoothError) -> BluetoothError {
         guard !bytes.isEmpty else { return error }
         var error = error
+        error.sentByteCount = sent
         error.message += " The kernel had accepted \(sent) of \(bytes.count) bytes."
         return error
     }

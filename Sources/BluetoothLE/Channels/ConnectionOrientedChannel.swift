@@ -101,8 +101,8 @@ extension ConnectionOrientedChannel {
     /// Writes bytes in SDUs of the peer's MTU, and returns when the kernel has the last of them.
     ///
     /// Waits while the peer grants no credits. The bytes of each call stay together when several tasks write. A call
-    /// that times out or is cancelled stops between two SDUs; the error's message has the number of bytes that the
-    /// kernel had accepted, which are sent. Without bytes, no SDU is sent.
+    /// that times out or is cancelled stops between two SDUs; ``BluetoothError/sentByteCount`` is the number of bytes
+    /// that the kernel had accepted, which are sent. Without bytes, no SDU is sent.
     /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`, `.overflow` when 1024 calls wait already.
     public nonisolated(nonsending) func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {
         try await core { (channel) async throws(BluetoothError) in try await channel.write(bytes, timeout: timeout) }

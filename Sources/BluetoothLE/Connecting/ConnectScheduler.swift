@@ -11,6 +11,8 @@ final class ConnectScheduler {
     private let loop: EventLoop
     private var queue = ConnectQueue()
     private var timer: LoopTimer?
+    /// The devices that connects are under way to, with those that wait for their ends.
+    private var devices: [BluetoothAddress: WaiterList<Void, BluetoothError>] = [:]
     /// The reason why no attempt can begin now.
     private var end: BluetoothError?
 
@@ -37,6 +39,29 @@ final class ConnectScheduler {
     }
 
     func adapterBecameAvailable() { end = nil }
+
+    // MARK: Devices
+
+    /// Waits until no other connect to a device is under way, and begins one, which ``end(_:)`` must follow.
+    nonisolated(nonsending) func begin(_ peer: BluetoothAddress, timeout: Duration?) async throws(BluetoothError) {
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        while let call = devices[peer]?.makePromise() {
+            do throws(BluetoothError) {
+                let remaining = deadline.map { loop.now.duration(to: $0) }
+                try await call.value(.init("connect", peer: peer), timeout: remaining, on: loop)
+            } catch {
+                var error = error
+                if error.code == .timedOut { error.remedy = BluetoothError.outOfReachRemedy }
+                throw error
+            }
+        }
+        devices[peer] = WaiterList()
+    }
+
+    func end(_ peer: BluetoothAddress) {
+        var waiters = devices.removeValue(forKey: peer)
+        waiters?.succeedAll()
+    }
 
     // MARK: Turns
 

@@ -16,7 +16,9 @@ final class LinkSlots {
     /// The number of links when the controller last refused another; nil until it has.
     private(set) var limit: Int?
     /// Whether no link has ended since the controller refused another.
-    private(set) var isFull = false
+    private var hasRefused = false
+    /// The handlers of room that nobody has a claim to.
+    var roomFollowers = HandlerList<Void>()
 
     /// - Parameter ownLinkCount: returns the number of this program's links.
     init(_ host: any HostCapacity, on loop: EventLoop, ownLinkCount: @escaping () -> Int) {
@@ -27,6 +29,12 @@ final class LinkSlots {
 
     /// The number of connects that wait.
     var waitingCount: Int { queue.waitingCount }
+
+    /// Whether others have the first claim to room.
+    var isClaimed: Bool { queue.isClaimed }
+
+    /// Whether there is no room for another connect, as far as this is known.
+    var isFull: Bool { hasRefused || isClaimed }
 
     // MARK: Waiting
 
@@ -59,7 +67,7 @@ final class LinkSlots {
 
     /// Records that the controller has refused a connect.
     func refused(_ place: UInt64?) {
-        isFull = true
+        hasRefused = true
         if let place { queue.refused(place) }
         advance()
         limit = max(ownLinkCount(), host.countLinks() ?? 0)
@@ -69,19 +77,23 @@ final class LinkSlots {
     func leave(_ place: UInt64, hasLink: Bool) {
         queue.leave(place, hasLink: hasLink, at: loop.now)
         advance()
+        reportRoom()
     }
 
     private func linkEnded() {
         queue.linkEnded(at: loop.now)
         advance()
-        isFull = false
+        hasRefused = false
+        reportRoom()
     }
+
+    private func reportRoom() { if !isFull { roomFollowers(()) } }
 
     /// Handles an adapter that has become unusable: all links have ended.
     func adapterEnds(_ reason: BluetoothError) {
         queue.fail(reason)
         timer = nil
-        isFull = false
+        hasRefused = false
     }
 
     private func advance() {
@@ -104,6 +116,6 @@ final class LinkSlots {
         let others = host.countLinks().map { max(0, $0 - own) }
         return AdapterCapacity(
             advertisingSets: sets?.count, advertisingSetsInUse: sets?.inUse, ownLinks: own, otherLinks: others,
-            linkLimit: limit.map { max($0, own + (others ?? 0)) })
+            linkLimit: limit.map { max($0, own + (others ?? 0)) }, waitingConnects: waitingCount)
     }
 }

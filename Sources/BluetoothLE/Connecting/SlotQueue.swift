@@ -4,7 +4,8 @@ import BluetoothSockets
 /// The queue of connects that wait until the controller has room for another link.
 ///
 /// Each end of a link admits the connect that has waited longest. One that finds the room gone returns to its place. One
-/// whose device does not answer holds the room for a time slice only, so that it blocks no other.
+/// whose device does not answer holds the room for a time slice only, so that it blocks no other. A connect that came
+/// while others had the first claim tries when they have their links, as there may be room for it, too.
 struct SlotQueue {
     /// The time for which an admitted connect is the only one.
     static let slice = Duration.seconds(8)
@@ -17,7 +18,7 @@ struct SlotQueue {
 
     private enum State {
         /// Refused, or behind others that were.
-        case waiting(Promise<Void, BluetoothError>?)
+        case waiting(Promise<Void, BluetoothError>?, wasRefused: Bool)
         /// Trying, for the room of an ended link since `admitted`; of its own accord if that is nil.
         case trying(admitted: KernelInstant?, ends: UInt64)
     }
@@ -31,19 +32,25 @@ struct SlotQueue {
     /// The number of connects that wait.
     var waitingCount: Int { places.count { $0.isWaiting } }
 
-    /// Adds a connect at the end; it may try at once unless others wait.
+    /// Whether others have the first claim to room: they wait, or were admitted to it.
+    var isClaimed: Bool {
+        places.contains { if case .trying(admitted: nil, _) = $0.state { false } else { true } }
+    }
+
+    /// Adds a connect at the end; it may try at once unless the room is claimed.
     mutating func enter() -> UInt64 {
         lastID += 1
-        let mustWait = waitingCount > 0
-        places.append(Place(id: lastID, state: mustWait ? .waiting(nil) : .trying(admitted: nil, ends: ends)))
+        let state: State =
+            isClaimed ? .waiting(nil, wasRefused: false) : .trying(admitted: nil, ends: ends)
+        places.append(Place(id: lastID, state: state))
         return lastID
     }
 
     /// Begins to wait for the turn of a connect; nil if it may try now.
     mutating func wait(_ id: UInt64) -> Promise<Void, BluetoothError>? {
-        guard let index = index(of: id), case .waiting = places[index].state else { return nil }
+        guard let index = index(of: id), case .waiting(_, let wasRefused) = places[index].state else { return nil }
         let call = Promise<Void, BluetoothError>()
-        places[index].state = .waiting(call)
+        places[index].state = .waiting(call, wasRefused: wasRefused)
         return call
     }
 
@@ -52,7 +59,7 @@ struct SlotQueue {
     /// A link may have ended since the connect began to try; then it tries again.
     mutating func refused(_ id: UInt64) {
         guard let index = index(of: id), case .trying(_, let before) = places[index].state else { return }
-        places[index].state = before == ends ? .waiting(nil) : .trying(admitted: nil, ends: ends)
+        places[index].state = before == ends ? .waiting(nil, wasRefused: true) : .trying(admitted: nil, ends: ends)
     }
 
     /// Removes a connect that has succeeded, failed or given up; room that it was admitted for and has not used goes to
@@ -60,7 +67,9 @@ struct SlotQueue {
     mutating func leave(_ id: UInt64, hasLink: Bool, at now: KernelInstant) {
         guard let index = index(of: id) else { return }
         let place = places.remove(at: index)
-        if case .trying(.some, _) = place.state, !hasLink { admitNext(at: now) }
+        guard case .trying(.some, _) = place.state else { return }
+        if hasLink, case .waiting(_, wasRefused: true)? = places.first(where: \.isWaiting)?.state { return }
+        admitNext(at: now)
     }
 
     /// Records the end of a link.
@@ -89,7 +98,7 @@ struct SlotQueue {
     }
 
     private mutating func admitNext(at now: KernelInstant) {
-        guard let index = places.firstIndex(where: { $0.isWaiting }), case .waiting(let call) = places[index].state
+        guard let index = places.firstIndex(where: { $0.isWaiting }), case .waiting(let call, _) = places[index].state
         else { return }
         places[index].state = .trying(admitted: now, ends: ends)
         call?.succeed()
@@ -99,7 +108,7 @@ struct SlotQueue {
     mutating func fail(_ reason: BluetoothError) {
         ends &+= 1
         for index in places.indices {
-            guard case .waiting(let call) = places[index].state else { continue }
+            guard case .waiting(let call, _) = places[index].state else { continue }
             call?.fail(reason)
             // One that was refused, and does not wait yet, finds out by trying.
             places[index].state = .trying(admitted: nil, ends: ends)

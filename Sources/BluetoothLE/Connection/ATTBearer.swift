@@ -89,6 +89,8 @@ final class ATTBearer {
 
     var isClosed: Bool { closeReason != nil }
 
+    var loop: EventLoop { timers.loop }
+
     /// The number of requests in flight or waiting.
     var requestCount: Int { core.requestCount }
 
@@ -195,11 +197,13 @@ final class ATTBearer {
         if let opcode = ATTOpcode(of: bytes), opcode.isSentByClient, opcode != .handleValueConfirmation {
             return receiveFromClient(bytes)
         }
+        let strays = core.strayResponseCount
         do {
             if let pdu = try core.receive(bytes) { deliver(pdu) }
         } catch {
             record.note("\(error)")
         }
+        if core.strayResponseCount != strays { record.note("dropped a response that matches no request") }
     }
 
     private func deliver(_ pdu: ATTServerPDU) {

@@ -6,7 +6,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The time limit for all attempts to establish the link together, and again for the exchange of the ATT_MTU; nil
     /// for none.
     public var timeout: Duration?
-    /// The ATT_MTU to offer, 23 to 517 bytes.
+    /// The ATT_MTU to offer, 23 to 517 bytes; with 23 nothing is exchanged, for devices that do not answer the exchange.
     public var maximumTransmissionUnit: UInt16
     /// The number of attempts if the link fails to be established.
     public var attempts: Int
@@ -16,7 +16,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// not wait and throws `.linkLimitReached`. This time is not part of ``timeout``: after it, an attempt has what
     /// remains of that, also one that is repeated because its link failed. All waits of a call together have this limit.
     ///
-    /// Calls that wait get the room in their order, one that waits longer first, while its device answers within 8 s.
+    /// Calls that wait get the room in their order, one that waits longer first, while its device answers within 8 s; one
+    /// that does not wait throws while others do.
     public var slotTimeout: Duration?
     /// The number of enhanced bearers to open in addition, if the link is encrypted by then and the peer supports them;
     /// ``Connection/bearerCount`` has the result. See ``Connection/openEnhancedBearers(count:timeout:)``.
@@ -56,6 +57,8 @@ public struct ConnectionOptions: Hashable, Sendable {
     var bondLevel: SecurityLevel?
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
+    /// Whether the connect was admitted to room that others wait for.
+    var isAdmitted = false
     /// The time limit for finding a device by its key.
     package var searchLimit = SearchLimit.shared
 

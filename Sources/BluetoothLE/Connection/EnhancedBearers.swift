@@ -82,7 +82,7 @@ final class EnhancedBearers {
     ) async throws(BluetoothError) {
         var characteristics: [RemoteCharacteristic] = []
         if let service = try await link.discoverServices(.genericAttribute, timeout: timeout).first {
-            characteristics = try await link.discoverCharacteristics(of: service, timeout: timeout)
+            characteristics = try await link.discoverCharacteristics(nil, in: service.handles, timeout: timeout)
         }
         var serverFeatures: UInt8 = 0
         if let characteristic = characteristics.first(where: { $0.uuid == .serverSupportedFeatures }) {

@@ -35,8 +35,8 @@ extension AttributeHandle: RemoteAttribute {
     public var attributeHandle: AttributeHandle { self }
 }
 
-// `timeout` limits the caller's wait; nil leaves the 30 s of the Attribute Protocol for each request. The request in
-// flight keeps its place on the link until it is answered, so a late response never reaches another caller.
+// `timeout` limits the caller's wait; nil leaves the 30 s of the Attribute Protocol for each request, and the limit of a
+// discovery for all requests of a call. The request in flight keeps its place on the link until it is answered, so a late response never reaches another caller.
 extension Link {
     nonisolated(nonsending) func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,
@@ -50,7 +50,8 @@ extension Link {
             let bearer = try requestBearer(for: operation, fitting: requestLength)
             if Task.isCancelled { throw .cancelled(operation) }
             let change = securityChangeCount
-            let transaction = ProcedureCall(procedure, operation, on: bearer, report)
+            let limit = timeout == nil ? PeerDatabase.discoveryTimeLimit : nil
+            let transaction = ProcedureCall(procedure, operation, on: bearer, limit: limit, report)
             bearer.submit(transaction)
             do throws(BluetoothError) {
                 let isFirst = !isSynchronized && repetitions == 0
@@ -67,6 +68,9 @@ extension Link {
                 } else if error.isAboutSecurity, repetitions < Self.repetitionLimit {
                     repetitions += 1
                     try await raiseSecurity(afterRefusal: error, since: change, until: deadline)
+                } else if error.cause == .attribute(.invalidHandle), let databaseIfAny, databaseIfAny.isRemembered {
+                    databaseIfAny.servicesChanged(in: .all, self)
+                    throw .attributesChanged(operation)
                 } else {
                     throw error
                 }
@@ -122,6 +126,7 @@ extension Link {
                 .init("write", peer: peer, attribute: handle),
                 "\(value.count) bytes do not fit into a value; it has at most \(longest).")
         }
+        try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write", timeout: timeout)
         if value.count <= maximumCommandLength {
             try await perform(
                 ValueWrite(value, to: handle), "write", of: handle, requestLength: value.count + 3, timeout: timeout,
@@ -135,6 +140,7 @@ extension Link {
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write command")
+        try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write command", timeout: timeout)
         // Most commands are sent at once, so the set-up for waiting and failing comes later.
         if !Task.isCancelled, let mainBearer, mainBearer.sendAtOnce(value, to: handle) { return }
         let operation = BluetoothError.Operation("write command", peer: peer, attribute: handle)

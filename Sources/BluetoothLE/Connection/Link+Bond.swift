@@ -24,6 +24,11 @@ extension Link {
         return bondedPeer.isBonded(self) ? .confirmed : .unconfirmed
     }
 
+    /// Whether a connect with these options may have this link: a central that has a bond is only known by its key.
+    func canBeShared(_ options: ConnectionOptions) -> Bool {
+        role == .central || options.bondLevel == nil || bondProtection == .confirmed
+    }
+
     /// The minimum size of the link's key: a stored one is used although it is shorter than those of pairings must be.
     var minimumKeySize: Int {
         configuration.minimumKeySize ?? min(minimumNewKeySize, bond?.encryptionKeySize ?? minimumNewKeySize)

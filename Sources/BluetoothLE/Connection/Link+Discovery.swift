@@ -6,10 +6,11 @@ import BluetoothGATT
 // answers cannot be true, `.timedOut`, `.cancelled`, `.disconnected`.
 extension Link {
     nonisolated(nonsending) func discoverServices(
-        _ uuid: BluetoothUUID? = nil, timeout: Duration? = nil
+        _ uuid: BluetoothUUID? = nil, isFirstOnly: Bool = false, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteService] {
         guard let uuid else { return try await perform(ServiceDiscovery(), "discover services", timeout: timeout) }
-        return try await perform(ServiceDiscoveryByUUID(uuid: uuid), "discover service \(uuid)", timeout: timeout)
+        return try await perform(
+            ServiceDiscoveryByUUID(uuid: uuid, isFirstOnly: isFirstOnly), "discover service \(uuid)", timeout: timeout)
     }
 
     nonisolated(nonsending) func discoverSecondaryServices(timeout: Duration? = nil) async throws(BluetoothError)
@@ -28,25 +29,11 @@ extension Link {
     }
 
     nonisolated(nonsending) func discoverCharacteristics(
-        _ uuid: BluetoothUUID? = nil, of service: RemoteService, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
-        try await discoverCharacteristics(uuid, in: service.handles, timeout: timeout)
-    }
-
-    nonisolated(nonsending) func discoverCharacteristics(
-        _ uuid: BluetoothUUID? = nil, of included: RemoteIncludedService, timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [RemoteCharacteristic] {
-        try await discoverCharacteristics(uuid, in: included.handles, timeout: timeout)
-    }
-
-    private nonisolated(nonsending) func discoverCharacteristics(
         _ uuid: BluetoothUUID?, in range: AttributeHandleRange, timeout: Duration?
     ) async throws(BluetoothError) -> [RemoteCharacteristic] {
-        var found = try await perform(
+        try await perform(
             CharacteristicDiscovery(in: range, uuid: uuid), "discover characteristics", of: range.start,
             timeout: timeout)
-        for index in found.indices { found[index].descriptors = found[index].inferredDescriptors ?? [] }
-        return found
     }
 
     nonisolated(nonsending) func discoverDescriptors(
@@ -57,18 +44,36 @@ extension Link {
             DescriptorDiscovery(in: range), "discover descriptors", of: characteristic.valueHandle, timeout: timeout)
     }
 
-    /// The first characteristic with a UUID in the first service with another, from the database as it is cached or
-    /// discovered.
-    nonisolated(nonsending) func characteristic(
-        _ uuid: BluetoothUUID, in service: BluetoothUUID, to operation: String, timeout: Duration?
-    ) async throws(BluetoothError) -> RemoteCharacteristic {
-        let services = try await database.discover(self, cached: true, timeout: timeout)
-        if let found = services.characteristic(uuid, in: service) { return found }
-        throw .noCharacteristic(uuid, in: service, .init(operation, peer: peer))
+    /// Calls `body` with the first characteristic with a UUID in the first service with another that has it.
+    ///
+    /// - Parameter isRepeated: whether `body` is called once more where nothing was sent since the attributes have
+    ///   changed, or where the peer has refused the handle.
+    nonisolated(nonsending) func withCharacteristic<Output>(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, to operation: String, timeout: Duration?,
+        isRepeated: Bool = true,
+        _ body: nonisolated(nonsending) (RemoteCharacteristic) async throws(BluetoothError) -> Output
+    ) async throws(BluetoothError) -> Output {
+        var isFresh = false
+        while true {
+            do throws(BluetoothError) {
+                let found = try await database.characteristic(
+                    uuid, in: service, self, isFresh: isFresh, timeout: timeout)
+                guard let found else { throw .noCharacteristic(uuid, in: service, .init(operation, peer: peer)) }
+                return try await body(found)
+            } catch {
+                guard isRepeated, !isFresh, error.isAboutOldAttributes else { throw error }
+                isFresh = true
+            }
+        }
     }
 }
 
 extension BluetoothError {
+    /// Whether the attributes that a request was made with may not be the peer's any more; it was not performed.
+    fileprivate var isAboutOldAttributes: Bool {
+        code == .attributesChanged || cause == .attribute(.invalidHandle) || cause == .attribute(.databaseOutOfSync)
+    }
+
     static func noCharacteristic(
         _ uuid: BluetoothUUID, in service: BluetoothUUID, _ operation: Operation
     ) -> BluetoothError {

@@ -59,7 +59,7 @@ extension Link {
             case .accept: nil
             case .keep(let request): try request.parameters(operation)
             }
-        try link.host.keepParameters(range, operation)
+        try link.host.keepParameters(range, isPolicy: true, operation)
     }
 
     // MARK: PHYs

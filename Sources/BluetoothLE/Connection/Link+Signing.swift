@@ -29,6 +29,8 @@ extension Link {
                 "A Signed Write Command has at most \(maximumSignedLength) bytes of value on this link, not \(value.count)."
             )
         }
+        try await databaseIfAny?.confirm(
+            handle, attribute.attributeType, self, operation.name, timeout: timeout)
         if Task.isCancelled { throw .cancelled(operation) }
         let command = SignedCommandCall(value, to: handle, signer, operation, on: bearer)
         bearer.submit(command)

@@ -41,8 +41,7 @@ extension Link {
         let handle = try current(characteristic, "subscribe")
         let operation = BluetoothError.Operation("subscribe", peer: peer, attribute: handle)
         _ = try configuration(of: characteristic, kind, operation)
-        let descriptor = try await configurationHandle(
-            of: characteristic, operation, timeout: deadline.map { loop.now.duration(to: $0) })
+        let descriptor = try await configurationHandle(of: characteristic, until: deadline)
         // A change may have been indicated before the response.
         _ = try current(characteristic, operation.name)
         let bearer = try bearer(for: operation)
@@ -92,17 +91,26 @@ extension Link {
         }
     }
 
+    /// The handle to write the configuration to; nil if the peer has none for the characteristic, which some send
+    /// without being asked to.
     private nonisolated(nonsending) func configurationHandle(
-        of characteristic: RemoteCharacteristic, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> AttributeHandle {
-        if let known = characteristic.descriptor(.clientCharacteristicConfiguration) { return known.handle }
-        let found = try await discoverDescriptors(of: characteristic, timeout: timeout)
-        guard let descriptor = found.first(where: { $0.uuid == .clientCharacteristicConfiguration }) else {
-            throw BluetoothError(
-                .unsupported, operation,
-                "Characteristic \(characteristic.uuid) has no Client Characteristic Configuration descriptor.")
+        of characteristic: RemoteCharacteristic, until deadline: KernelInstant?
+    ) async throws(BluetoothError) -> AttributeHandle? {
+        func remaining() -> Duration? { deadline.map { loop.now.duration(to: $0) } }
+        let handle = characteristic.valueHandle
+        try await databaseIfAny?.confirm(handle, characteristic.uuid, self, "subscribe", timeout: remaining())
+        if let known = characteristic.descriptor(.clientCharacteristicConfiguration) {
+            try await databaseIfAny?.confirm(known.handle, known.uuid, self, "subscribe", timeout: remaining())
+            return known.handle
         }
-        return descriptor.handle
+        // Descriptors that are known are all.
+        if characteristic.descriptors.isEmpty,
+            let found = try await database.configuration(of: characteristic, self, timeout: remaining())
+        {
+            return found
+        }
+        log.notice("\(characteristic.uuid) of \(peer) has no configuration; its values are awaited without a write")
+        return nil
     }
 
     /// Ends the subscriptions to a characteristic that has changed.
@@ -112,12 +120,12 @@ extension Link {
         bearer.peerServer.subscribers.finish(.attributesChanged(operation), of: handle)
     }
 
-    private func unsubscribe(_ id: UInt64, from handle: AttributeHandle, configuredBy descriptor: AttributeHandle) {
+    private func unsubscribe(_ id: UInt64, from handle: AttributeHandle, configuredBy descriptor: AttributeHandle?) {
         let operation = BluetoothError.Operation("unsubscribe", peer: peer, attribute: handle)
         guard let bearer = try? bearer(for: operation) else { return }
         bearer.peerServer.subscribers.remove(id, for: handle)
         // The handle may belong to another attribute by now.
-        if databaseIfAny?.isStale(descriptor, .clientCharacteristicConfiguration) == true { return }
+        if let descriptor, databaseIfAny?.isStale(descriptor, .clientCharacteristicConfiguration) == true { return }
         bearer.configure(handle)
     }
 }

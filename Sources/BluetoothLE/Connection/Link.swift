@@ -58,6 +58,8 @@ final class Link: ConnectAttempt, BearerOwner {
 
     /// The followers of the link's end.
     private struct EndFollowers {
+        /// Whether several callers have the connection.
+        var areSeveral = false
         /// The owner of the connection.
         var keeper: ((Connection) -> Void)?
         var waiters = WaiterList<BluetoothError, BluetoothError>()
@@ -78,8 +80,8 @@ final class Link: ConnectAttempt, BearerOwner {
     private var followers = EndFollowers()
     /// The components created on first use; see LinkParts.
     private var parts = LinkParts()
-    /// Whether the link did not accept a value in time, and may still be congested.
-    private var isCongested = false
+    /// How long other links wait for this one.
+    private(set) var patience = LinkPatience()
     /// Whether the host encrypts the link by itself as it comes up.
     private var encryptsAtOnce = false
 
@@ -302,6 +304,12 @@ final class Link: ConnectAttempt, BearerOwner {
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
 
+    /// Whether several callers have the connection, so that it ends with the last of them.
+    var isShared: Bool {
+        get { followers.areSeveral }
+        set { followers.areSeveral = newValue }
+    }
+
     func disconnect() {
         finish(
             BluetoothError(
@@ -406,23 +414,30 @@ final class Link: ConnectAttempt, BearerOwner {
             return nil
         }
         let message = ValueCall(value, of: characteristic, operation, on: bearer)
-        if kind == .notification {
-            if isCongested, bearer.core.isCongested {
-                message.call.fail(
-                    BluetoothError(
-                        .busy, operation, "The link is congested by an earlier value, so this one is not sent.",
-                        isRetryable: true))
-                return message.call
-            }
-            isCongested = false
+        let isBehind = kind == .notification ? bearer.core.isCongested : bearer.core.isConfirmationDue
+        if isBehind, patience.isOnTrial {
+            patience.missed()
+            message.call.fail(.linkIsBehind(operation))
+        } else {
+            bearer.submit(message, as: kind)
         }
-        bearer.submit(message, as: kind)
         return message.call
     }
 
-    /// Records that the link did not accept a value in time.
-    func recordCongestion() {
-        if isConnected { adapter?.registry.onNothingTaken(peer) }
-        isCongested = (try? bearer(for: .init("notify", peer: peer)))?.core.isCongested ?? false
+    /// Records how a value for all subscribers has ended.
+    ///
+    /// - Parameters:
+    ///   - error: the failure; nil after success.
+    ///   - wait: the time that the others waited for it.
+    ///   - isSpared: whether they waited less for it than the caller allows.
+    func recordDelivery(_ error: BluetoothError?, after wait: Duration, isSpared: Bool) {
+        if error == nil {
+            guard patience.took(after: wait, at: loop.now) else { return }
+            log.notice(
+                "the link takes values again; it has missed \(patience.missedCount)", metadata: ["peer": "\(peer)"])
+        } else if error?.code == .timedOut {
+            patience.missed()
+            if !isSpared, isConnected { adapter?.registry.onNothingTaken(peer) }
+        }
     }
 }

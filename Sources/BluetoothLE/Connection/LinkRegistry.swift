@@ -16,6 +16,11 @@ final class LinkRegistry {
     /// The number of links, including those that the program has just released.
     var count: Int { links.count }
 
+    /// The program's connection to a device that has proven to have this identity or address.
+    func connection(to peer: BluetoothAddress) -> Connection? {
+        links.last { $0.peer == peer || $0.identity == peer }?.connection
+    }
+
     func add(_ link: Link) { links.append(link) }
 
     /// Removes a link that has ended.

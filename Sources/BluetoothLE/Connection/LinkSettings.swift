@@ -4,9 +4,9 @@ import BluetoothPrimitives
 
 /// The settings that a program requests for a link; nil leaves one as it is.
 struct LinkSettings {
-    let parameters: ConnectionParameterRequest?
-    let phys: LEPHYSet?
-    let dataLength: Int?
+    private(set) var parameters: ConnectionParameterRequest?
+    private(set) var phys: LEPHYSet?
+    private(set) var dataLength: Int?
 
     init(_ use: ConnectionUse) {
         (parameters, phys, dataLength) = (use.parameters, use.phys, use.dataLength)
@@ -21,6 +21,16 @@ struct LinkSettings {
         _ = try parameters?.parameters(operation)
         if let phys { try Self.check(phys, operation) }
         if let dataLength { try Self.check(dataLength, operation) }
+    }
+
+    /// Those of the settings that ask for more than a link has, which others use as well.
+    func raising(_ link: Link) -> LinkSettings {
+        var settings = self
+        if let interval = link.parameters?.interval, let request = parameters, interval <= request.interval.upperBound {
+            settings.parameters = nil
+        }
+        if let octets = link.dataLength?.transmitOctets, octets >= dataLength ?? 0 { settings.dataLength = nil }
+        return settings
     }
 
     /// - Throws: `.invalidArgument` if none is chosen, or one that does not exist.
@@ -66,9 +76,14 @@ extension Link {
     /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`; `.notPermitted` without CAP_NET_RAW.
     nonisolated(nonsending) func request(_ settings: LinkSettings, timeout: Duration?) async throws(BluetoothError) {
         // First what makes the later procedures shorter.
-        if let parameters = settings.parameters, self.parameters.map({ parameters.includes($0) }) != true {
+        if let parameters = settings.parameters {
             try await attempt { () async throws(BluetoothError) in
-                _ = try await requestParameters(parameters, timeout: timeout)
+                if self.parameters.map({ parameters.includes($0) }) == true {
+                    let operation = BluetoothError.Operation("keep the connection parameters", peer: peer)
+                    try attachment?.host.keepParameters(parameters.parameters(operation), isPolicy: false, operation)
+                } else {
+                    _ = try await requestParameters(parameters, timeout: timeout)
+                }
             }
         }
         if let octets = settings.dataLength, dataLength?.transmitOctets != octets {

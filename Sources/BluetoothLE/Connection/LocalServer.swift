@@ -234,6 +234,12 @@ final class ValueCall: ValueUpdate {
 }
 
 extension BluetoothError {
+    /// The error of a value that is not sent, as its link has kept others waiting and still has earlier values.
+    static func linkIsBehind(_ operation: Operation) -> BluetoothError {
+        BluetoothError(
+            .busy, operation, "The link is congested by earlier values, so this one is not sent.", isRetryable: true)
+    }
+
     /// The reason why a value cannot be sent to the peer's client.
     init(_ error: GATTServerError, _ operation: Operation) {
         switch error {

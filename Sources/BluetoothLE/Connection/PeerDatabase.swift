@@ -29,7 +29,7 @@ final class PeerDatabase {
     }
 
     /// The default time limit of a discovery; a peer may take 30 s for each response.
-    private static let discoveryTimeLimit = Duration.seconds(300)
+    static let discoveryTimeLimit = Duration.seconds(300)
 
     /// Returns the whole database: the cached one if the peer confirms it, otherwise by discovery.
     nonisolated(nonsending) func discover(
@@ -42,16 +42,9 @@ final class PeerDatabase {
         if cached, let database = state.database { return database }
         let timeout = timeout ?? Self.discoveryTimeLimit
         var hash: DatabaseHash?
-        if cached, let cache, let stored = await cache.store.database(for: key(of: cache, link)) {
-            if stored.isFollowed, link.bondedPeer.isBonded(link), state.changeCount == 0,
-                try !link.bearer(for: operation).peerServer.serviceChanged.mayHaveMissed(
-                    PeerDatabaseState.genericAttribute(.serviceChanged, in: stored.services)?.valueHandle)
-            {
-                return adopt(stored.database, hash: stored.hash, link)
-            }
-            // Read before the discovery, so that a database that changes meanwhile is not stored under its new hash.
-            hash = try await link.perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
-            if let hash, hash == stored.hash { return adopt(stored.database, hash: hash, link) }
+        if cached {
+            hash = try await adoptStored(link, operation, readsHash: true, timeout: timeout)
+            if let database = state.database { return database }
         }
         let changes = state.changeCount
         let database = try await link.perform(DatabaseDiscovery(), "discover all attributes", timeout: timeout)
@@ -66,6 +59,102 @@ final class PeerDatabase {
         return database
     }
 
+    /// Adopts the stored database if the peer's hash is its hash, or if there is a reason not to ask: a bonded peer
+    /// would have indicated a change, and one without Service Changed has none (Core Vol 3 Part G §2.5.2). Without a
+    /// hash it is checked as it is used.
+    ///
+    /// - Parameter readsHash: whether to read the hash although no database is stored for it.
+    /// - Returns: the hash, if it was read.
+    private nonisolated(nonsending) func adoptStored(
+        _ link: Link, _ operation: BluetoothError.Operation, readsHash: Bool, timeout: Duration?
+    ) async throws(BluetoothError) -> DatabaseHash? {
+        guard let cache, let stored = await cache.store.database(for: key(of: cache, link)) else { return nil }
+        let serviceChanged = PeerDatabaseState.genericAttribute(.serviceChanged, in: stored.services)?.valueHandle
+        let isFixed = stored.hash == nil && serviceChanged == nil && !stored.services.isEmpty
+        let isFollowed = stored.isFollowed && link.bondedPeer.isBonded(link)
+        let hasMissed = try link.bearer(for: operation).peerServer.serviceChanged.mayHaveMissed(serviceChanged)
+        if state.changeCount == 0, isFixed || isFollowed && !hasMissed {
+            adopt(stored.database, hash: stored.hash, isRemembered: true, link)
+            return nil
+        }
+        guard readsHash || stored.hash != nil else { return nil }
+        // Read before the discovery, so that a database that changes meanwhile is not stored under its new hash.
+        let hash = try await link.perform(DatabaseHashRead(), "read the database hash", timeout: timeout)
+        if let hash, hash == stored.hash { adopt(stored.database, hash: hash, link) }
+        return hash
+    }
+
+    /// The first characteristic with a UUID in a service with another: a known one, which the peer confirms once if it
+    /// is of an earlier link, or the result of a search. Nil only where the peer has been asked on this link.
+    ///
+    /// - Parameter isFresh: whether to search in any case, since the peer has refused the known one.
+    nonisolated(nonsending) func characteristic(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, _ link: Link, isFresh: Bool, timeout: Duration?
+    ) async throws(BluetoothError) -> RemoteCharacteristic? {
+        let operation = BluetoothError.Operation("find characteristic \(uuid)", peer: link.peer)
+        if state.services == nil, !state.hasLookedInStore {
+            state.hasLookedInStore = true
+            _ = try await adoptStored(link, operation, readsHash: false, timeout: timeout)
+        }
+        let known = state.shown.characteristic(uuid, in: service, of: state.services)
+        do throws(BluetoothError) {
+            if let known, !isFresh {
+                try await confirm(known.valueHandle, known.uuid, link, operation.name, timeout: timeout)
+                return known
+            }
+        } catch {
+            guard error.code == .attributesChanged else { throw error }
+        }
+        if known == nil, !isFresh, state.services != nil, !state.isRemembered { return nil }
+        let changes = state.changeCount
+        let found = try await link.perform(
+            CharacteristicSearch(uuid, in: service), operation.name, timeout: timeout ?? Self.discoveryTimeLimit)
+        guard changes == state.changeCount else { return found }
+        let former = state.shown.characteristic(uuid, in: service, of: state.services)
+        if state.services != nil, found?.valueHandle != former?.valueHandle { servicesChanged(in: .all, link) }
+        state.shown.found(found, uuid, in: service)
+        return found
+    }
+
+    /// Whether ``discover(_:cached:timeout:)`` has returned a database that this link has not proven.
+    var isRemembered: Bool { state.isRemembered }
+
+    /// Asks the peer whether an attribute of a remembered database still has its type, once on each link.
+    ///
+    /// - Throws: `.attributesChanged` if it has not.
+    nonisolated(nonsending) func confirm(
+        _ handle: AttributeHandle, _ type: BluetoothUUID?, _ link: Link, _ name: String, timeout: Duration?
+    ) async throws(BluetoothError) {
+        guard let type = state.unconfirmedType(of: handle, type) else { return }
+        let changes = state.changeCount
+        let found = try await link.perform(
+            DescriptorDiscovery(in: AttributeHandleRange(start: handle, end: handle)), "confirm a known attribute",
+            of: handle, timeout: timeout)
+        if changes == state.changeCount {
+            if found.first?.uuid == type { return state.shown.types[handle] = type }
+            servicesChanged(in: .all, link)
+        }
+        throw .attributesChanged(.init(name, peer: link.peer, attribute: handle))
+    }
+
+    /// The configuration descriptor of a characteristic without known descriptors, by one question on each link; nil
+    /// if it has none.
+    nonisolated(nonsending) func configuration(
+        of characteristic: RemoteCharacteristic, _ link: Link, timeout: Duration?
+    ) async throws(BluetoothError) -> AttributeHandle? {
+        if let answer = state.shown.configurations[characteristic.valueHandle] { return answer }
+        guard let range = characteristic.descriptorRange else { return nil }
+        let changes = state.changeCount
+        let found = try await link.perform(
+            DescriptorDiscovery(in: range, until: .clientCharacteristicConfiguration), "find the configuration",
+            of: characteristic.valueHandle, timeout: timeout)
+        let descriptor = found.first { $0.uuid == .clientCharacteristicConfiguration }?.handle
+        guard changes == state.changeCount else { return descriptor }
+        state.shown.configurations.updateValue(descriptor, forKey: characteristic.valueHandle)
+        if let descriptor { state.shown.types[descriptor] = .clientCharacteristicConfiguration }
+        return descriptor
+    }
+
     /// The changes from now on.
     func changes(_ link: Link) -> BoundedStream<AttributeHandleRange> {
         let operation = BluetoothError.Operation("follow changes of services", peer: link.peer)
@@ -73,7 +162,7 @@ final class PeerDatabase {
             capacity: 256, policy: .fail, operation, from: link.loop, keeping: link.connection)
         if let reason = link.endReason {
             stream.finish(reason)
-        } else if let services = state.services {
+        } else if let services = state.services, !state.isRemembered {
             follow(services, link)
         }
         return stream
@@ -88,16 +177,15 @@ final class PeerDatabase {
     // MARK: State
 
     /// Stores the present database, and ends the subscriptions to attributes that are gone.
-    @discardableResult
-    func adopt(_ database: RemoteDatabase, hash: DatabaseHash?, _ link: Link) -> RemoteDatabase {
+    func adopt(_ database: RemoteDatabase, hash: DatabaseHash?, isRemembered: Bool = false, _ link: Link) {
         let former = state.formerServices
-        state.discovered(database.services, problems: database.problems, hash: hash)
-        guard let bearer = try? link.bearer(for: .init("receive values", peer: link.peer)) else { return database }
+        state.discovered(
+            database.services, problems: database.problems, hash: hash, isRemembered: isRemembered)
+        guard let bearer = try? link.bearer(for: .init("receive values", peer: link.peer)) else { return }
         bearer.peerServer.serviceChanged.handle = state.serviceChanged
         for handle in state.gone(among: bearer.peerServer.subscribers.handles, from: former) {
             link.endSubscriptions(to: handle)
         }
-        return database
     }
 
     /// Handles a change of the peer's attributes in `range`.
@@ -133,6 +221,9 @@ final class PeerDatabase {
     private func fetchHash(of database: RemoteDatabase, _ link: Link) {
         let services = database.services
         guard PeerDatabaseState.genericAttribute(.databaseHash, in: services) != nil else {
+            if state.serviceChanged == nil, !database.problems.contains(where: { $0.reason == .tooManyRequests }) {
+                updateCache(CachedDatabase(database, hash: nil), link)
+            }
             return follow(services, link)
         }
         submit(DatabaseHashRead(), link) { [weak self] answer, link in

@@ -28,12 +28,21 @@ struct PeerDatabaseState {
     /// The configuration descriptor with which the peer has confirmed the request.
     var followedConfiguration: AttributeHandle?
     var changes = Broadcaster<AttributeHandleRange>()
+    /// Whether ``services`` are those of an earlier link, and nothing on this one has proven them.
+    private(set) var isRemembered = false
+    /// Whether a call by UUID has looked for the stored database.
+    var hasLookedInStore = false
+    /// What the peer has shown on this link apart from a whole discovery.
+    var shown = ShownAttributes()
 
     /// Stores the discovered database.
     mutating func discovered(
-        _ services: [RemoteService], problems: [DatabaseProblem] = [], hash: DatabaseHash? = nil
+        _ services: [RemoteService], problems: [DatabaseProblem] = [], hash: DatabaseHash? = nil,
+        isRemembered: Bool = false
     ) {
         self.services = services
+        self.isRemembered = isRemembered
+        shown = ShownAttributes()
         self.problems = problems
         self.hash = hash
         changed = []
@@ -47,6 +56,8 @@ struct PeerDatabaseState {
         if let services { former = services }
         services = nil
         hash = nil
+        isRemembered = false
+        shown = ShownAttributes()
         // Many changes are treated as a change of the whole database, so that a hostile peer cannot fill memory.
         if changed.count < 16 { changed.append(range) } else { changed = [.all] }
         changes.send(range)
@@ -56,6 +67,7 @@ struct PeerDatabaseState {
     /// while nothing has changed.
     func isStale(_ handle: AttributeHandle, _ type: BluetoothUUID?) -> Bool {
         guard changeCount > 0 else { return false }
+        if let now = shown.types[handle] { return type.map { $0 != now } ?? false }
         if changed.contains(where: { $0.contains(handle) }) { return true }
         guard let type, let services else { return false }
         return Self.type(of: handle, in: services) != type
@@ -72,6 +84,13 @@ struct PeerDatabaseState {
 
     /// The database before the change; empty without one.
     var formerServices: [RemoteService] { former }
+
+    /// The type that an attribute had on an earlier link, and that the peer must show before a write; nil if there is
+    /// nothing to ask.
+    func unconfirmedType(of handle: AttributeHandle, _ type: BluetoothUUID?) -> BluetoothUUID? {
+        guard isRemembered, let services, shown.types[handle] == nil else { return nil }
+        return type ?? Self.type(of: handle, in: services)
+    }
 
     private static func type(of handle: AttributeHandle, in services: [RemoteService]) -> BluetoothUUID? {
         for service in services where service.handles.contains(handle) {
@@ -91,6 +110,41 @@ struct PeerDatabaseState {
     }
 
     mutating func finish(_ reason: BluetoothError) { changes.finish(reason) }
+}
+
+/// The attributes that the peer has shown on this link one by one, and an index of those that it has shown together.
+struct ShownAttributes {
+    /// The types of attributes by handle.
+    var types: [AttributeHandle: BluetoothUUID] = [:]
+    /// The configurations of characteristics by value handle; nil for one that has none.
+    var configurations: [AttributeHandle: AttributeHandle?] = [:]
+    /// The first characteristics with their UUIDs, by the UUIDs of their services.
+    private var named: [BluetoothUUID: [BluetoothUUID: RemoteCharacteristic]] = [:]
+    private var isIndexed = false
+
+    /// The first characteristic with a UUID in a service with another: found in constant time, after the first look-up.
+    mutating func characteristic(
+        _ uuid: BluetoothUUID, in service: BluetoothUUID, of services: [RemoteService]?
+    ) -> RemoteCharacteristic? {
+        if !isIndexed, let services {
+            isIndexed = true
+            // The first of several is the last to be stored.
+            for service in services.reversed() {
+                for found in service.characteristics.reversed() {
+                    named[service.uuid, default: [:]][found.uuid] = found
+                }
+            }
+        }
+        return named[service]?[uuid]
+    }
+
+    /// Stores the result of a search.
+    mutating func found(_ characteristic: RemoteCharacteristic?, _ uuid: BluetoothUUID, in service: BluetoothUUID) {
+        named[service, default: [:]][uuid] = characteristic
+        guard let characteristic else { return }
+        types[characteristic.valueHandle] = characteristic.uuid
+        configurations[characteristic.valueHandle] = nil
+    }
 }
 
 /// A client procedure without a waiting caller.

@@ -41,7 +41,7 @@ final class PeerRequests {
 
     struct Waiting: Sendable {
         var job: Job
-        /// The deadline of the response; nil if none is expected.
+        /// The deadline of the response, or, once its handler runs, of a command; nil before.
         var deadline: KernelInstant?
         /// The client when its request arrived, which may be before the link was encrypted.
         var client: AttributeClient
@@ -50,12 +50,12 @@ final class PeerRequests {
     private enum Work {
         /// The queue is empty.
         case none
-        /// A handler is running, with the request it serves, if any.
-        case underWay(Task<Void, Never>, request: Waiting?)
+        /// A handler is running, with the request or command it serves, if any.
+        case underWay(Task<Void, Never>, job: Waiting?)
         /// A handler has exceeded its time and has not returned yet.
         case stuck(Task<Void, Never>)
 
-        var request: Waiting? { if case .underWay(_, let request) = self { request } else { nil } }
+        var deadline: KernelInstant? { if case .underWay(_, let job) = self { job?.deadline } else { nil } }
         var isStuck: Bool { if case .stuck = self { true } else { false } }
     }
 
@@ -126,20 +126,22 @@ final class PeerRequests {
                 guard let link = bound.value.object, requests.value.complete(work, result, link) else { return }
             }
         }
-        work = .underWay(task, request: nil)
+        work = .underWay(task, job: nil)
     }
 
     /// The next call of a handler; nil ends the task.
     private func nextWork(_ link: Link) -> HandlerWork? {
-        while link.endReason == nil, case .underWay(let task, _) = work, let waiting = popFirst() {
+        while link.endReason == nil, case .underWay(let task, _) = work, var waiting = popFirst() {
             if let deadline = waiting.deadline {
                 // The jobs before it may have used up its time.
                 guard link.loop.now < deadline else {
                     link.giveUp(waiting.job)
                     continue
                 }
+            } else {
+                waiting.deadline = link.loop.now.advanced(by: HandlerWork.limit)
             }
-            work = .underWay(task, request: waiting.deadline == nil ? nil : waiting)
+            work = .underWay(task, job: waiting)
             setWatchdog(link)
             return HandlerWork(
                 waiting: waiting, connection: link.connection.map { WeakReference(to: $0) },
@@ -160,7 +162,7 @@ final class PeerRequests {
             if link.endReason == nil, next != nil || !waiting.isEmpty { begin(link) }
             return false
         }
-        work = .underWay(task, request: nil)
+        work = .underWay(task, job: nil)
         answered = done.waiting
         link.answer(done.waiting.job, result)
         answered = nil
@@ -169,12 +171,13 @@ final class PeerRequests {
 
     // MARK: Time limits
 
-    /// Sets the timer for the next deadline, including requests that wait behind a command's handler.
+    /// Sets the timer for the next deadline: that of the handler, or of a request that waits behind that of a command.
     private func setWatchdog(_ link: Link) {
-        guard let deadline = work.request?.deadline ?? deadlines.first, !work.isStuck else {
+        guard let running = work.deadline ?? deadlines.first else {
             watchdog?.cancel()
             return
         }
+        let deadline = min(running, deadlines.first ?? running)
         let timer =
             watchdog
             ?? link.loop.makeLocalTimer { [weak self, weak link] in if let self, let link { deadlinePassed(link) } }
@@ -182,14 +185,22 @@ final class PeerRequests {
         timer.set(after: link.loop.now.duration(to: deadline))
     }
 
-    /// Refuses a request whose handler has exceeded its time, before the peer closes the link, and all requests waiting
-    /// behind it.
+    /// Cancels a handler that has exceeded its time, and refuses its request and all that wait behind it, before the peer
+    /// closes the link.
     private func deadlinePassed(_ link: Link) {
-        guard link.endReason == nil, case .underWay(let task, let request) = work else { return }
-        link.log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(link.peer)"])
-        work = .stuck(task)
-        task.cancel()
-        for job in removeRequests(after: request) { link.giveUp(job) }
+        guard link.endReason == nil else { return }
+        var overdue: Waiting?
+        if case .underWay(let task, let job) = work {
+            link.log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(link.peer)"])
+            work = .stuck(task)
+            task.cancel()
+            overdue = job
+        }
+        // A command's handler may return, now that it is cancelled, before the time of a request behind it is over.
+        if overdue?.job.isRequest == false, deadlines.first.map({ link.loop.now < $0 }) ?? true {
+            return setWatchdog(link)
+        }
+        for job in removeRequests(after: overdue) { link.giveUp(job) }
     }
 
     /// Removes all requests; commands remain.

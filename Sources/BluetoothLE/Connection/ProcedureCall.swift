@@ -15,11 +15,17 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     private unowned let bearer: ATTBearer
     /// Receives the sending of a request, and the outcome as it arrives, before any later event.
     private let report: RequestReport?
+    /// The time limit of all requests together, as the peer may take 30 s for each; nil for none.
+    private let limit: Duration?
+    /// When the first request was written.
+    private var start: KernelInstant?
+    private var timer: LoopTimer?
 
     init(
         _ procedure: Procedure, _ operation: BluetoothError.Operation, on bearer: ATTBearer,
-        _ report: RequestReport? = nil
+        limit: Duration? = nil, _ report: RequestReport? = nil
     ) {
+        self.limit = limit
         self.procedure = procedure
         self.operation = operation
         self.bearer = bearer
@@ -33,18 +39,35 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
 
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try procedure.writeRequest(into: &writer)
+        if limit != nil, start == nil { start = bearer.loop.now }
         report?.begin()
     }
 
     func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
-        guard case .done(let output) = try procedure.receive(answer) else { return .next }
+        guard case .done(let output) = try procedure.receive(answer) else {
+            if timer == nil { limitTime() }
+            return .next
+        }
         self.output = output
         return .done
     }
 
     func stop() -> TransactionStep { procedure.stop() ? .next : .done }
 
+    /// Sets the timer for a procedure of several requests.
+    private func limitTime() {
+        guard let limit, let start else { return }
+        timer = bearer.loop.makeLocalTimer { [call, operation] in
+            call.fail(
+                BluetoothError(
+                    .timedOut, operation, "The peer's responses take more than \(limit.inSeconds) together.",
+                    remedy: "For a peer that is this slow, give the call a longer timeout.", isRetryable: true))
+        }
+        timer?.set(at: start.advanced(by: limit))
+    }
+
     func end(_ failure: TransactionFailure?) {
+        timer?.cancel()
         if let failure {
             call.fail(BluetoothError(failure, operation, bearerEnd: bearer.closeReason))
         } else if !call.isResolved {
@@ -148,7 +171,7 @@ extension BluetoothError {
         case .unexpectedResponse(let opcode):
             self.init(
                 .protocolViolation, .init("exchange attributes", peer: peer),
-                "The peer answered a request that was not made (\(opcode)); the link is closed.",
+                "The peer answered requests that were not made, the last time with a \(opcode); the link is closed.",
                 disconnectReason: .protocolViolation)
         case .timedOut:
             self.init(

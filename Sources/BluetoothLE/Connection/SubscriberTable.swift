@@ -49,10 +49,11 @@ struct SubscriberTable {
     /// Adds a subscriber that delivers the values of `handle` to `channel`; the returned number removes it.
     ///
     /// `confirmation` is resolved when the peer has accepted or refused `kind`, which requires
-    /// ``ATTBearer/configure(_:)``.
+    /// ``ATTBearer/configure(_:)``. Without a `descriptor` nothing is written, and the values are delivered that the
+    /// peer sends.
     mutating func add(
         _ channel: StreamChannel<[UInt8]>, for handle: AttributeHandle, kind: ClientCharacteristicConfiguration,
-        configuredBy descriptor: AttributeHandle, confirmation: Promise<Void, BluetoothError>
+        configuredBy descriptor: AttributeHandle?, confirmation: Promise<Void, BluetoothError>
     ) -> UInt64 {
         nextID += 1
         subscribers[handle, default: []].append(
@@ -130,8 +131,9 @@ struct SubscriberTable {
             for subscriber in subscribers[handle] ?? [] where decision.live.contains(subscriber.id) {
                 subscriber.confirmation.succeed()
             }
-            let write = decision.write.map {
-                ConfigurationWrite($0, to: configuration.arbiter.descriptor, of: handle, on: bearer)
+            var write: ConfigurationWrite?
+            if let value = decision.write, let descriptor = configuration.arbiter.descriptor {
+                write = ConfigurationWrite(value, to: descriptor, of: handle, on: bearer)
             }
             if let write { configuration.write = write }
             configurations[handle] = configuration

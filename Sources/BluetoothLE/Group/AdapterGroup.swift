@@ -54,7 +54,7 @@ public final class AdapterGroup: Sendable {
                 "The adapters of a group must belong to one kernel.")
         }
         let slots = await adapter.session.slotsOnLoop
-        try await core { core throws(BluetoothError) in try core.members.add(adapter, slots.value) }
+        try await core { core throws(BluetoothError) in try core.members.add(adapter, slots) }
     }
 
     /// The numbers of stored signals of a device: the group's, then those of its scans.
@@ -143,9 +143,10 @@ extension AdapterGroup {
 extension AdapterGroup {
     /// Connects to a device by the adapter that suits best, and exchanges the ATT_MTU.
     ///
-    /// Where the first adapter does not reach the device within 10 s, has no room for another link or leaves, the next
-    /// one tries. With a ``ConnectionOptions/slotTimeout`` it waits for the end of a link if no adapter has room, and
-    /// with ``ConnectionOptions/waitsForAdapter`` for an adapter if none can be used.
+    /// Where the first adapter does not reach the device within a third of the time limit, 10 s at most, has no room for
+    /// another link or leaves, the next one tries; one that gets room takes part again. With a
+    /// ``ConnectionOptions/slotTimeout`` it waits for the end of a link if no adapter has room, and with
+    /// ``ConnectionOptions/waitsForAdapter`` for an adapter if none can be used.
     /// - Throws: what ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` throws, if no adapter can connect.
     public nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()

@@ -9,6 +9,8 @@ struct GroupChooser {
         var id: Int
         var isReady = true
         var hasBond = false
+        /// Whether this program has a link to the device already.
+        var hasLink = false
         /// The latest RSSI of the device in dBm; nil if it was not received lately.
         var rssi: Int?
         /// The number of links of this program.
@@ -42,8 +44,11 @@ struct GroupChooser {
 
     /// The difference of RSSI in dB below which two signals count as equal: the RSSI of a device at rest varies as much.
     static let margin = 6
-    /// The time for which one adapter tries while others may.
+    /// The longest time for which one adapter tries while others may.
     static let slice = Duration.seconds(10)
+
+    /// The time for which one adapter tries of what remains: a third, so that others can still reach the device.
+    static func slice(of remaining: Duration?) -> Duration { remaining.map { min($0 / 3, slice) } ?? slice }
 
     let waitsForAdapter: Bool
     let waitsForRoom: Bool
@@ -67,8 +72,9 @@ struct GroupChooser {
     /// Records that an adapter may have room again.
     mutating func roomChanged(at id: Int) { if outcomes[id] == .full { outcomes[id] = nil } }
 
-    /// The adapters that may have the link.
+    /// The adapters that may have the link; the one that has it already, if there is one.
     static func pool(_ candidates: [Candidate]) -> [Candidate] {
+        if let linked = candidates.first(where: \.hasLink) { return [linked] }
         let bonded = candidates.filter(\.hasBond)
         return bonded.isEmpty ? candidates : bonded
     }

@@ -38,6 +38,8 @@ final class GroupConnector {
             let seen = members.version
             places.leaveAll(except: members.all.map(\.id))
             let candidates = await members.candidates(for: peer)
+            // A link has ended since the refusal.
+            for candidate in candidates where !candidate.isFull { chooser.roomChanged(at: candidate.id) }
             switch chooser.next(candidates) {
             case .connect(let id):
                 let outcome = await race([id], peer, options, until: time.end, isSliced: true, Watch(seen))
@@ -53,11 +55,6 @@ final class GroupConnector {
             case .waitForRoom(let ids):
                 let start = loop.now
                 guard let room = time.room else { throw failure ?? .linkLimitReached(operation, nil) }
-                if let free = ids.first(where: { !places.contains($0) && members[$0]?.slots.isFull == false }) {
-                    // A link has ended since the refusal.
-                    chooser.roomChanged(at: free)
-                    break
-                }
                 places.leaveAll(except: ids)
                 let admitted = try await waitForRoom(
                     ids, &places, until: start.advanced(by: room), operation,
@@ -65,6 +62,8 @@ final class GroupConnector {
                 time.waitedForRoom(from: start, to: loop.now)
                 guard let admitted else { break }
                 chooser.roomChanged(at: admitted)
+                var options = options
+                options.isAdmitted = true
                 let outcome = await race([admitted], peer, options, until: time.end, isSliced: true, Watch(seen))
                 if outcome.wasRefusedForRoom {
                     // Others have taken it.
@@ -200,12 +199,8 @@ final class GroupConnector {
                 switch event {
                 case .changed: outcome.isInterrupted = !isOver
                 case .result(let id, .success(let connection)):
-                    if winner == nil {
-                        winner = (id, connection)
-                    } else {
-                        // The device accepts several links.
-                        await connection.disconnect(timeout: .zero)
-                    }
+                    // If the device accepts several links, another one ends here, unless another caller has it.
+                    if winner == nil { winner = (id, connection) }
                 case .result(let id, .failure(let error)):
                     if !isOver || error.code != .cancelled { outcome.results.append((id, .failure(error))) }
                 }
@@ -322,7 +317,7 @@ extension ConnectionOptions {
         options.slotTimeout = nil
         options.attributeTimeout = attributeTimeout ?? timeout
         options.timeout = deadline.map { max(.zero, now.duration(to: $0)) }
-        if isSliced { options.timeout = min(options.timeout ?? GroupChooser.slice, GroupChooser.slice) }
+        if isSliced { options.timeout = GroupChooser.slice(of: options.timeout) }
         return options
     }
 }

@@ -11,9 +11,16 @@ final class GroupMembers {
     struct Member {
         let id: Int
         let adapter: Adapter
+        fileprivate let room: LoopBound<LinkSlots>
+        fileprivate let followers: (state: UInt64, room: UInt64)
+
         /// The adapter's room for links.
-        let slots: LinkSlots
-        fileprivate let follower: UInt64
+        var slots: LinkSlots { room.value }
+
+        fileprivate func unfollow() {
+            adapter.session.powerState.value.unfollow(followers.state)
+            slots.roomFollowers.remove(followers.room)
+        }
     }
 
     private let mark: ComponentCount.Mark
@@ -39,10 +46,7 @@ final class GroupMembers {
     }
 
     deinit {
-        for member in all {
-            let (state, follower) = (member.adapter.session.powerState, member.follower)
-            loop.execute { state.value.unfollow(follower) }
-        }
+        for member in all { loop.execute { member.unfollow() } }
     }
 
     subscript(id: Int) -> Member? { all.first { $0.id == id } }
@@ -51,7 +55,7 @@ final class GroupMembers {
 
     /// Adds an adapter.
     /// - Throws: `.invalidArgument` if the group has it already; the reason of the adapter's or the group's end.
-    func add(_ adapter: Adapter, _ slots: LinkSlots) throws(BluetoothError) {
+    func add(_ adapter: Adapter, _ slots: LoopBound<LinkSlots>) throws(BluetoothError) {
         let operation = BluetoothError.Operation("add to the group", adapter: adapter.information.name)
         if let end { throw end.about(operation) }
         guard !all.contains(where: { $0.adapter.isSame(as: adapter) }) else {
@@ -67,19 +71,20 @@ final class GroupMembers {
             case .ended: self?.removed(id)
             }
         }
-        all.append(Member(id: id, adapter: adapter, slots: slots, follower: follower))
+        let room = slots.value.roomFollowers.add { [weak self] in self?.changed() }
+        all.append(Member(id: id, adapter: adapter, room: slots, followers: (follower, room)))
         changed()
     }
 
     /// Removes an adapter; false if the group does not have it.
     func remove(_ adapter: Adapter) -> Bool {
         guard let member = all.first(where: { $0.adapter.isSame(as: adapter) }) else { return false }
-        member.adapter.session.powerState.value.unfollow(member.follower)
         removed(member.id)
         return true
     }
 
     private func removed(_ id: Int) {
+        self[id]?.unfollow()
         all.removeAll { $0.id == id }
         signals.remove(id)
         onRemoval(id)
@@ -96,7 +101,7 @@ final class GroupMembers {
     func close(_ reason: BluetoothError) {
         guard end == nil else { return }
         end = reason
-        for member in all { member.adapter.session.powerState.value.unfollow(member.follower) }
+        for member in all { member.unfollow() }
         all = []
         waiters.failAll(reason)
         onChange()
@@ -176,11 +181,11 @@ final class GroupMembers {
     nonisolated(nonsending) func candidates(for peer: BluetoothAddress) async -> [GroupChooser.Candidate] {
         var found: [GroupChooser.Candidate] = []
         for member in all {
-            let (hasBond, linkCount) = await member.adapter.session.relation(to: peer)
+            let (hasBond, hasLink, linkCount) = await member.adapter.session.relation(to: peer)
             found.append(
                 GroupChooser.Candidate(
                     id: member.id, isReady: member.adapter.state.isReady, hasBond: hasBond,
-                    rssi: signals.rssi(of: peer, at: member.id, now: loop.now), linkCount: linkCount,
+                    hasLink: hasLink, rssi: signals.rssi(of: peer, at: member.id, now: loop.now), linkCount: linkCount,
                     isFull: member.slots.isFull))
         }
         return found
@@ -197,9 +202,10 @@ extension Adapter {
 }
 
 extension AdapterSession {
-    /// Whether there is a bond with a device, and the number of this program's links.
-    fileprivate func relation(to peer: BluetoothAddress) -> (hasBond: Bool, linkCount: Int) {
-        (bondManager.bond(with: identities.identity(of: peer) ?? peer) != nil, links.count)
+    /// Whether there is a bond with a device, and a link to it, and the number of this program's links.
+    fileprivate func relation(to peer: BluetoothAddress) -> (hasBond: Bool, hasLink: Bool, linkCount: Int) {
+        let peer = identities.identity(of: peer) ?? peer
+        return (bondManager.bond(with: peer) != nil, links.connection(to: peer) != nil, links.count)
     }
 
     /// The adapter's room for links.

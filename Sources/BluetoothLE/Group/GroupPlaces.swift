@@ -9,9 +9,6 @@ struct GroupPlaces {
 
     private var places: [Int: Place] = [:]
 
-    /// Whether the connect has a place at an adapter.
-    func contains(_ id: Int) -> Bool { places[id] != nil }
-
     /// The place at an adapter that has refused the connect, taken unless there is one.
     mutating func enter(_ member: GroupMembers.Member) -> UInt64 {
         if let place = places[member.id] { return place.number }

@@ -122,7 +122,8 @@ struct HealthStateMachine: Hashable {
         }
     }
 
-    /// A link takes nothing, which its peer may cause as well: only the controller's silence makes it a problem.
+    /// Something was not answered, for which others may be the reason as well: only the controller's silence makes it a
+    /// problem.
     mutating func suspected(_ problem: RadioProblem, at now: KernelInstant) -> [Action] {
         guard options.mode != .off, isReady, case .well = state else { return [] }
         state = .checking(problem, until: now.advanced(by: Self.proofOfAnswer * 3))

@@ -37,9 +37,9 @@ final class RadioHealth {
         mark = loop.components.mark("RadioHealth")
         (self.adapterRecord, self.host, self.loop, self.log) = (adapterRecord, host, loop, log)
         machine = HealthStateMachine(options)
-        host.follow { [weak self] problem in
+        host.follow { [weak self] problem, isCertain in
             guard let self else { return }
-            run(machine.noticed(problem, at: loop.now))
+            run(isCertain ? machine.noticed(problem, at: loop.now) : machine.suspected(problem, at: loop.now))
         }
     }
 
@@ -110,6 +110,18 @@ final class RadioHealth {
     /// A device does not respond, or its link accepts nothing.
     func linkTakesNothing(_ peer: BluetoothAddress) {
         run(machine.suspected(.linkTakesNothing(peer), at: loop.now))
+    }
+
+    /// The error of an attempt to reach a device. The controller may be why it was not answered: that is checked, and an error
+    /// that says so replaces one that asks for the device while it is known.
+    func failed(_ error: BluetoothError, by peer: BluetoothAddress) -> BluetoothError {
+        guard [.timedOut, .connectionFailed].contains(error.code) else { return error }
+        linkTakesNothing(peer)
+        guard let problem = health.problem else { return error }
+        var error = error
+        error.message += " The adapter may be the reason (\(name) \(health))."
+        error.remedy = BluetoothError.radioFailure(problem).remedy
+        return error
     }
 
     /// The adapter was powered off, and not by this program.

@@ -78,6 +78,14 @@ public enum AdapterHealth: Sendable {
     case recovering(RadioProblem, RecoveryStep)
     /// No step has helped so far.
     case failed(RadioProblem)
+
+    /// The problem; nil if there is none.
+    var problem: RadioProblem? {
+        switch self {
+        case .good: nil
+        case .suspect(let problem), .recovering(let problem, _), .failed(let problem): problem
+        }
+    }
 }
 
 extension AdapterHealth: CustomStringConvertible {

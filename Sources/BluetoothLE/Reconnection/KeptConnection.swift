@@ -113,7 +113,8 @@ public final class KeptConnection: Sendable {
         }
     }
 
-    /// Disconnects the device and ends the kept connection with all its streams.
+    /// Disconnects the device, unless other callers have the same ``Connection``, and ends the kept connection with all its
+    /// streams.
     ///
     /// Returns when the link is down, or after `timeout`, as ``Connection/disconnect(timeout:)`` does.
     public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {

@@ -103,8 +103,8 @@ final class KeptSubscriptions {
         for id in subscriptions.keys.sorted() {
             guard let subscription = subscriptions[id] else { continue }
             if let forwarder = subscription.forwarder {
-                let found = services.service(subscription.target.service)?.characteristic(
-                    subscription.target.characteristic)
+                let found = services.characteristic(
+                    subscription.target.characteristic, in: subscription.target.service)
                 guard found?.valueHandle != forwarder.handle else { continue }
                 connection.core.value.endSubscriptions(to: forwarder.handle)
             }
@@ -117,12 +117,15 @@ final class KeptSubscriptions {
         _ target: Target, _ channel: StreamChannel<KeptConnection.Notice>, on connection: Connection,
         timeout: Duration?, isResumed: Bool = false
     ) async throws(BluetoothError) -> Forwarder {
-        // Cached after the first time.
-        let services = try await connection.discover(timeout: timeout)
-        guard let characteristic = services.service(target.service)?.characteristic(target.characteristic) else {
-            throw .noCharacteristic(target.characteristic, in: target.service, .init("subscribe", peer: peer))
+        // Cached after the first time; changes are followed from then on.
+        _ = try await connection.discover(timeout: timeout)
+        let (handle, values) = try await connection.core { (link) async throws(BluetoothError) in
+            try await link.withCharacteristic(
+                target.characteristic, in: target.service, to: "subscribe", timeout: timeout
+            ) { (found) async throws(BluetoothError) in
+                (found.valueHandle, try await link.subscribe(to: found, kind: target.kind, timeout: timeout))
+            }
         }
-        let values = try await connection.subscribe(to: characteristic, kind: target.kind, timeout: timeout)
         if isResumed { channel.send(.resumed) }
         let task = Task(executorPreference: loop) {
             do throws(BluetoothError) {
@@ -137,6 +140,6 @@ final class KeptSubscriptions {
                 }
             }
         }
-        return Forwarder(handle: characteristic.valueHandle, task: task)
+        return Forwarder(handle: handle, task: task)
     }
 }

@@ -64,8 +64,6 @@ final class Reconnector {
     private var waiters = WaiterList<Connection, BluetoothError>()
     private let subscriptions: KeptSubscriptions
     private var activity = Activity.running
-    /// Called while the device has not been found for a long time.
-    var onLongWait: (BluetoothAddress) -> Void = { _ in }
 
     init(
         to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
@@ -129,11 +127,9 @@ final class Reconnector {
         let timeout = options.timeout
         options.timeout = nil
         options.attributeTimeout = timeout
-        let doubt = Doubt(on: loop) { [weak self] in if let self, let peer { onLongWait(peer) } }
-        defer { doubt.end() }
         let connection = try await radio.connect(to: target, options: options)
         guard end == nil else {
-            await connection.disconnect(timeout: .zero)
+            await connection.leave(timeout: .zero)
             throw .cancelled(operation)
         }
         self.connection = connection
@@ -159,7 +155,7 @@ final class Reconnector {
             }
         }
         let reason = await connection.disconnected()
-        await connection.disconnect(timeout: .zero)
+        await connection.leave(timeout: .zero)
         self.connection = nil
         if !Task.isCancelled { report(.disconnected(reason)) }
         return reason
@@ -204,15 +200,16 @@ final class Reconnector {
     /// Handles the closing of the adapter, which ends connection attempts as well.
     func adapterClosed(_ reason: BluetoothError) {
         finish(reason.about(operation))
-        connection?.disconnectNow()
+        if connection?.core.value.isShared == false { connection?.disconnectNow() }
+        connection = nil
     }
 
-    /// Ends everything, with the task of ``run(on:)``: cancelled here, so that it does not close the link before this
-    /// waits for its end.
+    /// Ends everything, except a link that other callers have, with the task of ``run(on:)``: cancelled here, so that it
+    /// does not close the link before this waits for its end.
     nonisolated(nonsending) func disconnect(cancelling task: Task<Void, Never>, timeout: Duration) async {
         task.cancel()
         finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
-        await connection?.disconnect(timeout: timeout)
+        await connection?.leave(timeout: timeout)
         connection = nil
     }
 
@@ -244,29 +241,10 @@ final class Reconnector {
     }
 }
 
-/// A doubt, every ten minutes of waiting, whether the controller still searches for the device: a controller that hangs
-/// does so without a sign.
-private final class Doubt {
-    private var timer: LoopTimer?
-
-    init(on loop: EventLoop, _ body: @escaping () -> Void) {
-        timer = loop.makeLocalTimer { [weak self] in
-            body()
-            self?.begin()
-        }
-        begin()
-    }
-
-    private func begin() { timer?.set(after: .seconds(600)) }
-
-    func end() { timer = nil }
-}
-
 extension AdapterSession {
     /// Keeps a device connected until the task is cancelled, the policy gives up, or the adapter is closed.
     func run(_ reconnector: LoopBound<Reconnector>) async {
         let reconnector = reconnector.value
-        reconnector.onLongWait = { [weak health] peer in health?.linkTakesNothing(peer) }
         let id = powerState.value.follow { [weak reconnector] turn in
             if case .ended(let reason) = turn { reconnector?.adapterClosed(reason) }
         }

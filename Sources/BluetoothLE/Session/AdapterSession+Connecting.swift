@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
@@ -18,10 +19,8 @@ extension AdapterSession {
     ) async throws(BluetoothError) -> Connection {
         do {
             return try await connectOnce(to: peer, options, within: &time, isAgain: false)
-        } catch  where error.code == .protocolViolation || error.code == .preempted {
-            // The link was about to end, or another program, or an earlier run of this one, has just released it, and
-            // it carried the response to the last request there. There is at most one such response; the next link is a
-            // new one.
+        } catch  where error.code == .preempted {
+            // The link was about to end; the next one is new.
             log.debug("connecting again: \(error)")
             return try await connectOnce(to: peer, options, within: &time, isAgain: true)
         }
@@ -41,6 +40,11 @@ extension AdapterSession {
         options.bondLevel = try await bondInForce(
             with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted,
             until: time.end)?.linkLevel
+        try await scheduler.begin(peer, timeout: time.remaining(at: loop.now))
+        defer { scheduler.end(peer) }
+        if let connection = links.connection(to: peer), connection.core.value.canBeShared(options) {
+            return try await share(connection, options, settings)
+        }
         links.attempts += 1
         defer { attemptEnds() }
         try await pairings.value.prepareLink(.init("connect", peer: peer))
@@ -84,28 +88,56 @@ extension AdapterSession {
             }
         }
         do {
-            try await connection.exchangeMTU(
-                offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
+            // The least ATT_MTU needs no exchange, which some devices never answer.
+            if options.maximumTransmissionUnit > AttributeProtocol.defaultMTU {
+                try await connection.exchangeMTU(
+                    offering: options.maximumTransmissionUnit, timeout: options.attributeTimeout ?? options.timeout)
+            }
         } catch  where error.code == .attributeProtocol {
             // A peer that refuses keeps the default ATT_MTU; the link is usable.
             log.debug("\(error)")
         } catch {
+            var error = error
+            if error.code == .timedOut {
+                error.remedy =
+                    "Connect without this exchange, which is optional: maximumTransmissionUnit: 23 in the options, or --mtu 23."
+            }
             throw await end(connection, error, isAgain: isAgain)
         }
         connection.core.value.confirmLink()
+        try await apply(settings, options, to: connection)
+        return connection
+    }
+
+    /// Returns the connection that the program has already, raised to what the options ask for.
+    private func share(
+        _ connection: Connection, _ options: ConnectionOptions, _ settings: LinkSettings
+    ) async throws(BluetoothError) -> Connection {
+        connection.core.value.isShared = true
+        if let level = [options.bondLevel, options.security.level].compactMap(\.self).max() {
+            try await connection.raiseSecurity(to: level, timeout: options.security.timeout)
+        }
+        try await apply(settings.raising(connection.core.value), options, to: connection)
+        return connection
+    }
+
+    /// Applies what is optional: the link is usable without.
+    /// - Throws: `.cancelled`, `.disconnected`; without another caller that has it, the link ends with the connection.
+    private func apply(
+        _ settings: LinkSettings, _ options: ConnectionOptions, to connection: Connection
+    ) async throws(BluetoothError) {
         connection.requestSoon(settings, timeout: options.timeout)
-        if options.enhancedBearers > 0, let security = try? await connection.security(), security.level >= .medium {
+        let bearers = options.enhancedBearers + 1 - connection.core.value.bearerCount
+        if bearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {
-                try await connection.openEnhancedBearers(count: options.enhancedBearers, timeout: options.timeout)
+                try await connection.openEnhancedBearers(count: bearers, timeout: options.timeout)
             } catch  where error.code == .cancelled || error.code == .disconnected {
-                await connection.disconnect(timeout: .zero)
                 throw error
             } catch {
                 // Optional: the link is usable without them.
                 log.debug("\(error)")
             }
         }
-        return connection
     }
 
     /// Has links to a device begin with the connection parameters of the settings, if there are any.
@@ -160,6 +192,9 @@ extension AdapterSession {
         _ peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
     ) async -> Result<Connection, BluetoothError> {
         guard time.room != nil else {
+            guard options.isAdmitted || !slots.isClaimed else {
+                return .failure(.linkLimitReached(.init("connect", peer: peer), nil))
+            }
             let result = await tryToEstablish(peer, options, until: time.end)
             if result.wasRefusedForRoom { slots.refused(nil) }
             return result
@@ -189,6 +224,8 @@ extension AdapterSession {
     private func tryToEstablish(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async -> Result<Connection, BluetoothError> {
+        let doubt = Doubt(on: loop, before: deadline) { [weak health] in health?.linkTakesNothing(peer) }
+        defer { doubt.end() }
         var attempt = 1
         while true {
             do throws(BluetoothError) {
@@ -199,7 +236,7 @@ extension AdapterSession {
                 if error.code == .timedOut, deadline == nil, !Task.isCancelled { continue }
                 let isOver = deadline.map { loop.now >= $0 } ?? false
                 guard error.code == .connectionFailed, error.isRetryable, attempt < options.attempts, !isOver else {
-                    return .failure(error)
+                    return .failure(health.failed(error, by: peer))
                 }
                 log.debug("attempt \(attempt) failed: \(error.message)", metadata: ["peer": "\(peer)"])
                 attempt += 1
@@ -287,6 +324,8 @@ extension AdapterSession {
             return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: false)
         } catch  where error.code == .preempted {
             return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: true)
+        } catch {
+            throw health.failed(error, by: peer)
         }
     }
 
@@ -338,7 +377,7 @@ extension AdapterSession {
         psm: UInt16 = 0, backlog: Int = 16, options: ChannelOptions = ChannelOptions()
     ) throws(BluetoothError) -> (Listener<ConnectionOrientedChannel>, psm: UInt16) {
         try checkUsable()
-        let operation = operation("listen on PSM \(hexadecimal(psm))")
+        let operation = operation(psm == 0 ? "listen on a free PSM" : "listen on PSM \(hexadecimal(psm))")
         return try channels.listen(operation, psm: psm, backlog: backlog, options: options, keeping: self)
     }
 }

@@ -139,19 +139,32 @@ extension AdapterSession {
             return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
         }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
+        let isAnyTrusted = sent.contains { !$0.connection.core.value.patience.isOnTrial }
         var deliveries: [ValueDelivery] = []
         deliveries.reserveCapacity(sent.count)
         for (connection, call) in sent {
+            let link = connection.core.value
             // A completed call needs no timer.
-            let remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
+            var remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
+            // Others, which have taken the value, do not wait for a link on trial.
+            let isSpared = !call.isResolved && isAnyTrusted && link.patience.isOnTrial && kind == .notification
+            if isSpared { remaining = min(remaining ?? LinkPatience.trialWait, LinkPatience.trialWait) }
+            let start = call.isResolved ? nil : loop.now
             let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
+            var failure: BluetoothError?
             do throws(BluetoothError) {
                 try await call.value(operation, timeout: remaining, on: loop)
-                deliveries.append(ValueDelivery(connection: connection, result: .success(())))
             } catch {
-                if error.code == .timedOut { connection.core.value.recordCongestion() }
-                deliveries.append(ValueDelivery(connection: connection, result: .failure(error)))
+                failure = error
             }
+            // A confirmation takes as long as it takes.
+            let wait = kind == .notification ? start.map { $0.duration(to: loop.now) } ?? .zero : .zero
+            if failure != nil || wait > .zero || !link.patience.isSettled {
+                link.recordDelivery(failure, after: wait, isSpared: isSpared)
+            }
+            if isSpared, failure?.code == .timedOut { failure = .linkIsBehind(operation) }
+            deliveries.append(
+                ValueDelivery(connection: connection, result: failure.map { .failure($0) } ?? .success(())))
         }
         return deliveries
     }

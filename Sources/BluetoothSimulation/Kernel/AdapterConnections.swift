@@ -49,8 +49,10 @@ final class AdapterConnections: ControllerHost {
         let wanted = searched + candidates
         adapter.stopScan()
         guard !wanted.isEmpty else { return }
-        for entry in controller.acceptList.entries { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
-        for peer in wanted { adapter.perform(.leAddDeviceToFilterAcceptList(.device(peer))) }
+        // Only the differences (`hci_update_accept_list_sync`).
+        let (present, listed) = (controller.acceptList.entries, wanted.map { LEFilterAcceptListEntry.device($0) })
+        for entry in present where !listed.contains(entry) { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
+        for entry in listed where !present.contains(entry) { adapter.perform(.leAddDeviceToFilterAcceptList(entry)) }
         // A device with private addresses cannot be on the accept list.
         let isListEnough = !wanted.contains { adapter.keys.hasIdentityResolvingKey(of: $0) }
         let scan = searched.isEmpty ? adapter.keys.defaults.autoConnectScan : adapter.keys.defaults.connectScan

@@ -28,6 +28,8 @@ public enum CBLinux {
     }
 
     /// Selects a kernel of the program's own, such as a simulated one.
+    ///
+    /// The virtual time of a ``/BluetoothSimulation/SimulatedRadio`` stands still while a callback is queued or running.
     /// - Parameters:
     ///   - kernel: the kernel whose adapters are used.
     ///   - powersOn: whether an adapter that is off is powered on.
@@ -73,11 +75,23 @@ public enum CBLinux {
         set { chosen.withLock { $0.showsGenericServices = newValue } }
     }
 
+    /// Runs `body`, whose managers use a kernel of the program's own: those that `body` creates in its own task, whatever
+    /// other tasks select. For tests, which run at the same time, and with several machines.
+    /// - Parameters:
+    ///   - kernel: the kernel whose adapters are used.
+    ///   - powersOn: whether an adapter that is off is powered on.
+    ///   - body: the test.
+    public static func withKernel<Result: Sendable>(
+        _ kernel: any BluetoothKernel, powersOn: Bool = true, _ body: () async throws -> Result
+    ) async rethrows -> Result {
+        try await withKernel(kernel, powersOn: powersOn, hold: nil, body)
+    }
+
     /// Runs `body`, whose managers use a simulated kernel.
     /// - Parameters:
     ///   - kernel: the kernel whose adapters are used.
     ///   - powersOn: whether an adapter that is off is powered on.
-    ///   - hold: pauses the kernel's time while callbacks are queued.
+    ///   - hold: pauses the kernel's time while callbacks are queued; nil for the usual.
     ///   - writeCredits: the number of writes without response before a program has to wait.
     ///   - sendBuffer: the send buffer of connections in bytes; nil leaves the kernel's default.
     ///   - agent: the pairing agent.
@@ -86,14 +100,14 @@ public enum CBLinux {
     ///   - showsGenericServices: see ``showsGenericServices``.
     ///   - body: the test.
     package static func withKernel<Result: Sendable>(
-        _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)?, writeCredits: Int = 64,
+        _ kernel: any BluetoothKernel, powersOn: Bool = true, hold: (any SimulationHold)? = nil, writeCredits: Int = 64,
         sendBuffer: Int? = nil, agent: (any PairingAgent)? = nil, bonds: BondStorage = .standard,
         reportMisuse: (@Sendable (String) -> Void)? = nil, showsGenericServices: Bool = false,
         _ body: () async throws -> Result
     ) async rethrows -> Result {
         let configuration = Configuration(
             power: powersOn ? .powerOn : .leave, kernel: kernel, hold: hold, writeCredits: writeCredits,
-            sendBuffer: sendBuffer, agent: agent, bonds: bonds, reportMisuse: reportMisuse ?? misuse,
+            sendBuffer: sendBuffer, agent: agent, bonds: bonds, reportMisuse: reportMisuse ?? { misuse($0) },
             showsGenericServices: showsGenericServices)
         return try await $scoped.withValue(configuration, operation: body)
     }
@@ -126,6 +140,7 @@ extension CBLinux {
         var power = PowerPolicy.powerOn
         /// Nil means the machine's own kernel.
         var kernel: (any BluetoothKernel)?
+        /// Nil means the time of a simulated kernel's radio.
         var hold: (any SimulationHold)?
         /// The error of the environment's selection of an adapter.
         var problem: BluetoothError?
@@ -137,9 +152,12 @@ extension CBLinux {
         var agent: (any PairingAgent)?
         var bonds = BondStorage.standard
         /// Receives the log message when the program releases a peripheral in use.
-        var reportMisuse: @Sendable (String) -> Void = misuse
+        var reportMisuse: @Sendable (String) -> Void = { misuse($0) }
         /// Whether peripherals show the services that Apple's systems hide.
         var showsGenericServices = false
+
+        /// Pauses the kernel's time while callbacks are queued.
+        var timeHold: (any SimulationHold)? { hold ?? (kernel as? SimulatedKernel)?.radio }
 
         func makeKernel() throws(BluetoothError) -> any BluetoothKernel {
             if let problem = problem ?? pairingProblem { throw problem }
@@ -200,7 +218,9 @@ extension CBLinux.Configuration {
 /// A hold on a simulation's time while callbacks are queued, of which virtual time does not know.
 package protocol SimulationHold: Sendable {
     /// Pauses time.
-    func begin()
-    /// Balances one ``begin()``.
-    func end()
+    func pauseTime()
+    /// Balances one ``pauseTime()``.
+    func resumeTime()
 }
+
+extension SimulatedRadio: SimulationHold {}

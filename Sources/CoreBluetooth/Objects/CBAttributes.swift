@@ -2,7 +2,9 @@ import BluetoothLE
 public import Foundation
 
 /// A service, a characteristic or a descriptor.
-open class CBAttribute: NSObject {
+//
+// Sendable unchecked, since NSObject is not: its own property is constant.
+open class CBAttribute: NSObject, @unchecked Sendable {
     private let type: CBUUID
 
     init(_ uuid: CBUUID) {
@@ -17,7 +19,9 @@ open class CBAttribute: NSObject {
 /// A service of a peripheral, or of this program: ``CBMutableService``.
 ///
 /// A service is represented by the same object as long as the peripheral is connected and does not change it.
-open class CBService: CBAttribute {
+//
+// Sendable unchecked: its contents are locked, and the rest is constant.
+open class CBService: CBAttribute, @unchecked Sendable {
     struct Contents {
         weak var peripheral: CBPeripheral?
         var includedServices: [CBService]?
@@ -74,7 +78,9 @@ open class CBService: CBAttribute {
 }
 
 /// A characteristic of a peripheral, or of this program: ``CBMutableCharacteristic``.
-open class CBCharacteristic: CBAttribute {
+//
+// Sendable unchecked: its contents are locked, and the rest is constant.
+open class CBCharacteristic: CBAttribute, @unchecked Sendable {
     struct Contents {
         weak var service: CBService?
         var properties: CBCharacteristicProperties
@@ -142,7 +148,9 @@ open class CBCharacteristic: CBAttribute {
 }
 
 /// A descriptor of a peripheral's characteristic, or of one of this program: ``CBMutableDescriptor``.
-open class CBDescriptor: CBAttribute {
+//
+// Sendable unchecked: its contents are locked; the types that Core Bluetooth defines for values are immutable.
+open class CBDescriptor: CBAttribute, @unchecked Sendable {
     struct Contents {
         weak var characteristic: CBCharacteristic?
         var value: Any?

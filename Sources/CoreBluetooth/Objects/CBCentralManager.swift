@@ -2,7 +2,9 @@ import BluetoothLE
 public import Foundation
 
 /// A manager that discovers peripherals and connects to them.
-open class CBCentralManager: CBManager {
+//
+// Sendable unchecked: the delegate and the handle are locked.
+open class CBCentralManager: CBManager, @unchecked Sendable {
     /// Optional features of a machine.
     public struct Feature: OptionSet, Sendable {
         /// The bits.
@@ -44,14 +46,14 @@ open class CBCentralManager: CBManager {
         super.init(manager: ())
         observer { $0.delegate = delegate }
         let configuration = CBLinux.configuration
-        let callbacks = CallbackQueue(queue, hold: configuration.hold)
+        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
-            let radio = try Radio.shared(configuration, log: coreBluetoothLog)
+            let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
             let made = CentralHandle(WeakReference(self), radio, callbacks, configuration)
             locked { $0 = made }
             made.begin()
         } catch {
-            coreBluetoothLog.error("\(error)")
+            coreBluetoothLog.logger.error("\(error)")
             let manager = WeakReference(self)
             callbacks.post {
                 guard let manager = manager.object else { return }
@@ -85,19 +87,20 @@ open class CBCentralManager: CBManager {
     // MARK: Known peripherals
 
     /// Returns the peripherals with these identifiers, in this order. Identifiers that are not this library's are
-    /// omitted; none are found while the manager is not powered on.
+    /// omitted; none are found while the manager is not powered on. A peripheral has the name that the program's managers
+    /// have received before.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
         guard isReady(for: "retrievePeripherals(withIdentifiers:)"), let handle else { return [] }
         return identifiers.compactMap(\.bluetoothAddress).map { handle.peripheral($0) }
     }
 
     /// Returns the peripherals that this program is connected to, through any manager, and that have one of these
-    /// services.
+    /// services, or of which no service is known yet.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
         guard isReady(for: "retrieveConnectedPeripherals(withServices:)"), let handle else { return [] }
         let wanted = Set(serviceUUIDs.map(\.bluetooth))
-        let connected = handle.radio.connected.withLock { connected in
-            connected.filter { !$0.value.isDisjoint(with: wanted) }.keys.sorted()
+        let connected = handle.radio.devices.withLock { devices in
+            devices.connected.filter { $0.value.isEmpty || !$0.value.isDisjoint(with: wanted) }.keys.sorted()
         }
         return connected.map { handle.peripheral($0) }
     }

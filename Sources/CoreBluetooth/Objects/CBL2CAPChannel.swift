@@ -5,7 +5,9 @@ public import Foundation
 ///
 /// The program retains it, sets the delegates of its streams, schedules them in a run loop and opens them, as with any
 /// streams. The channel closes when both streams are closed, or when it is released with them.
-open class CBL2CAPChannel: NSObject {
+//
+// Sendable unchecked, since streams are not: the state of these is locked.
+open class CBL2CAPChannel: NSObject, @unchecked Sendable {
     private let remote: CBPeer
     private let number: CBL2CAPPSM
     private let input: ChannelInputStream

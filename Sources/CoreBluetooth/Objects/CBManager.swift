@@ -2,7 +2,9 @@ public import Foundation
 import Logging
 
 /// The common part of central managers and peripheral managers.
-open class CBManager: NSObject {
+//
+// Sendable unchecked, since NSObject is not: the state is locked.
+open class CBManager: NSObject, @unchecked Sendable {
     let shared = Locked(CBManagerState.unknown)
 
     init(manager: Void) {
@@ -28,8 +30,8 @@ open class CBManager: NSObject {
 }
 
 /// Logs a call that has no effect as misuse of the API.
-@Sendable func misuse(_ message: String) {
-    coreBluetoothLog.warning("API MISUSE: \(message)")
+func misuse(_ message: @autoclosure () -> String, file: String = #fileID, line: UInt = #line) {
+    coreBluetoothLog.warning("API MISUSE: \(message())", file: file, line: line)
 }
 
-let coreBluetoothLog = Logger(label: "CoreBluetooth")
+let coreBluetoothLog = LimitedLog(Logger(label: "CoreBluetooth"))

@@ -4,7 +4,9 @@ public import Foundation
 /// A service that this program publishes.
 ///
 /// Changes after it was added to a manager have no effect.
-open class CBMutableService: CBService {
+//
+// Sendable unchecked, as its superclass.
+open class CBMutableService: CBService, @unchecked Sendable {
     /// Creates a service without characteristics.
     public init(type UUID: CBUUID, primary isPrimary: Bool) {
         super.init(local: UUID, isPrimary: isPrimary)
@@ -27,7 +29,9 @@ open class CBMutableService: CBService {
 }
 
 /// A characteristic that this program publishes.
-open class CBMutableCharacteristic: CBCharacteristic {
+//
+// Sendable unchecked: what it adds to its superclass is locked.
+open class CBMutableCharacteristic: CBCharacteristic, @unchecked Sendable {
     private let mutable: Locked<(permissions: CBAttributePermissions, subscribers: [CBCentral]?)>
 
     /// Creates a characteristic.
@@ -88,7 +92,9 @@ open class CBMutableCharacteristic: CBCharacteristic {
 }
 
 /// A descriptor of a characteristic that this program publishes.
-open class CBMutableDescriptor: CBDescriptor {
+//
+// Sendable unchecked, as its superclass.
+open class CBMutableDescriptor: CBDescriptor, @unchecked Sendable {
     /// Creates a descriptor: with a `String` for a user description, an `NSNumber` or `Data` for others.
     public init(type UUID: CBUUID, value: Any?) {
         super.init(local: UUID, value: value)
@@ -96,7 +102,9 @@ open class CBMutableDescriptor: CBDescriptor {
 }
 
 /// A central that uses this program's services.
-open class CBCentral: CBPeer {
+//
+// Sendable unchecked: what it adds to its superclass is locked.
+open class CBCentral: CBPeer, @unchecked Sendable {
     private let length = Locked(20)
 
     /// The maximum length of a value in a notification to it, in bytes.
@@ -111,7 +119,9 @@ open class CBCentral: CBPeer {
 /// A central's request to read or write a value.
 ///
 /// ``CBPeripheralManager/respond(to:withResult:)`` answers it, once.
-open class CBATTRequest: NSObject {
+//
+// Sendable unchecked, since NSObject is not: the value is locked, and the rest is constant.
+open class CBATTRequest: NSObject, @unchecked Sendable {
     private let asker: CBCentral
     private let subject: CBCharacteristic
     private let start: Int

@@ -2,7 +2,9 @@ public import Foundation
 import BluetoothPrimitives
 
 /// A remote device: a peripheral or a central.
-open class CBPeer: NSObject, NSCopying {
+//
+// Sendable unchecked, since NSObject is not: its own properties are constant.
+open class CBPeer: NSObject, NSCopying, @unchecked Sendable {
     let address: BluetoothAddress
     private let uuid: UUID
 

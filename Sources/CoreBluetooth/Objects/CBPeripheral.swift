@@ -7,7 +7,9 @@ public import Foundation
 /// Each manager has one object for a device, and the program must retain it: when the last reference is released, the
 /// connection or the attempt ends, which is logged as `API MISUSE` and not reported to the delegate. After
 /// ``CBCentralManager/cancelPeripheralConnection(_:)`` the program may release it at once.
-open class CBPeripheral: CBPeer {
+//
+// Sendable unchecked: the delegate and the state are locked.
+open class CBPeripheral: CBPeer, @unchecked Sendable {
     let handle: PeripheralHandle
     private let observer = Locked(WeakDelegate<any CBPeripheralDelegate>())
 

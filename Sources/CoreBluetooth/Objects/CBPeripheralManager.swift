@@ -4,7 +4,9 @@ public import Foundation
 /// A manager that publishes services to centrals.
 ///
 /// On Linux a long read is one request for the whole value, with an offset of zero.
-open class CBPeripheralManager: CBManager {
+//
+// Sendable unchecked: the delegate and the handle are locked.
+open class CBPeripheralManager: CBManager, @unchecked Sendable {
     private let observer = Locked(WeakDelegate<any CBPeripheralManagerDelegate>())
     private let locked = Locked<PeripheralManagerHandle?>(nil)
 
@@ -32,14 +34,14 @@ open class CBPeripheralManager: CBManager {
         super.init(manager: ())
         observer { $0.delegate = delegate }
         let configuration = CBLinux.configuration
-        let callbacks = CallbackQueue(queue, hold: configuration.hold)
+        let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
-            let radio = try Radio.shared(configuration, log: coreBluetoothLog)
+            let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
             let made = PeripheralManagerHandle(WeakReference(self), radio, callbacks)
             locked { $0 = made }
             made.begin()
         } catch {
-            coreBluetoothLog.error("\(error)")
+            coreBluetoothLog.logger.error("\(error)")
             let manager = WeakReference(self)
             callbacks.post {
                 guard let manager = manager.object else { return }

@@ -167,7 +167,7 @@ final class CentralHandle: Sendable {
 
     private func report(_ advertisement: Advertisement, from address: BluetoothAddress, _ number: Int) async {
         let isTaken = Promise<Void, Never>()
-        callbacks.post { [self] in
+        callbacks.post(from: .scan) { [self] in
             received(advertisement, from: address, number)
             isTaken.succeed()
         }
@@ -182,6 +182,7 @@ final class CentralHandle: Sendable {
             shared.information.advertisedServices = advertisement.services
             guard let name, name != shared.information.name, !shared.information.isNameRead else { return false }
             defer { shared.information.name = name }
+            radio.devices.withLock { $0.setName(name, of: address, isRead: false) }
             return shared.information.name != nil
         }
         if isRenamed { peripheral.delegate?.peripheralDidUpdateName(peripheral) }

@@ -37,7 +37,7 @@ struct ConnectionAttempt: Sendable {
             ended(reason, isReconnecting: isReconnecting)
             guard isReconnecting else { return }
             // The connections of a device that comes and goes are reported at the program's pace.
-            await central.callbacks.drain()
+            await central.callbacks.drain(.device(handle.address))
             // If the program has cancelled before the report, that was the end.
             guard handle.shared({ $0.connectionRequest.attempt == number && $0.connectionRequest.isReconnecting })
             else { return }
@@ -54,7 +54,7 @@ struct ConnectionAttempt: Sendable {
             shared.traffic.changes = []
             return shared.information.advertisedServices
         }
-        radio.connected.withLock { $0[handle.address]?.formUnion(advertised) }
+        radio.devices.withLock { $0.connected[handle.address]?.formUnion(advertised) }
         handle.post { [number] peripheral, manager in
             let handle = peripheral.handle
             let isWanted = handle.shared { shared -> Bool in

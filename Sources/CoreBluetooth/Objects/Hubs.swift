@@ -96,10 +96,10 @@ final class PeripheralLink {
     /// The same; the program's object lives until the end was reported.
     func cancel(keeping peripheral: UncheckedSendable<CBPeripheral>) {
         cancel()
-        Task(executorPreference: handle.radio.loop) { [attempt, callbacks = handle.central.callbacks] in
+        Task(executorPreference: handle.radio.loop) { [attempt, handle] in
             await attempt?.value
             // Queued behind the report of the end.
-            callbacks.post { withExtendedLifetime(peripheral) {} }
+            handle.central.callbacks.post(from: .device(handle.address)) { withExtendedLifetime(peripheral) {} }
         }
     }
 }

@@ -71,7 +71,7 @@ extension PeripheralHandle {
             return true
         }
         guard isDue else { return }
-        central.callbacks.post { [self] in
+        central.callbacks.post(from: .device(address)) { [self] in
             let next = shared { $0.traffic.changes.isEmpty ? nil : $0.traffic.changes.removeFirst() }
             guard let next else { return }
             deliver(attempt) { peripheral, delegate in

@@ -8,7 +8,8 @@ import Synchronization
 /// A program's request to a peripheral; each is answered by one callback, in the order of the requests.
 enum PeripheralRequest: Sendable {
     case readRSSI
-    case discoverServices([BluetoothUUID]?)
+    /// - Parameter times: how often it was asked for.
+    case discoverServices([BluetoothUUID]?, times: Int = 1)
     case discoverIncludedServices([BluetoothUUID]?, UncheckedSendable<CBService>)
     case discoverCharacteristics([BluetoothUUID]?, UncheckedSendable<CBService>)
     case discoverDescriptors(UncheckedSendable<CBCharacteristic>)
@@ -84,7 +85,7 @@ final class PeripheralHandle: Sendable {
 
     struct Shared {
         var connectionRequest = ConnectionRequest()
-        var information = DeviceInformation()
+        var information: DeviceInformation
         var database = Database()
         var traffic: Traffic
     }
@@ -104,7 +105,11 @@ final class PeripheralHandle: Sendable {
     init(_ address: BluetoothAddress, of central: CentralHandle) {
         self.address = address
         self.central = central
-        shared = Locked(Shared(traffic: Traffic(flow: WriteFlow(credits: central.configuration.writeCredits))))
+        let known = central.radio.devices.withLock { $0.name(of: address) }
+        shared = Locked(
+            Shared(
+                information: DeviceInformation(name: known?.text, isNameRead: known?.isRead ?? false),
+                traffic: Traffic(flow: WriteFlow(credits: central.configuration.writeCredits))))
         mark = central.radio.components.mark()
     }
 
@@ -223,7 +228,7 @@ final class PeripheralHandle: Sendable {
 
     /// Calls back with the peripheral and its manager, if the program still retains both.
     func post(_ body: @escaping @Sendable (CBPeripheral, CBCentralManager) -> Void) {
-        central.callbacks.post { [self] in
+        central.callbacks.post(from: .device(address)) { [self] in
             guard let manager = central.manager, let peripheral = central.peripheral(of: self) else { return }
             body(peripheral, manager)
         }
@@ -233,7 +238,7 @@ final class PeripheralHandle: Sendable {
     func report(
         _ attempt: Int, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
     ) {
-        central.callbacks.post { [self] in deliver(attempt, body) }
+        central.callbacks.post(from: .device(address)) { [self] in deliver(attempt, body) }
     }
 
     /// The same, on the callback queue.

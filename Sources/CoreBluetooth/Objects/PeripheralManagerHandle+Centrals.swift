@@ -46,7 +46,9 @@ extension PeripheralManagerHandle {
         link.latencies.finish()
         link.updates.finish()
         for (_, subscription) in link.subscriptions.sorted(by: { $0.key < $1.key }) {
-            callbacks.post { [self] in reportSubscription(false, subscription, link.central) }
+            callbacks.post(from: .device(link.connection.peer)) { [self] in
+                reportSubscription(false, subscription, link.central)
+            }
         }
     }
 
@@ -75,7 +77,7 @@ extension PeripheralManagerHandle {
         updateMaximumLength(of: connection)
         acceptingLinksChanged()
         guard report.isReported else { return }
-        callbacks.post { [self] in
+        callbacks.post(from: .device(connection.peer)) { [self] in
             reportSubscription(report.isOn, report.0, report.2)
             catchUp(connection)
         }
@@ -159,7 +161,7 @@ extension PeripheralManagerHandle {
                             self?.opened(channel)
                             // The next is accepted when the program has processed this one; later ones wait in the
                             // listener's backlog.
-                            await self?.callbacks.drain()
+                            await self?.callbacks.drain(.device(channel.peer))
                         }
                     } catch {
                         if error.code != .cancelled { coreBluetoothLog.warning("\(error)") }
@@ -183,7 +185,7 @@ extension PeripheralManagerHandle {
     }
 
     private func opened(_ channel: ConnectionOrientedChannel) {
-        post { [self] manager, delegate in
+        post(from: .device(channel.peer)) { [self] manager, delegate in
             delegate?.peripheralManager(manager, didOpen: CBL2CAPChannel(channel, central(channel.peer)), error: nil)
         }
     }

@@ -5,17 +5,18 @@ import Logging
 
 // The values that a program sends to its subscribers. Each link has a queue and a task that sends it, so that none
 // waits for another; the program waits when too many values are queued for any of them. A link that accepts nothing for
-// too long is not waited for while others do: it misses values that are sent to others meanwhile.
+// too long is not waited for while others do: it misses values that are sent to others meanwhile. When it accepts values
+// again it is on trial (LinkPatience): it is given values, but the program does not wait for them.
 extension PeripheralManagerHandle {
-    /// The time a link may accept nothing before it no longer delays the others.
-    static let patience = Duration.seconds(2)
+    /// The number of values that may be queued for a link on trial.
+    private static let trialQueue = 64
 
     /// Queues a value for subscribers; false when there is no room for it.
     func update(
         _ value: [UInt8], of characteristic: CBMutableCharacteristic, for centrals: [CBCentral]?
     ) -> Bool {
         let addresses = centrals.map { Set($0.map(\.address)) }
-        let (isTaken, order) = shared { shared -> (Bool, (update: Update, targets: [Link])?) in
+        let (isTaken, order) = shared { shared -> (Bool, (update: Update, targets: [Link], onTrial: [Link])?) in
             guard let handle = shared.characteristics.first(where: { $0.value.object === characteristic })?.key else {
                 return (true, nil)
             }
@@ -26,7 +27,11 @@ extension PeripheralManagerHandle {
             let wanting = shared.links.values.filter { link in
                 link.subscriptions[handle] != nil && addresses?.contains(link.connection.peer) ?? true
             }
-            let targets = shared.hasAcceptingLink ? wanting.filter { !shared.isStalled($0.connection) } : wanting
+            let accepting = shared.hasAcceptingLink ? wanting.filter { !shared.isStalled($0.connection) } : wanting
+            // Without any other, one on trial is waited for.
+            let trusted = accepting.filter { !$0.patience.isOnTrial }
+            let targets = trusted.isEmpty ? accepting : trusted
+            let onTrial = trusted.isEmpty ? [] : wanting.filter(\.patience.isOnTrial)
             guard wanting.isEmpty || !targets.isEmpty else {
                 // No subscriber accepts anything now.
                 shared.outbox.flow.cancel()
@@ -36,18 +41,25 @@ extension PeripheralManagerHandle {
             shared.outbox.lastNumber &+= 1
             let update = Update(number: shared.outbox.lastNumber, value: value, handle: handle)
             shared.outbox.onTheWay[update.number] = Set(targets.map { ObjectIdentifier($0.connection) })
-            return (true, (update, targets))
+            return (true, (update, targets, onTrial))
         }
         guard let order else {
             if isTaken { misuse("\(characteristic.uuid) is not published; its value is not sent.") }
             return isTaken
         }
         let missing = order.targets.filter { !$0.updates.append(order.update) }
+        let passedOver = order.onTrial.filter { !$0.updates.append(order.update, upTo: Self.trialQueue) }
+        if !passedOver.isEmpty {
+            shared { shared in for link in passedOver { shared.patience(of: link.connection) { $0.missed() } } }
+        }
         let isRefused = !missing.isEmpty && missing.count == order.targets.count
         let isAnyLeft = shared { shared -> Bool in
             let left = missing.filter { shared.links[$0.connection.peer]?.connection === $0.connection }
             // Its queue is full already, or it is about to end; either way an event follows when that is over.
-            for link in left { shared.outbox.stalled.insert(ObjectIdentifier(link.connection)) }
+            for link in left {
+                shared.outbox.stalled.insert(ObjectIdentifier(link.connection))
+                shared.patience(of: link.connection) { $0.missed() }
+            }
             if isRefused, !left.isEmpty { shared.outbox.isWaiting = true }
             return !left.isEmpty
         }
@@ -72,8 +84,9 @@ extension PeripheralManagerHandle {
         while let update = await updates.next() {
             let configuration = shared { $0.links[connection.peer]?.subscriptions[update.handle]?.configuration }
             var isUp = true
+            let start = radio.loop.now
             if let configuration {
-                timer.set(after: Self.patience)
+                timer.set(after: shared { $0.links[connection.peer]?.patience.wait } ?? .zero)
                 do throws(BluetoothError) {
                     if configuration.contains(.notification) {
                         try await connection.notify(update.value, of: update.handle)
@@ -88,11 +101,21 @@ extension PeripheralManagerHandle {
                 }
                 timer.cancel()
             }
-            let acceptsAgain = shared { [isUp] shared -> Bool in
-                if isUp { return shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil }
+            let now = radio.loop.now
+            let (acceptsAgain, missed) = shared { [isUp] shared -> (Bool, Int?) in
+                if isUp {
+                    var missed: Int?
+                    shared.patience(of: connection) {
+                        if $0.took(after: start.duration(to: now), at: now) { missed = $0.missedCount }
+                    }
+                    return (shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil, missed)
+                }
                 // It accepts nothing any more, and is about to be removed.
                 shared.outbox.stalled.insert(ObjectIdentifier(connection))
-                return false
+                return (false, nil)
+            }
+            if let missed {
+                coreBluetoothLog.notice("\(connection.peer) is waited for again; it has missed \(missed) values.")
             }
             settle(update.number, of: connection)
             if acceptsAgain { acceptingLinksChanged() }
@@ -103,13 +126,16 @@ extension PeripheralManagerHandle {
 
     /// Records that a link has accepted nothing for a long time.
     private func stalled(_ connection: Connection) {
-        let isPassedOver = shared { shared -> Bool in
-            guard shared.links[connection.peer]?.connection === connection else { return false }
+        let (isPassedOver, isNew) = shared { shared -> (Bool, Bool) in
+            guard let link = shared.links[connection.peer], link.connection === connection else {
+                return (false, false)
+            }
             shared.outbox.stalled.insert(ObjectIdentifier(connection))
-            return shared.hasAcceptingLink
+            shared.patience(of: connection) { $0.heldUp() }
+            return (shared.hasAcceptingLink, !link.patience.isOnTrial)
         }
         guard isPassedOver else { return }
-        coreBluetoothLog.notice("\(connection.peer) accepts no values, and is not waited for.")
+        if isNew { coreBluetoothLog.notice("\(connection.peer) accepts no values, and is not waited for.") }
         acceptingLinksChanged()
     }
 
@@ -157,6 +183,13 @@ extension PeripheralManagerHandle {
 extension PeripheralManagerHandle.Shared {
     /// Whether there is a subscriber that accepts values.
     var hasAcceptingLink: Bool { links.values.contains { !$0.subscriptions.isEmpty && !isStalled($0.connection) } }
+
+    /// Changes how long a link is waited for.
+    fileprivate mutating func patience(of connection: Connection, _ body: (inout LinkPatience) -> Void) {
+        guard var link = links[connection.peer], link.connection === connection else { return }
+        body(&link.patience)
+        links[connection.peer] = link
+    }
 
     /// Whether a link has accepted nothing for too long.
     func isStalled(_ connection: Connection) -> Bool { outbox.stalled.contains(ObjectIdentifier(connection)) }

@@ -33,6 +33,7 @@ final class PeripheralManagerHandle: Sendable {
         let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
         var subscriptions: [AttributeHandle: Subscription] = [:]
         var backlog = Backlog()
+        var patience = LinkPatience()
     }
 
     /// The number of a central's subscription changes that wait for the program.
@@ -115,9 +116,10 @@ final class PeripheralManagerHandle: Sendable {
 
     /// Calls back with the manager and its delegate, if the program still retains them.
     func post(
+        from source: CallbackSource? = nil,
         _ body: @escaping @Sendable (CBPeripheralManager, (any CBPeripheralManagerDelegate)?) -> Void
     ) {
-        callbacks.post { [self] in
+        callbacks.post(from: source) { [self] in
             guard let manager else { return }
             body(manager, manager.delegate)
         }
@@ -366,7 +368,7 @@ final class PeripheralManagerHandle: Sendable {
             return
         }
         updateMaximumLength(of: connection)
-        post { [self] manager, delegate in
+        post(from: .device(request.peer)) { [self] manager, delegate in
             let attRequest = CBATTRequest(
                 central(request.peer), characteristic.object, offset: request.offset, value: nil, question: question)
             guard let delegate else { return manager.respond(to: attRequest, withResult: .requestNotSupported) }
@@ -378,7 +380,7 @@ final class PeripheralManagerHandle: Sendable {
         updateMaximumLength(of: connection)
         let peer = connection.peer
         let subjects = writes.map { write in shared { $0.characteristics[write.handle] } }
-        post { [self] manager, delegate in
+        post(from: .device(peer)) { [self] manager, delegate in
             let attRequests = zip(writes, subjects).compactMap { write, subject in
                 subject.map {
                     CBATTRequest(

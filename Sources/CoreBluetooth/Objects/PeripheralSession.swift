@@ -21,7 +21,7 @@ struct PeripheralSession: Sendable {
     func work(_ requests: RequestQueue<PeripheralRequest>, on radio: isolated Radio) async {
         await withTaskGroup(of: Void.self) { group in
             var isBusy = false
-            while let request = await requests.next() {
+            while var request = await requests.next() {
                 if case .writeCommand(let characteristic, let value) = request {
                     let isShort = await value.count <= connection.maximumCommandLength
                     if isShort {
@@ -31,8 +31,15 @@ struct PeripheralSession: Sendable {
                 }
                 if isBusy { await group.next() }
                 isBusy = true
+                if case .discoverServices(let uuids, _) = request {
+                    // Of a device that changes while it is discovered, one discovery answers all that wait for it.
+                    let others = requests.removeFirst {
+                        if case .discoverServices(uuids, _) = $0 { true } else { false }
+                    }
+                    request = .discoverServices(uuids, times: 1 + others)
+                }
                 let hasBegun = Promise<Void, Never>()
-                group.addTask { [self] in await perform(request, hasBegun) }
+                group.addTask { [self, request] in await perform(request, hasBegun) }
                 await hasBegun.value(ifCancelled: ())
             }
         }
@@ -63,14 +70,16 @@ struct PeripheralSession: Sendable {
         // The link tells when a request begins, which may wait for requests of its own; otherwise it has begun at its end.
         switch request {
         // They send none about attributes.
-        case .readRSSI, .discoverIncludedServices, .discoverCharacteristics, .discoverDescriptors, .openChannel:
+        case .readRSSI, .openChannel: hasBegun.succeed()
+        case .discoverIncludedServices, .discoverCharacteristics, .discoverDescriptors:
             hasBegun.succeed()
+            await handle.central.callbacks.turn()
         default: break
         }
         defer { hasBegun.succeed() }
         switch request {
         case .readRSSI: await readRSSI()
-        case .discoverServices(let uuids): await discoverServices(uuids)
+        case .discoverServices(let uuids, let times): await discoverServices(uuids, times: times)
         case .discoverIncludedServices(let uuids, let service):
             discover(in: service) { peripheral, delegate, error in
                 if error == nil { service.object.addIncludedServices(uuids, of: peripheral) }
@@ -133,8 +142,10 @@ struct PeripheralSession: Sendable {
     }
 
     /// Calls the delegate with the answer to a request.
-    private func answer(_ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void) {
-        handle.answer(attempt, body)
+    private func answer(
+        times: Int = 1, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+    ) {
+        for _ in 0..<times { handle.answer(attempt, body) }
     }
 
     // MARK: Name
@@ -150,26 +161,29 @@ struct PeripheralSession: Sendable {
                     defer { (shared.information.name, shared.information.isNameRead) = (name, true) }
                     return shared.information.name != name
                 }
+                let handle = peripheral.handle
+                handle.radio.devices.withLock { $0.setName(name, of: handle.address, isRead: true) }
                 if hasChanged { delegate?.peripheralDidUpdateName(peripheral) }
             }
         } catch {
             // A device without a readable name keeps the advertised one.
-            coreBluetoothLog.debug("\(error)")
+            coreBluetoothLog.logger.debug("\(error)")
         }
     }
 
     // MARK: Discovery
 
-    private func discoverServices(_ uuids: [BluetoothUUID]?) async {
+    private func discoverServices(_ uuids: [BluetoothUUID]?, times: Int) async {
         await reportingFailure { () throws(BluetoothError) in
             let found = try await connection.discover()
-            radio.connected.withLock { $0[handle.address]?.formUnion(found.map(\.uuid)) }
-            answer { peripheral, delegate in
+            radio.devices.withLock { $0.connected[handle.address]?.formUnion(found.map(\.uuid)) }
+            await handle.central.callbacks.turn()
+            answer(times: times) { peripheral, delegate in
                 peripheral.handle.updateServices(found, of: peripheral, uuids)
                 delegate?.peripheral(peripheral, didDiscoverServices: nil)
             }
         } report: { error in
-            answer { $1?.peripheral($0, didDiscoverServices: error) }
+            answer(times: times) { $1?.peripheral($0, didDiscoverServices: error) }
         }
     }
 
@@ -292,18 +306,21 @@ struct PeripheralSession: Sendable {
         guard isNotified || remote.properties.contains(.indicate) else {
             return report(CBATTError(.requestNotSupported))
         }
-        guard let descriptor = remote.descriptor(.clientCharacteristicConfiguration) else {
-            return report(CBATTError(.attributeNotFound))
-        }
+        // Without one nothing is written, and the values that the peripheral sends are delivered.
+        let descriptor = remote.descriptor(.clientCharacteristicConfiguration)
         let wasOn = handle.shared { $0.database.notifying[value] != nil }
         if wasOn == isOn { return report(nil) }
         if isOn {
             // The first value may arrive before the peripheral's answer.
             handle.shared { $0.database.notifying[value] = characteristic }
-            await radio.addSubscription(value, by: descriptor, hold)
+            if let descriptor { await radio.addSubscription(value, by: descriptor, hold) }
         } else if await !radio.removeSubscription(value, hold) {
             // Another manager still has a subscription.
             handle.shared { $0.database.notifying[value] = nil }
+            return report(nil)
+        }
+        guard let descriptor else {
+            if !isOn { handle.shared { $0.database.notifying[value] = nil } }
             return report(nil)
         }
         let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]

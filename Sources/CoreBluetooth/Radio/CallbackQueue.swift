@@ -1,26 +1,23 @@
 import BluetoothLoop
-import BluetoothSockets
-import BluetoothLE
 import BluetoothPrimitives
 import Dispatch
 import Synchronization
 
-/// The queue of a program's callbacks: one after the other, in the order they were posted, never from within the
-/// program's own call.
+/// The source of a callback. Sources take turns, so that a device that sends much delays no other.
+enum CallbackSource: Hashable, Sendable {
+    case device(BluetoothAddress)
+    /// A manager's scan.
+    case scan
+}
+
+/// The queue of a program's callbacks, never from within the program's own call: those of one source in the order they
+/// were posted, and a callback without a source after all that were posted before it and before all others.
 ///
 /// There is one block on the dispatch queue at a time, so a concurrent queue is harmless. The number of queued
 /// callbacks is bounded by the callers: requests are counted until they are answered, values until they are processed,
 /// and a scan waits.
 final class CallbackQueue: Sendable {
     typealias Callback = @Sendable () -> Void
-
-    private struct State {
-        var callbacks = RingBuffer<Callback>()
-        var isScheduled = false
-    }
-
-    /// The number of callbacks in one block, so that other work has its turn on a main queue.
-    private static let callbacksPerBlock = 64
 
     private let queue: DispatchQueue
     private let hold: (any SimulationHold)?
@@ -32,37 +29,93 @@ final class CallbackQueue: Sendable {
         self.hold = hold
     }
 
-    func post(_ callback: @escaping Callback) {
+    func post(from source: CallbackSource? = nil, _ callback: @escaping Callback) {
         let isDue = state.withLock { state -> Bool in
-            state.callbacks.append(callback)
+            state.append(callback, from: source)
             defer { state.isScheduled = true }
             return !state.isScheduled
         }
         guard isDue else { return }
-        hold?.begin()
+        hold?.pauseTime()
         queue.async { self.run() }
     }
 
-    /// Waits until all callbacks posted so far have run.
-    func drain() async {
+    /// Waits until all callbacks posted so far, of one source or of all, have run.
+    func drain(_ source: CallbackSource? = nil) async {
         let isDrained = Promise<Void, Never>()
-        post { isDrained.succeed() }
+        post(from: source) { isDrained.succeed() }
         await isDrained.value(ifCancelled: ())
     }
 
-    private func run() {
-        for _ in 0..<Self.callbacksPerBlock {
-            let next = state.withLock { state -> Callback? in
-                let next = state.callbacks.popFirst()
-                if next == nil { state.isScheduled = false }
-                return next
-            }
-            guard let next else {
-                hold?.end()
-                return
-            }
-            next()
+    /// Waits for a turn of the dispatch queue, which comes after all that is running on it and queued by now.
+    func turn() async {
+        let isOver = Promise<Void, Never>()
+        hold?.pauseTime()
+        queue.async { [hold] in
+            isOver.succeed()
+            hold?.resumeTime()
         }
-        queue.async { self.run() }
+        await isOver.value(ifCancelled: ())
+    }
+
+    private func run() {
+        // What these cause is called back in a later block: after what they have queued themselves.
+        var callbacks = state.withLock { $0.next() }
+        while let callback = callbacks.popFirst() { callback() }
+        let isDone = state.withLock { state in
+            state.isScheduled = !state.isEmpty
+            return state.isEmpty
+        }
+        if isDone { hold?.resumeTime() } else { queue.async { self.run() } }
+    }
+}
+
+private struct State {
+    /// The number of callbacks in one block, so that other work has its turn on a main queue.
+    private static let callbacksPerBlock = 64
+    /// The number of sources whose buffers stay allocated while they are empty.
+    private static let idleSources = 16
+
+    var isScheduled = false
+    private var callbacks: [CallbackSource: RingBuffer<CallbackQueue.Callback>] = [:]
+    /// The sources with callbacks, in the order of their turns.
+    private var turns = RingBuffer<CallbackSource>()
+    /// The first callback without a source, and all that were posted after it.
+    private var later = RingBuffer<(source: CallbackSource?, callback: CallbackQueue.Callback)>()
+
+    var isEmpty: Bool { turns.isEmpty && later.isEmpty }
+
+    mutating func append(_ callback: @escaping CallbackQueue.Callback, from source: CallbackSource?) {
+        guard let source, later.isEmpty else { return later.append((source, callback)) }
+        append(callback, of: source)
+    }
+
+    private mutating func append(_ callback: @escaping CallbackQueue.Callback, of source: CallbackSource) {
+        if callbacks[source]?.isEmpty ?? true { turns.append(source) }
+        callbacks[source, default: RingBuffer()].append(callback)
+    }
+
+    /// Removes the callbacks of the next block.
+    mutating func next() -> RingBuffer<CallbackQueue.Callback> {
+        var block = RingBuffer<CallbackQueue.Callback>()
+        while block.count < Self.callbacksPerBlock {
+            if let source = turns.popFirst() {
+                if let callback = callbacks[source]?.popFirst() { block.append(callback) }
+                if callbacks[source]?.isEmpty == false {
+                    turns.append(source)
+                } else if callbacks.count > Self.idleSources {
+                    callbacks[source] = nil
+                }
+            } else if let (_, callback) = later.popFirst() {
+                block.append(callback)
+                while case .some((let source?, let callback)) = later.first {
+                    _ = later.popFirst()
+                    append(callback, of: source)
+                }
+            } else {
+                break
+            }
+        }
+        return block
     }
 }

@@ -92,7 +92,7 @@ extension Radio {
     }
 
     private func isUp(_ address: BluetoothAddress) {
-        connected.withLock { $0[address] = $0[address] ?? [] }
+        devices.withLock { $0.connected[address] = $0.connected[address] ?? [] }
     }
 
     private func fail(_ id: SharedLink.ID, _ error: BluetoothError) {
@@ -102,7 +102,7 @@ extension Radio {
     private func release(_ link: SharedLink, _ holder: ObjectIdentifier) async {
         if let (connection, obsolete) = await link.release(holder) { unsubscribe(obsolete, of: link, over: connection) }
         guard !link.isHeld, links.remove(link) else { return }
-        connected.withLock { $0[link.address] = nil }
+        devices.withLock { $0.connected[link.address] = nil }
     }
 
     private func hasSubscription(_ handle: AttributeHandle, of id: SharedLink.ID) -> Bool {

@@ -15,8 +15,7 @@ actor Radio: LoopActor {
     nonisolated let loop: EventLoop
     nonisolated let kernel: any BluetoothKernel
     nonisolated let log: Logger
-    /// The devices connected by any manager, with their services as far as they are known.
-    nonisolated let connected = Mutex<[BluetoothAddress: Set<BluetoothUUID>]>([:])
+    nonisolated let devices = Mutex(KnownDevices())
     /// The number of components and handles.
     nonisolated let components: ComponentCount
     private let mark: ComponentCount.Mark

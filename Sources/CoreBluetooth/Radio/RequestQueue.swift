@@ -18,10 +18,10 @@ final class RequestQueue<Request: Sendable>: Sendable {
         self.capacity = capacity
     }
 
-    /// Appends a request; returns whether there was room.
-    func append(_ request: Request) -> Bool {
+    /// Appends a request; returns whether there was room, of the whole capacity or of less.
+    func append(_ request: Request, upTo limit: Int = .max) -> Bool {
         let (isTaken, waiter) = state.withLock { state -> (Bool, Promise<Request?, Never>?) in
-            guard !state.isFinished, state.requests.count < capacity else { return (false, nil) }
+            guard !state.isFinished, state.requests.count < min(capacity, limit) else { return (false, nil) }
             guard let waiter = state.waiter.take() else {
                 state.requests.append(request)
                 return (true, nil)
@@ -46,6 +46,18 @@ final class RequestQueue<Request: Sendable>: Sendable {
             return waiter
         }
         return await waiter.value { finish() }
+    }
+
+    /// Removes the first requests, as far as they satisfy `condition`; returns their number.
+    func removeFirst(while condition: (Request) -> Bool) -> Int {
+        state.withLock { state in
+            var count = 0
+            while let request = state.requests.first, condition(request) {
+                _ = state.requests.popFirst()
+                count += 1
+            }
+            return count
+        }
     }
 
     /// Ends the queue; queued requests are dropped.

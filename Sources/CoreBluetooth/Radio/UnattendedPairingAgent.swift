@@ -15,7 +15,7 @@ struct UnattendedPairingAgent: PairingAgent {
     func confirmPairing(_ request: PairingRequest) async -> Bool {
         guard let radio else { return false }
         if request.bond == nil, await radio.isConnectedFromHere(request.peer) { return true }
-        radio.log.notice(
+        coreBluetoothLog.notice(
             "\(request.peer) may not pair. BLUETOOTH_PAIRING=accept accepts every device; CBLinux.use(pairingAgent:) sets an agent that decides."
         )
         return false

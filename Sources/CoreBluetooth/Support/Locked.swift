@@ -27,8 +27,8 @@ final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// An object passed from the caller's thread to the callback queue. Unchecked: Core Bluetooth's objects are not
-/// Sendable, as they are not on Apple's systems, but their mutable state is locked.
+/// An object passed from the caller's thread to the callback queue. Unchecked: it is one of Core Bluetooth's, whose
+/// mutable state is locked.
 struct UncheckedSendable<Object>: @unchecked Sendable {
     let object: Object
 

@@ -157,13 +157,14 @@ import BluetoothGATT
         #expect(held.receive("0A 0600") == ["full", "reading off", "quiet"], "an answer is sent all the same")
     }
 
-    @Test("a wrong response and a timeout close the bearer, and all waiting operations fail")
+    @Test("sixteen wrong responses and a timeout close the bearer, and all waiting operations fail")
     func failures() throws {
         let bearer = try CoreFixture()
         #expect(bearer.receive("0B 01") == [], "a stray response has no effect")
         bearer.read(0x0003, "A")
         bearer.read(0x0005, "B")
         bearer.run()
+        for _ in 0..<15 { #expect(bearer.receive("13") == []) }
         #expect(bearer.receive("13") == ["close", "request timer off"])
         #expect(bearer.endings.list == ["A: violation", "B: closed"])
 
@@ -187,10 +188,14 @@ import BluetoothGATT
         bearer.read(0x0003)
         bearer.run()
         bearer.receive("16 4000 0000 01")
-        #expect(bearer.core.outstanding == OutstandingTransactions(isResponseDue: true, isPeerWaiting: true))
+        #expect(bearer.core.outstanding == OutstandingTransactions(request: .readRequest, isPeerWaiting: true))
         #expect(bearer.core.close().isPeerWaiting)
         #expect(bearer.core.outstanding == OutstandingTransactions(isPeerWaiting: true))
         let wrong = try CoreFixture()
-        #expect(wrong.core.close(.unexpectedResponse(.writeResponse)) == OutstandingTransactions(isResponseDue: true))
+        wrong.read(0x0003)
+        wrong.run()
+        for _ in 0..<15 { #expect(wrong.receive("13") == []) }
+        _ = try wrong.core.receive(hex("13").span.bytes)
+        #expect(wrong.core.close(.unexpectedResponse(.writeResponse)) == OutstandingTransactions(request: .readRequest))
     }
 }

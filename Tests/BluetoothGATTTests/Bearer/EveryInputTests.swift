@@ -14,7 +14,8 @@ import BluetoothGATT
 
     enum Input: CaseIterable {
         case writable, full, channelEnded, read, command, commandAtOnce, notify, indicate, answer, unexpectedResponse
-        case malformedAnswer, confirmation, peersValue, peersIndication, peersRequest, peersDynamicRequest, peersCommand
+        case unexpectedResponses, malformedAnswer, confirmation, peersValue, peersIndication, peersRequest,
+            peersDynamicRequest, peersCommand
         case programAnswer, giveUp, serviceChanged, quiesce, resume, late, close
     }
 
@@ -84,9 +85,9 @@ import BluetoothGATT
         if state == .ended || state == .closed { return .ended }
         switch input {
         case .channelEnded, .late, .close: return .ended
-        // A response is wrong only while a request is outstanding. When the channel accepts packets, one of the new
-        // ones is sent.
-        case .unexpectedResponse where work == .ours || (state == .ready && work != .quiesced): return .ended
+        // Too many count only while a request is outstanding. When the channel accepts packets, one of the new ones is
+        // sent.
+        case .unexpectedResponses where work == .ours || (state == .ready && work != .quiesced): return .ended
         case .writable: return .ready
         case .full where state == .ready: return .full
         default: break
@@ -110,6 +111,7 @@ import BluetoothGATT
         case .indicate: fixture.indicate("07", "input")
         case .answer: fixture.receive("0B 01")
         case .unexpectedResponse: fixture.receive("13")
+        case .unexpectedResponses: for _ in 0..<16 { fixture.receive("13") }
         case .malformedAnswer: fixture.receive("01 0A")
         case .confirmation: fixture.receive("1E")
         case .peersValue: fixture.receive("1B 0300 01")

@@ -22,7 +22,7 @@ import Testing
                 "08 0200 0700 0228": "01 08 0200 0A",
             ], "1800 0001-0002; 1801 0003-0005 2A05@0004/0005-0005[read]; 180F 0006-0007"),
         Transcript(
-            "characteristics are found in one pass, and a CCCD follows from the declaration", DatabaseDiscovery(),
+            "characteristics are found in one pass, and so are their configurations", DatabaseDiscovery(),
             [
                 "10 0100 FFFF 0028": "11 06 0100 0300 0018 0400 0700 0F18",
                 "10 0800 FFFF 0028": "11 14 1000 1500 \(longUUID)",
@@ -30,6 +30,7 @@ import Testing
                 "08 0100 1500 0328": "09 07 0200 0A 0300 002A 0500 12 0600 192A",
                 "08 0600 1500 0328": "09 15 1100 20 1200 \(longUUID2)",
                 "08 1200 1500 0328": "09 07 1400 04 1500 012A",
+                "08 0700 1300 0229": "09 04 0700 0000 1300 0000",
             ],
             "1800 0001-0003 2A00@0002/0003-0003[read, write]; 180F 0004-0007 2A19@0005/0006-0007[read, notify]"
                 + "(2902@0007); \(longName) 0010-0015 \(longName2)@0011/0012-0013[indicate](2902@0013) "
@@ -53,6 +54,32 @@ import Testing
                 + "2A01@0005/0006-0007[notify, extendedProperties](2900@0007) "
                 + "2A02@0008/0009-000A[broadcast, notify](2903@000A) 2A03@000B/000C-000F[notify](2902@000D 2901@000E)"),
         Transcript(
+            "the only descriptor of a characteristic that notifies is none that its properties require",
+            DatabaseDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0400 F0FF", "10 0500 FFFF 0028": "01 10 0500 0A",
+                "08 0100 0400 0328": "09 07 0200 12 0300 F1FF", "04 0400 0400": "05 01 0400 0129",
+            ], "FFF0 0001-0004 FFF1@0002/0003-0004[read, notify](2901@0004)"),
+        Transcript(
+            "where some configurations are missing, what is there instead is asked for", mtu: 247, DatabaseDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0A00 F0FF", "10 0B00 FFFF 0028": "01 10 0B00 0A",
+                "08 0100 0A00 0328": "09 07 0200 12 0300 F1FF 0500 12 0600 F2FF 0800 20 0900 F3FF",
+                "08 0400 0A00 0229": "09 04 0700 0000", "08 0800 0A00 0229": "01 08 0800 0A",
+                "04 0400 0400": "05 01 0400 0129", "04 0A00 0A00": "01 04 0A00 0A",
+            ],
+            "FFF0 0001-000A FFF1@0002/0003-0004[read, notify](2901@0004) FFF2@0005/0006-0007[read, notify](2902@0007) "
+                + "FFF3@0008/0009-000A[indicate]"),
+        Transcript(
+            "configurations that may not be read are asked for one by one", mtu: 247, DatabaseDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0700 F0FF", "10 0800 FFFF 0028": "01 10 0800 0A",
+                "08 0100 0700 0328": "09 07 0200 12 0300 F1FF 0500 12 0600 F2FF",
+                "08 0400 0700 0229": "01 08 0400 05", "04 0400 0400": "05 01 0400 0229",
+                "04 0700 0700": "05 01 0700 0229",
+            ],
+            "FFF0 0001-0007 FFF1@0002/0003-0004[read, notify](2902@0004) FFF2@0005/0006-0007[read, notify](2902@0007)"),
+        Transcript(
             "a last service without an end is asked about to the end", DatabaseDiscovery(),
             [
                 "10 0100 FFFF 0028": "11 06 0100 FFFF 0018",
@@ -68,6 +95,7 @@ import Testing
                 "10 0100 FFFF 0028": "11 06 0100 0300 0018 2000 2300 0F18",
                 "10 2400 FFFF 0028": "01 10 2400 0A",
                 "08 0100 2300 0328": "09 07 0200 02 0300 002A 1100 02 1200 342A 1500 10 1600 352A 2100 10 2200 192A",
+                "04 2300 2300": "05 01 2300 0229",
             ],
             "1800 0001-0003 2A00@0002/0003-0003[read]; 180F 0020-0023 2A19@0021/0022-0023[notify](2902@0023)"),
         Transcript(
@@ -329,7 +357,7 @@ import Testing
                 "10 0100 FFFF 0028": "11 06 0100 FFFF 0018",
                 "08 0100 FFFF 0328": "09 07 0200 12 0300 002A 0500 02 0600 012A",
             ],
-            "1800 0001-FFFF 2A00@0002/0003-0004[read, notify](2902@0004) 2A01@0005/0006-FFFF[read] "
+            "1800 0001-FFFF 2A00@0002/0003-0004[read, notify] 2A01@0005/0006-FFFF[read] "
                 + "!tooManyRequests 2803@0006"),
         Transcript(
             "among the includes", DatabaseDiscovery(requestLimit: 2),
@@ -340,13 +368,22 @@ import Testing
             ["10 0100 FFFF 0028": "11 06 FEFF FFFF 0018", "08 FFFF FFFF 0228": "09 08 FFFF 0100 0300 3412"],
             "secondary 1234 0001-0003; 1800 FFFE-FFFF →1234@FFFF/0001-0003 !tooManyRequests 2803@0001"),
         Transcript(
+            "among the configurations", DatabaseDiscovery(requestLimit: 3),
+            [
+                "10 0100 FFFF 0028": "11 06 F9FF FFFF 0018",
+                "08 F9FF FFFF 0328": "09 07 FAFF 10 FBFF 002A FDFF 10 FEFF 012A",
+                "08 FCFF FFFF 0229": "09 04 FCFF 0000",
+            ],
+            "1800 FFF9-FFFF 2A00@FFFA/FFFB-FFFC[notify](2902@FFFC) 2A01@FFFD/FFFE-FFFF[notify] "
+                + "!tooManyRequests 2902@FFFD"),
+        Transcript(
             "among the descriptors", DatabaseDiscovery(requestLimit: 3),
             [
                 "10 0100 FFFF 0028": "11 06 F4FF FFFF 0018",
                 "08 F4FF FFFF 0328": "09 07 F5FF 02 F6FF 002A FAFF 12 FBFF 012A FDFF 02 FEFF 022A",
                 "04 F7FF F9FF": "05 01 F7FF 0129",
             ],
-            "1800 FFF4-FFFF 2A00@FFF5/FFF6-FFF9[read](2901@FFF7) 2A01@FFFA/FFFB-FFFC[read, notify](2902@FFFC) "
+            "1800 FFF4-FFFF 2A00@FFF5/FFF6-FFF9[read](2901@FFF7) 2A01@FFFA/FFFB-FFFC[read, notify] "
                 + "2A02@FFFD/FFFE-FFFF[read] !tooManyRequests 2803@FFF8"),
     ]
 

@@ -103,12 +103,12 @@ extension ServerFixture {
 @Suite struct OwnServerTests {
     /// The number of requests, each with one response.
     static let requestCounts: [(mtu: Int, requests: Int)] = [
-        // One service or characteristic in each response: 10 + 1 + 50.
-        (23, 61),
-        // 12 services or 11 characteristics: 1 + 1 + 5. These are the 14 PDUs of the design.
-        (247, 7),
-        // 25 services or 24 characteristics: 1 + 1 + 3.
-        (517, 5),
+        // One service or characteristic, or five configurations, in each response: 10 + 1 + 50 + 10.
+        (23, 71),
+        // 12 services, 11 characteristics or 61 configurations: 1 + 1 + 5 + 1.
+        (247, 8),
+        // 25 services or 24 characteristics: 1 + 1 + 3 + 1.
+        (517, 6),
     ]
 
     @Test("ten services of five characteristics are discovered with this number of requests", arguments: requestCounts)

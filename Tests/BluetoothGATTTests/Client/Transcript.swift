@@ -191,6 +191,7 @@ func ending<Output>(_ output: Output) -> String {
         several.values.map { $0.isEmpty ? "-" : $0.hexadecimal }.joined(separator: " ")
             + (several.isSupported ? "" : ", not supported")
     case is Void: "done"
+    case let found as RemoteCharacteristic?: found.map(describe) ?? "nil"
     default: "\(output)"
     }
 }

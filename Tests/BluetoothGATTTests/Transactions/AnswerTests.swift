@@ -6,26 +6,47 @@ import BluetoothGATT
 
 /// The matching of responses to requests (Core Vol 3 Part F §3.3.2, §3.4.1.1).
 @Suite struct AnswerTests {
-    /// Responses to a Read Request after which later responses cannot be matched.
+    /// Responses that no Read Request has.
     static let wrongAnswers = [
         "13",  // a Write Response
         "0D 01",  // the response to another kind of read
         "01 12 0300 03",  // an Error Response to another request
         "01 0B 0300 03",  // … to no request
         "01 00 0300 03",
+        "01 12 03",  // a malformed Error Response to another request
         "17 0300",  // a malformed response of another kind
         "03 17",
         "09 00",
     ]
 
-    @Test("a response that does not match fails the request, and the bearer must be closed", arguments: wrongAnswers)
+    @Test("a response that does not match is dropped, and the true one ends the request", arguments: wrongAnswers)
     func unexpectedResponse(_ answer: String) {
         let bearer = Bearer()
         let first = bearer.read(0x0003)
         let second = bearer.read(0x0005)
         _ = bearer.send()
+        for _ in 0..<15 { #expect(bearer.receive(answer)) }
+        #expect(bearer.engine.strayResponseCount == 15)
+        #expect([first.ending, second.ending] == [nil, nil])
+        bearer.receive("0B 07")
+        #expect(first.ending == "value 07")
+        // The match begins a new row.
+        #expect(bearer.send() == ["0A0500"])
+        for _ in 0..<15 { #expect(bearer.receive(answer)) }
+        bearer.receive("01 0A 0500 02")
+        #expect(second.ending?.hasPrefix("refused") == true)
+    }
+
+    @Test("at sixteen in a row the request fails, and the bearer must be closed", arguments: wrongAnswers)
+    func tooManyStrays(_ answer: String) {
+        let bearer = Bearer()
+        let first = bearer.read(0x0003)
+        let second = bearer.read(0x0005)
+        _ = bearer.send()
+        for _ in 0..<15 { #expect(bearer.receive(answer)) }
         #expect(!bearer.receive(answer))
         #expect([first.ending, second.ending] == ["violation", nil])
+        #expect(bearer.send() == [])
         bearer.engine.close()
         #expect(second.ending == "closed")
         #expect(bearer.send() == [])
@@ -42,15 +63,31 @@ import BluetoothGATT
         #expect(bearer.send() == [response.hexadecimal, "0A0300"])
     }
 
+    @Test("a stray while an abandoned request is outstanding leaves its place to it")
+    func strayAfterAbandoning() {
+        let bearer = Bearer()
+        let first = bearer.read(0x0003)
+        let second = bearer.read(0x0005)
+        _ = bearer.send()
+        first.isAbandoned = true
+        #expect(bearer.receive("13"))
+        #expect(bearer.send() == [])
+        bearer.receive("0B 01")
+        #expect(bearer.send() == ["0A0500"])
+        bearer.receive("0B 02")
+        #expect([first.ending, second.ending] == [nil, "value 02"])
+    }
+
     @Test("the failure names the response and the request")
     func texts() {
         let bearer = Bearer()
         let request = bearer.read(0x0003)
         _ = bearer.send()
-        bearer.receive("13")
+        for _ in 0..<16 { bearer.receive("13") }
         #expect(
             request.failure?.description
-                == "the peer violated the protocol: Write Response in response to a Read Request")
+                == "the peer violated the protocol: 16 responses in a row to no Read Request, the last a Write Response"
+        )
     }
 
     /// Requests with malformed responses that can only be theirs.

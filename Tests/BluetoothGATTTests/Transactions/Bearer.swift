@@ -109,7 +109,7 @@ final class Bearer {
         do {
             return engine.receive(try ATTServerPDU(decoding: bytes.span.bytes))
         } catch {
-            return engine.receiveMalformedResponse(error)
+            return engine.receiveMalformedResponse(error, to: bytes.count > 1 ? ATTOpcode(bytes[1]) : nil)
         }
     }
 }

@@ -355,6 +355,47 @@ import Testing
         }
     }
 
+    /// The ways to use a characteristic by its name.
+    enum NamedUse: CaseIterable, Sendable { case read, write, subscribe }
+
+    /// Its Service Changed arrives later than the first call of a program that never discovers.
+    @Test("a call by UUID uses the attributes of new firmware at once", arguments: NamedUse.allCases)
+    func newFirmware(_ use: NamedUse) async throws {
+        try await BondFixture.run { fixture in
+            var visit = try await Visit.begin(fixture)
+            var link = try await visit.connect()
+            _ = try await link.own.discover()
+            let theirs = link.theirs
+            try await fixture.base.settle { await theirs.isTellingOfChanges }
+            await visit.disconnect(link)
+            await visit.end()
+            let added = GATTService(
+                0xFFE0,
+                characteristics: [GATTCharacteristic(0xFFE1, properties: [.read, .write], value: .stored([3]))])
+            visit = try await Visit.begin(fixture, services: [added, PeripheralFixture.service])
+            link = try await visit.connect()
+            switch use {
+            case .read:
+                // One that is new, and one that has moved.
+                #expect(try await link.own.read(0xFFE1, in: 0xFFE0) == [3])
+                #expect(try await link.own.read(0xFFF1, in: 0xFFF0) == [7])
+            case .write:
+                try await link.own.write([4], to: 0xFFF1, in: 0xFFF0)
+                try await link.own.write([5], to: 0xFFE1, in: 0xFFE0)
+                #expect(try await link.own.read(0xFFF1, in: 0xFFF0) == [4])
+                #expect(try await link.own.read(0xFFE1, in: 0xFFE0) == [5])
+            case .subscribe:
+                var values = try await link.own.subscribe(to: 0xFFF1, in: 0xFFF0, kind: .notification)
+                    .makeAsyncIterator()
+                let handle = try await link.own.found(0xFFF1, in: 0xFFF0).valueHandle
+                try await link.theirs.notify([6], of: handle)
+                #expect(try await values.next() == [6])
+            }
+            await visit.disconnect(link)
+            await visit.end()
+        }
+    }
+
     @Test func aSilentClientIsNotifiedOnceTheLinkIsEncrypted() async throws {
         try await BondFixture.run { fixture in
             let visit = try await Visit.begin(fixture)

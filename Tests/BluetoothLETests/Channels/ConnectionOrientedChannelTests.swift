@@ -122,6 +122,7 @@ import BluetoothLE
             let error = await failure { try await writer.value }
             #expect(error?.code == .timedOut)
             #expect(error?.message.contains("of 1048576 bytes") == true)
+            #expect(error?.sentByteCount.map { error?.message.contains("accepted \($0) of") == true } == true)
             // The channel remains usable.
             var first = try #require(try await peripheral.read())
             #expect(first == pattern(2048))

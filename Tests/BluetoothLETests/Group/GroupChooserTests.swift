@@ -56,6 +56,18 @@ import Testing
         #expect(Self.next(full, after: [(.full, 2)], waits: true) == .waitForRoom([2]))
     }
 
+    @Test func anAdapterWithALinkHasIt() {
+        let linked = [Candidate(id: 1, rssi: -50), Candidate(id: 2, hasLink: true, rssi: -90, isFull: true)]
+        #expect(Self.next(linked) == .race([2]))
+        #expect(Self.next(linked + [Candidate(id: 3, hasBond: true)]) == .race([2]))
+    }
+
+    @Test func aSliceIsAThirdAndAtMostTenSeconds() {
+        #expect(GroupChooser.slice(of: .seconds(6)) == .seconds(2))
+        #expect(GroupChooser.slice(of: .seconds(60)) == .seconds(10))
+        #expect(GroupChooser.slice(of: nil) == .seconds(10))
+    }
+
     @Test func aFailureGoesToTheNext() {
         let both = [Candidate(id: 1, rssi: -50), Candidate(id: 2, rssi: -80)]
         #expect(Self.next(both, after: [(.unreachable, 1)]) == .connect(2))

@@ -78,6 +78,34 @@ import Testing
         }
     }
 
+    /// Within time limits that are shorter than the longest slice, too.
+    @Test(arguments: [2, 5, 8]) func theFirstAdapterHasAFractionOfTheTimeLimit(_ limit: Int) async throws {
+        try await GroupFixture.run { fixture in
+            let peripheral = try fixture.makePeripheral()
+            try await fixture.learn(peripheral)
+            fixture.radio.setInRange(false, fixture.address(0), peripheral.address)
+            let connection = try await fixture.group.connect(
+                to: peripheral.address, options: ConnectionOptions(timeout: .seconds(limit)))
+            #expect(fixture.adapters(linkedTo: connection.peer) == [1])
+            await connection.disconnect()
+        }
+    }
+
+    @Test func aDeviceWithALinkIsNotConnectedToByAnotherAdapter() async throws {
+        try await GroupFixture.run { fixture in
+            let peripheral = try fixture.makePeripheral()
+            peripheral.setConnectionLimit(4)
+            let first = try await fixture.adapters[1].connect(to: peripheral.address)
+            let (one, two) = (
+                fixture.base.begin { try await fixture.group.connect(to: peripheral.address) },
+                fixture.base.begin { try await fixture.group.connect(to: peripheral.address) }
+            )
+            for connection in [try await one.value, try await two.value] { #expect(connection === first) }
+            #expect(peripheral.links.count == 1)
+            await first.disconnect()
+        }
+    }
+
     @Test(arguments: 0...1, [false, true])
     func anAdapterThatLeavesDuringAConnectIsReplaced(_ lost: Int, isKnown: Bool) async throws {
         // At each moment of the connect.

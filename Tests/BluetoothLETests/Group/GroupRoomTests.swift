@@ -72,6 +72,25 @@ import Testing
         }
     }
 
+    /// The other adapter does not reach the device; the one that was full gets room in time.
+    @Test(arguments: [Duration?.none, .seconds(100)])
+    func anAdapterThatGetsRoomTakesPartAgain(_ slotTimeout: Duration?) async throws {
+        try await GroupFixture.run(links: [1, nil]) { fixture in
+            let (one, two) = (try fixture.makePeripheral(), try fixture.makePeripheral())
+            let held = try await fixture.adapters[0].connect(to: one.address)
+            fixture.radio.setInRange(false, fixture.address(1), two.address)
+            let connect = fixture.base.begin {
+                let options = ConnectionOptions(timeout: .seconds(8), slotTimeout: slotTimeout)
+                return try await fixture.group.connect(to: two.address, options: options)
+            }
+            try await fixture.radio.sleep(for: .seconds(4))
+            await held.disconnect()
+            let connection = try await connect.value
+            #expect(await connection.adapterName == "hci0")
+            await connection.disconnect()
+        }
+    }
+
     /// An adapter joins that turns out to have no room, while another connect waits behind on the first.
     @Test func anAdapterThatJoinsDoesNotCostTheTurn() async throws {
         try await GroupFixture.run(links: [1, 1]) { fixture in

@@ -38,18 +38,38 @@ import BluetoothLE
 
     private static func isUnlikely(_ error: BluetoothError?) -> Bool { error?.cause == .attribute(.unlikelyError) }
 
-    @Test func aCommandWhoseHandlerHangsHoldsNoRequestBeyondItsTime() async throws {
+    @Test func aCommandWhoseHandlerHangsIsCancelled() async throws {
         try await Self.run(write: { _, bytes, radio in
             if bytes == [0xFF] { try await radio.sleep(for: .seconds(500)) }
         }) { fixture, connection, _ in
             let value = try await connection.found(0xFFF9, in: 0xFFF8)
             try await connection.writeCommand([0xFF], to: value)
+            let time = try await fixture.base.duration {
+                let answer = try await connection.read(value)
+                #expect(answer == [1])
+            }
+            #expect(time > .seconds(24) && time < .seconds(26))
+            #expect(await connection.isConnected)
+        }
+    }
+
+    @Test func aCommandWhoseHandlerIgnoresItsEndHoldsNoRequestBeyondItsTime() async throws {
+        try await Self.run(write: { _, _, radio in
+            // A task of its own is not cancelled with the handler.
+            try? await Task(executorPreference: radio.loop) { try await radio.sleep(for: .seconds(500)) }.value
+        }) { fixture, connection, _ in
+            let value = try await connection.found(0xFFF9, in: 0xFFF8)
+            try await connection.writeCommand([0xFF], to: value)
+            try await fixture.base.radio.sleep(for: .seconds(20))
             let time = await fixture.base.duration {
                 #expect(Self.isUnlikely(await failure { _ = try await connection.read(value) }))
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
-            // The handler has been cancelled, and what comes next is served.
-            #expect(try await connection.read(value) == [1])
+            // Until it returns, requests are refused at once.
+            let next = await fixture.base.duration {
+                #expect(Self.isUnlikely(await failure { _ = try await connection.read(value) }))
+            }
+            #expect(next < .seconds(1))
             #expect(await connection.isConnected)
         }
     }

@@ -152,7 +152,8 @@ import BluetoothLE
                 count += 1
                 return count
             }
-            if count == 1 { try await radio.sleep(for: .seconds(150)) }
+            // In a task of its own, which is not cancelled with the handler.
+            if count == 1 { try? await Task { try await radio.sleep(for: .seconds(150)) }.value }
         }) { fixture in
             for _ in 0..<200 {
                 for _ in 0..<5 { fixture.hostile.send("52180001") }

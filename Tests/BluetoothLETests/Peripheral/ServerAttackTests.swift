@@ -305,17 +305,19 @@ import BluetoothLE
         try await radio.run(limit: .seconds(600)) {
             let adapter = try await Adapter.open(on: kernel, log: recorder.log)
             let mode = Mutex(0)
+            let command = GATTCharacteristic(0xFFF9, properties: .writeWithoutResponse)
             try await adapter.publish(
-                [PeripheralFixture.service],
-                handlers: AttributeHandlers(read: { _ in
-                    switch mode.withLock({ $0 }) {
-                    case 0: throw Failure()
-                    case 1: return pattern(513)
-                    default:
-                        await Promise<Void, Never>().value(ifCancelled: ())
-                        return []
-                    }
-                }))
+                [PeripheralFixture.service, GATTService(0xFFF8, characteristics: [command])],
+                handlers: AttributeHandlers(
+                    read: { _ in
+                        switch mode.withLock({ $0 }) {
+                        case 0: throw Failure()
+                        case 1: return pattern(513)
+                        default:
+                            await Promise<Void, Never>().value(ifCancelled: ())
+                            return []
+                        }
+                    }, write: { _, _ in await Promise<Void, Never>().value(ifCancelled: ()) }))
             let client = PeerClient()
             let device = SimulatedPeripheral(on: radio, handler: { client.open($0) })
             let link = try await adapter.connect(to: device.address)
@@ -325,6 +327,10 @@ import BluetoothLE
                 #expect(answer == "010A15000E")
                 #expect(recorder.lines.contains { $0.contains(words) }, "\(words)")
             }
+            let count = recorder.lines.count
+            client.send("52180001")
+            try await radio.sleep(for: .seconds(26))
+            #expect(recorder.lines.dropFirst(count).contains { $0.contains("did not answer within") })
             await link.disconnect()
             await adapter.close()
         }

@@ -32,6 +32,27 @@ import Testing
         #expect(queue.waitingCount == 2)
     }
 
+    /// The room of the only end belongs to the one that was admitted; another that came later finds out when that has it.
+    @Test func oneThatComesLaterWaitsForTheOneThatWasAdmitted() {
+        var (queue, places, _) = Self.refused(1)
+        queue.linkEnded(at: Self.instant(0))
+        #expect(queue.isClaimed)
+        let late = queue.enter()
+        let call = queue.wait(late)
+        #expect(call?.isResolved == false)
+        queue.leave(places[0], hasLink: true, at: Self.instant(1))
+        #expect(call?.isResolved == true)
+        queue.refused(late)
+        #expect(queue.wait(late)?.isResolved == false)
+        // One that was refused waits for the end of a link.
+        let last = queue.enter()
+        #expect(queue.wait(last)?.isResolved == false)
+        queue.linkEnded(at: Self.instant(2))
+        queue.leave(late, hasLink: true, at: Self.instant(3))
+        queue.leave(last, hasLink: true, at: Self.instant(4))
+        #expect(!queue.isClaimed)
+    }
+
     @Test func eachEndOfALinkAdmitsTheOneThatHasWaitedLongest() {
         var (queue, places, calls) = Self.refused(3)
         #expect(calls.count == 3)

@@ -160,6 +160,33 @@ import Testing
         }
     }
 
+    /// Of those that share too little room, the one whose link breaks goes to the end.
+    @Test func keptConnectionsTakeTurns() async throws {
+        try await Self.run(links: 2, peripherals: 4) { fixture, adapter, peripherals in
+            let kept = peripherals.map { adapter.keepConnected(to: $0.address) }
+            try await fixture.settle { await adapter.capacity.waitingConnects == 2 }
+            func linked() -> [Int] { peripherals.indices.filter { !peripherals[$0].links.isEmpty } }
+            var (up, waiting) = (linked(), peripherals.indices.filter { peripherals[$0].links.isEmpty })
+            for round in 0..<20 {
+                let broken = up.removeFirst()
+                try await fixture.radio.sleep(for: .seconds(10))
+                peripherals[broken].disconnect()
+                try await fixture.radio.sleep(for: .seconds(5))
+                let next = try #require(linked().first { !up.contains($0) })
+                #expect(round == 0 ? waiting.contains(next) : next == waiting.first)
+                #expect(await adapter.capacity.waitingConnects == 2)
+                waiting.removeAll { $0 == next }
+                (up, waiting) = (up + [next], waiting + [broken])
+            }
+            // A connect that does not wait does not take the turn of those that do.
+            peripherals[up[0]].disconnect()
+            let other = SimulatedPeripheral(on: fixture.radio, gatt: try SimulatedGATTServer([]))
+            let error = await failure { _ = try await adapter.connect(to: other.address) }
+            #expect(error?.code == .linkLimitReached)
+            for kept in kept { await kept.disconnect() }
+        }
+    }
+
     /// The device changes its address during the wait, so that the first attempt after it is in vain: the next one has
     /// what remains of the time limit, without the wait.
     @Test func anAttemptThatIsRepeatedAfterTheWaitHasTheRemainingTime() async throws {

@@ -54,6 +54,7 @@ enum PublishingPage {
         let greeting = LocalCharacteristic("FFF1", properties: [.read, .write])
             .onRead { request in Array("hello \(request.peer)".utf8) }
             .onWrite { request in
+                guard request.offset == 0 else { throw ATTErrorCode.invalidOffset }
                 guard request.value.count <= 20 else { throw ATTErrorCode.valueNotAllowed }
                 print(request.peer, "writes", request.value)
             }

@@ -155,7 +155,7 @@ struct ConnectionBenchmarks {
         return Report.Section(
             title: "Connection: discovery, ATT_MTU 247", measurements: [measurement],
             facts: [
-                Report.Fact(name: "PDUs, both directions", value: Double(packets), unit: "", goal: 14),
+                Report.Fact(name: "PDUs, both directions", value: Double(packets), unit: "", goal: 16),
                 Report.Fact(name: "services found", value: Double(services.count), unit: ""),
                 Report.Fact(name: "characteristics found", value: Double(characteristics.count), unit: ""),
                 Report.Fact(
