@@ -45,11 +45,6 @@ public actor UARTCentral {
         get async { chunkLength }
     }
 
-    private var chunkLength: Int {
-        let length = connection.streamLengthNow
-        return max(1, options.maximumChunkLength.map { min(length, $0) } ?? length)
-    }
-
     /// Sends bytes in notifications; returns when the kernel has accepted the last of them.
     ///
     /// Suspends while the link is congested, and for the pacing, so that no byte is lost however slowly the central
@@ -132,4 +127,11 @@ public actor UARTCentral {
 
     /// Ends the stream; only the first reason counts.
     nonisolated func finish(_ reason: BluetoothError?) { buffer.finish(reason) }
+}
+
+extension UARTCentral {
+    private var chunkLength: Int {
+        let length = connection.streamLengthNow
+        return max(1, options.maximumChunkLength.map { min(length, $0) } ?? length)
+    }
 }

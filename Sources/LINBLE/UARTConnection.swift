@@ -84,14 +84,6 @@ public actor UARTConnection {
         get async { chunkLength }
     }
 
-    private var chunkLength: Int {
-        var length = connection.streamLengthNow
-        for limit in [profile.maximumChunkLength, options.maximumChunkLength] {
-            if let limit { length = min(length, limit) }
-        }
-        return max(1, length)
-    }
-
     /// Sends bytes in chunks; returns when the kernel has accepted the last of them.
     ///
     /// Suspends while the link is congested, and for the pacing. The bytes of one call stay together even when several
@@ -207,5 +199,15 @@ public actor UARTConnection {
     /// received before can still be read.
     public func disconnect(timeout: Duration = .seconds(5)) async {
         await connection.disconnect(timeout: timeout)
+    }
+}
+
+extension UARTConnection {
+    private var chunkLength: Int {
+        var length = connection.streamLengthNow
+        for limit in [profile.maximumChunkLength, options.maximumChunkLength] {
+            if let limit { length = min(length, limit) }
+        }
+        return max(1, length)
     }
 }

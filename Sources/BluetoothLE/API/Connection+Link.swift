@@ -21,12 +21,22 @@ extension Connection {
 
     /// The link's parameters; nil where they are not known, as without CAP_NET_RAW, which the controller's events need.
     public var parameters: ConnectionParameters? {
-        get async { await core { $0.parameters } }
+        get async {
+            await core { link in
+                await link.whenSettingsAreRequested()
+                return link.parameters
+            }
+        }
     }
 
     /// The link's data length; nil until the controller reports it, and without CAP_NET_RAW.
     public var dataLength: LinkDataLength? {
-        get async { await core { $0.dataLength } }
+        get async {
+            await core { link in
+                await link.whenSettingsAreRequested()
+                return link.dataLength
+            }
+        }
     }
 
     /// Changes the link's parameters and returns the new ones (LE Connection Update, §7.8.18).

@@ -16,7 +16,7 @@ struct LinkParts {
     var peerRequests: PeerRequests?
     /// The receiver of the link's events.
     var events: LinkEvents?
-    /// The request for the settings of the link's options, until it is answered.
+    /// The last request for the settings of the link's options.
     var settingsRequest: Task<Void, Never>?
 
     /// Returns the component, created if necessary.

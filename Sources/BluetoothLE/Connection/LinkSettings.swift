@@ -49,19 +49,19 @@ struct LinkSettings {
 }
 
 extension Connection {
-    /// Requests the settings of the link's options, without waiting for the result: the link is usable meanwhile, and
-    /// without them.
+    /// Requests the settings of the link's options, after those of earlier ones, without waiting for the result: the link
+    /// is usable meanwhile, and without them.
     func requestSoon(_ settings: LinkSettings, timeout: Duration?) {
         guard settings.parameters != nil || settings.dataLength != nil || settings.phys != nil else { return }
-        let core = core
+        let (core, earlier) = (core, core.value.settingsRequest)
         core.value.settingsRequest = Task(executorPreference: loop) {
+            await earlier?.value
             await core { link in
                 do throws(BluetoothError) {
                     try await link.request(settings, timeout: timeout)
                 } catch  where error.code != .disconnected {
                     link.log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(link.peer)"])
                 } catch {}
-                link.settingsRequest = nil
             }
         }
     }
