@@ -79,7 +79,7 @@ private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Consol
     }
     var services = try await connection.discover().services
     // Equal UUIDs are found in their order.
-    let all = device.services.flatMap { service in
+    let all = device.services.flatMap { service -> [(LocalCharacteristic, RemoteCharacteristic)] in
         guard let index = services.firstIndex(where: { $0.uuid == service.uuid }) else { return [] }
         var found = services.remove(at: index).characteristics
         return service.characteristics.compactMap { own in
