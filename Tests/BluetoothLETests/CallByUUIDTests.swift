@@ -113,6 +113,33 @@ import Testing
         }
     }
 
+    /// A search through all services would take 400 times as long.
+    @Test func aLookUpDoesNotGrowWithTheDatabase() throws {
+        func cost(of count: UInt32) throws -> Duration {
+            let services = (0..<count).map { number in
+                let start = AttributeHandle(UInt16(number * 3 + 1))
+                return RemoteService(
+                    uuid: BluetoothUUID(0x1_0000 + number), handles: AttributeHandleRange(start: start, end: start),
+                    characteristics: [
+                        RemoteCharacteristic(
+                            uuid: 0xFFF1, properties: .read, declarationHandle: start, valueHandle: start,
+                            endHandle: start)
+                    ])
+            }
+            var shown = ShownAttributes()
+            let durations = (0..<5).map { _ in
+                ContinuousClock().measure {
+                    for _ in 0..<1000 {
+                        let found = shown.characteristic(0xFFF1, in: BluetoothUUID(0x1_0000 + count - 1), of: services)
+                        #expect(found?.valueHandle == services.last?.handles.start)
+                    }
+                }
+            }
+            return try #require(durations.min())
+        }
+        #expect(try cost(of: 4000) < cost(of: 10) * 20)
+    }
+
     @Test func aSecondaryServiceIsFound() async throws {
         let secondary = GATTService(
             0xFFE0, isPrimary: false,
