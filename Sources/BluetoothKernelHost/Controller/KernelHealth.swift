@@ -61,10 +61,12 @@ final class KernelHealth: HostHealth {
 
     func probe(then completion: @escaping (Bool) -> Void) {
         commands.send(.readLocalVersionInformation) { answer in
-            // A refusal is an answer.
+            // A refusal is an answer, and a command that this program could not send shows nothing.
             switch answer {
             case .success: completion(true)
-            case .failure(let error): if case .controller = error.cause { completion(true) } else { completion(false) }
+            case .failure(let error):
+                if case .controller = error.cause { return completion(true) }
+                completion([.busy, .notPermitted].contains(error.code))
             }
         }
     }
