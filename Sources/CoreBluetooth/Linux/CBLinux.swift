@@ -29,7 +29,7 @@ public enum CBLinux {
 
     /// Selects a kernel of the program's own, such as a simulated one.
     ///
-    /// The virtual time of a ``/BluetoothSimulation/SimulatedRadio`` stands still while a callback is queued or running.
+    /// The virtual time of a `SimulatedKernel` stands still while a callback is queued or running.
     /// - Parameters:
     ///   - kernel: the kernel whose adapters are used.
     ///   - powersOn: whether an adapter that is off is powered on.
