@@ -114,9 +114,10 @@ import Testing
                 }
                 await fixture.wait(for: "subscribed true 3", in: server.journal)
                 let received = Mutex(0)
-                let readers = centrals.enumerated().map { number, central in
-                    Task(executorPreference: fixture.radio.loop) {
-                        for try await _ in central.values where number == 0 { received.withLock { $0 += 1 } }
+                let loop = fixture.radio.loop
+                let readers = centrals.map(\.values).enumerated().map { number, values in
+                    Task(executorPreference: loop) {
+                        for try await _ in values where number == 0 { received.withLock { $0 += 1 } }
                     }
                 }
                 await fixture.onQueue {
