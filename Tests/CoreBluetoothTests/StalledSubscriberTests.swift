@@ -15,6 +15,10 @@ import Testing
         let values: BoundedStream<[UInt8]>
     }
 
+    private final class Count: Sendable {
+        let number = Mutex(0)
+    }
+
     private static let service = CBUUID(string: "1809")
     private static let indicated = CBUUID(string: "2A1C")
 
@@ -113,11 +117,11 @@ import Testing
                     centrals.append(try await Self.makeCentral(fixture, Server.stream, in: Server.service))
                 }
                 await fixture.wait(for: "subscribed true 3", in: server.journal)
-                let received = Mutex(0)
+                let received = Count()
                 let loop = fixture.radio.loop
                 let readers = centrals.map(\.values).enumerated().map { number, values in
                     Task(executorPreference: loop) {
-                        for try await _ in values where number == 0 { received.withLock { $0 += 1 } }
+                        for try await _ in values where number == 0 { received.number.withLock { $0 += 1 } }
                     }
                 }
                 await fixture.onQueue {
@@ -131,7 +135,7 @@ import Testing
                     fixture.kernel.setSending(true, adapter: 0, to: slow)
                     try await fixture.radio.sleep(for: .milliseconds(60))
                 }
-                counts.withLock { $0.append(received.withLock { $0 }) }
+                counts.withLock { $0.append(received.number.withLock { $0 }) }
                 await fixture.onQueue { server.left = 0 }
                 for reader in readers { reader.cancel() }
                 for central in centrals { await central.adapter.close() }
