@@ -45,7 +45,7 @@ import Testing
     @Test func aClientThatAskedForBothReceivesEachValueOnce() async throws {
         try await served { connection in
             let database = try await connection.discover()
-            let characteristic = try #require(database.characteristic("FFF1"))
+            let characteristic = try #require(database.characteristics("FFF1").first)
             let configuration = try #require(characteristic.descriptors.first { $0.uuid == "2902" })
             var received: [[UInt8]] = []
             let values = try await connection.subscribe(to: characteristic)
@@ -60,7 +60,7 @@ import Testing
 
     @Test func equalTypesAreServedEach() async throws {
         try await served { connection in
-            let twins = try await connection.discover().characteristics.filter { $0.uuid == "FFF2" }
+            let twins = try await connection.discover().characteristics("FFF2")
             #expect(twins.count == 2)
             var values: [[UInt8]] = []
             for twin in twins { values.append(try await connection.read(twin)) }
