@@ -74,10 +74,11 @@ import Testing
             let options = ConnectionOptions(security: SecurityOptions(.medium), use: .throughput)
             let second = try await adapter.connect(to: peripheral.address, options: options)
             #expect(first === second)
-            #expect(await first.parameters?.interval == .milliseconds(15))
+            try await fixture.settle { await first.parameters?.interval == .milliseconds(15) }
             #expect(try await first.security().level == .medium)
             // Less is no change.
             _ = try await adapter.connect(to: peripheral.address, options: ConnectionOptions(use: .lowPower))
+            try await fixture.radio.sleep(for: .seconds(2))
             #expect(await first.parameters?.interval == .milliseconds(15))
             try await fixture.settle { await first.dataLength?.transmitOctets == 251 }
             await second.disconnect()
