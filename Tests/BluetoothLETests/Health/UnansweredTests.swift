@@ -16,12 +16,12 @@ import Testing
     ) async throws -> [BluetoothError] {
         var failures: [BluetoothError] = []
         while failures.count < 20 {
-            do {
+            do throws(BluetoothError) {
                 let options = ConnectionOptions(timeout: timeout)
                 let connection = try await adapter.connect(to: peripheral.address, options: options)
                 await connection.disconnect()
                 return failures
-            } catch let error as BluetoothError {
+            } catch {
                 failures.append(error)
             }
             try await fixture.radio.sleep(for: .seconds(10))
