@@ -58,7 +58,8 @@ import Testing
             let call = try await late.begin(.readRequest, on: connection)
             if isViolation {
                 for _ in 0..<16 { late.peer.send([0x13]) }
-                #expect(await failure { try await call.value }?.code == .protocolViolation)
+                let failed = await failure { try await call.value }
+                #expect(failed?.code == .protocolViolation)
             } else {
                 await connection.disconnect(timeout: .zero)
                 _ = await failure { try await call.value }

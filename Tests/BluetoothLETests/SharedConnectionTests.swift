@@ -60,7 +60,8 @@ import Testing
             }
             #expect(time == .seconds(3))
             first.cancel()
-            #expect(await failure { _ = try await first.value }?.code == .cancelled)
+            let failed = await failure { _ = try await first.value }
+            #expect(failed?.code == .cancelled)
             peripheral.setHidden(false)
             let connection = try await second.value
             await connection.disconnect()
