@@ -252,27 +252,32 @@ import Testing
         }
     }
 
+    /// The interval of a link a minute after its peripheral has requested 50 ms.
+    private static func intervalAfterRequest(
+        of device: SimulatedPeripheral, _ connection: Connection, _ fixture: Fixture
+    ) async throws -> Duration? {
+        device.requestConnectionParameters(
+            LEConnectionParameters(intervalMinimum: 40, intervalMaximum: 40, latency: 0, supervisionTimeout: 100))
+        try await fixture.radio.sleep(for: .seconds(60))
+        return await interval(of: connection)
+    }
+
     @Test func whatWasAskedForIsAskedAgainThreeTimes() async throws {
         try await Fixture.run { fixture in
             let device = try Self.device(fixture)
             let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: device.address, options: ConnectionOptions(use: .lowPower))
-            let own = LEConnectionParameters(
-                intervalMinimum: 40, intervalMaximum: 40, latency: 0, supervisionTimeout: 100)
-            func interval(afterRequest parameters: LEConnectionParameters) async throws -> Duration? {
-                device.requestConnectionParameters(parameters)
-                try await fixture.radio.sleep(for: .seconds(60))
-                return await Self.interval(of: connection)
+            for _ in 0..<3 {
+                #expect(try await Self.intervalAfterRequest(of: device, connection, fixture) == .milliseconds(100))
             }
-            for _ in 0..<3 { #expect(try await interval(afterRequest: own) == .milliseconds(100)) }
-            #expect(try await interval(afterRequest: own) == .milliseconds(50))
+            #expect(try await Self.intervalAfterRequest(of: device, connection, fixture) == .milliseconds(50))
             // A policy is the program's explicit word, also against its own requests.
             try await connection.setParameterPolicy(.keep(.lowPower))
-            #expect(try await interval(afterRequest: own) == .milliseconds(100))
+            #expect(try await Self.intervalAfterRequest(of: device, connection, fixture) == .milliseconds(100))
             try await connection.setParameterPolicy(.accept)
-            #expect(try await interval(afterRequest: own) == .milliseconds(50))
+            #expect(try await Self.intervalAfterRequest(of: device, connection, fixture) == .milliseconds(50))
             try await connection.adapt(to: .lowPower)
-            #expect(try await interval(afterRequest: own) == .milliseconds(50))
+            #expect(try await Self.intervalAfterRequest(of: device, connection, fixture) == .milliseconds(50))
             await connection.disconnect()
         }
     }
