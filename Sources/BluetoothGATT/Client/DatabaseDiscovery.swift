@@ -164,10 +164,10 @@ extension DatabaseDiscovery {
 
     /// Searches the new services for characteristics, in one pass each below and above the range already searched.
     ///
-    /// Services with nothing besides their declaration are left out. One more handle can be the declaration of a
-    /// characteristic, whose value is then outside the service.
+    /// Services without room for a characteristic, which takes two handles besides the service declaration, are left
+    /// out.
     private mutating func searchForCharacteristics() -> Bool {
-        let roomy = newServices.map { services.list[$0].handles }.filter { $0.count > 1 }
+        let roomy = newServices.map { services.list[$0].handles }.filter { $0.count > 2 }
         if let searched {
             let below = roomy.first { $0.end < searched.start }
             if let start = below?.start, let end = searched.start.previous {

@@ -7,28 +7,20 @@ import Testing
     static let transcripts: [Transcript] = [
         Transcript("an empty database", DatabaseDiscovery(), ["10 0100 FFFF 0028": "01 10 0100 0A"], ""),
         Transcript(
-            "a service with nothing but its declaration is not searched", DatabaseDiscovery(),
+            "services with no room for a characteristic are not searched", DatabaseDiscovery(),
             [
                 "10 0100 FFFF 0028": "11 06 0100 0100 0018 0200 0300 0118 FFFF FFFF 0F18",
-                "08 0200 0300 0328": "01 08 0200 0A",
                 // This gap may contain an include.
                 "08 0300 0300 0228": "01 08 0300 0A",
             ], "1800 0001-0001; 1801 0002-0003; 180F FFFF-FFFF"),
         Transcript(
-            "only services with more than their declaration are searched", DatabaseDiscovery(),
+            "only services with room for a characteristic are searched", DatabaseDiscovery(),
             [
-                "10 0100 FFFF 0028": "11 06 0100 0100 0018 0200 0400 0118 0500 0500 0F18",
-                "10 0600 FFFF 0028": "01 10 0600 0A",
-                "08 0200 0400 0328": "09 07 0300 02 0400 052A",
-            ], "1800 0001-0001; 1801 0002-0004 2A05@0003/0004-0004[read]; 180F 0005-0005"),
-        Transcript(
-            "the only characteristic of the last service has its value behind the end", mtu: 247, DatabaseDiscovery(),
-            [
-                "10 0100 FFFF 0028": "11 06 0100 0300 0018 0400 0500 0F18", "10 0600 FFFF 0028": "01 10 0600 0A",
-                "08 0100 0500 0328": "09 07 0200 02 0300 002A 0500 02 0600 192A",
-                "08 0500 0500 0228": "01 08 0500 0A",
-            ],
-            "1800 0001-0003 2A00@0002/0003-0003[read]; 180F 0004-0005 !valueOutside 2803@0005/0006-0006 2A19"),
+                "10 0100 FFFF 0028": "11 06 0100 0200 0018 0300 0500 0118 0600 0700 0F18",
+                "10 0800 FFFF 0028": "01 10 0800 0A",
+                "08 0300 0500 0328": "09 07 0400 02 0500 052A",
+                "08 0200 0700 0228": "01 08 0200 0A",
+            ], "1800 0001-0002; 1801 0003-0005 2A05@0004/0005-0005[read]; 180F 0006-0007"),
         Transcript(
             "characteristics are found in one pass, and so are their configurations", DatabaseDiscovery(),
             [
