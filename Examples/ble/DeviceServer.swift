@@ -170,11 +170,12 @@ struct DeviceServer {
         guard let characteristic = device.characteristics.first(where: { $0.id == target }) else { return 0 }
         let target = published[characteristic]
         var results: [Result<Void, BluetoothError>] = []
+        if characteristic.properties.isDisjoint(with: [.notify, .indicate]) { return 0 }
         if !characteristic.properties.contains(.indicate) {
             results = try await target.notify(value).map(\.result)
         } else {
             results = try await target.indicate(value, timeout: .seconds(5)).map(\.result)
-            for connection in notified[characteristic.id] {
+            for connection in characteristic.properties.contains(.notify) ? notified[characteristic.id] : [] {
                 do throws(BluetoothError) {
                     try await target.notify(value, to: connection, timeout: .seconds(5))
                     results.append(.success(()))

@@ -10,11 +10,11 @@ import Testing
 @Suite struct DeviceServerTests {
     private static let file = """
         {"name": "Twins", "services": [
-            {"uuid": "FFF0", "handle": 1, "characteristics": [
-                {"uuid": "FFF1", "handle": 3, "properties": ["notify", "indicate"], "notifications": [
+            {"uuid": "FFF0", "handle": 32, "characteristics": [
+                {"uuid": "FFF1", "handle": 34, "properties": ["notify", "indicate"], "notifications": [
                     {"hex": "01", "after": 0.1}, {"hex": "02", "after": 0.2}, {"hex": "03", "after": 0.3}]},
-                {"uuid": "FFF2", "handle": 6, "properties": ["read", "write"], "hex": "AA"},
-                {"uuid": "FFF2", "handle": 8, "properties": ["read", "write"], "hex": "BB"}]}]}
+                {"uuid": "FFF2", "handle": 37, "properties": ["read", "write"], "hex": "AA"},
+                {"uuid": "FFF2", "handle": 39, "properties": ["read", "write"], "hex": "BB"}]}]}
         """
 
     private func served(_ body: @escaping @Sendable (Connection) async throws -> Void) async throws {

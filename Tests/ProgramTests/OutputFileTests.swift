@@ -31,7 +31,7 @@ import Testing
         Output(name: "--trace", command: "ble rssi --trace", kind: .stream, start: "btsnoop"),
         Output(name: "--echo", command: "linble send /proc/version --echo", kind: .stream, start: "Linux "),
         Output(name: "ble record file", command: "ble record --for 0", kind: .document, start: "{"),
-        Output(name: "--report", command: "ble selftest --only scan --report", kind: .document, start: "{"),
+        Output(name: "--report", command: "ble selftest --only scan.passive --report", kind: .document, start: "{"),
         Output(name: "--log", command: "linble bridge --pty $FOLDER/port --for 1 --log", kind: .log, start: "# linble"),
         Output(name: "--history", command: "ble shell </dev/null --history", kind: .log),
         Output(name: "--pty", command: "linble bridge --for 1 --pty", kind: .port),
@@ -75,7 +75,7 @@ import Testing
         let force = output.kind == .log || output.kind == .port ? " --force" : ""
         let ended = try await inShell(
             "echo precious >$FOLDER/file; \(output.line("$FOLDER/file"))\(force) >/dev/null; echo $?; cat $FOLDER/file")
-        #expect(ended.output == "73\nprecious\n", "\(ended.messages)")
+        #expect(ended.output == "\(output.kind == .port ? 74 : 73)\nprecious\n", "\(ended.messages)")
         #expect(ended.messages.contains("/file"), "\(ended.messages)")
         if output.kind == .document || output.kind == .stream {
             #expect(
@@ -118,7 +118,7 @@ import Testing
     /// What a command reads besides its common options, also as a step.
     @Test(
         arguments: [
-            "linble send $FOLDER/file", "ble write 2A39 file:$FOLDER/file", "ble exec 'write 2A39 file:$FOLDER/file'",
+            "linble send $FOLDER/file", "ble write 2A39 file:$FOLDER/file", "ble exec \"write 2A39 file:$FOLDER/file\"",
             "ble exec --file $FOLDER/file", "ble serve $FOLDER/file", "ble pair --oob $FOLDER/file",
             "ble read 2A19 --passkey $FOLDER/file", "ble read 2A19 --irk $FOLDER/file",
         ])
