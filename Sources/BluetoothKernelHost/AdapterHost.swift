@@ -33,8 +33,8 @@ package final class AdapterHost: Host {
             of: adapterRecord, directory, on: kernel.loop, state: state,
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
         let ending = EndingLinks(links, of: adapterRecord.information.address, on: kernel.loop)
-        ending.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
-        ending.onUnconfirmed = { [weak health = controller.health] peer in health?.linkStays(peer) }
+        ending.controller.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
+        ending.controller.onUnconfirmed = { [weak health = controller.health] peer in health?.linkStays(peer) }
         channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
         let advertising = KernelAdvertising(
             of: adapterRecord, on: kernel, by: management, state: state, log: log)

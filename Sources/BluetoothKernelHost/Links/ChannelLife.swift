@@ -127,7 +127,7 @@ final class ChannelLife {
     func refusal(_ failure: ChannelFailure) -> HCIStatus? {
         // The kernel's translations of 0x09 and 0x0D; the second stands for other failures as well.
         guard [.tooManyLinks, .connectionRefused].contains(failure.kernelError.number) else { return nil }
-        return links?.refusal(peer)
+        return links?.controller.refusal(peer)
     }
 
     func isMeantForAnother(_ reason: DisconnectReason?) -> Bool {

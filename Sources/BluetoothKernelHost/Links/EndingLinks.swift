@@ -50,19 +50,22 @@ package final class EndingLinks {
 
     /// This process's objects for an adapter: one that is closed may still have links that are about to end.
     private struct Sibling {
+        static let table = AdapterTable<[Sibling]>([], isUnused: \.isEmpty)
         let id: ObjectIdentifier
         let links: LoopBound<() -> EndingLinks?>
     }
-    private static let siblings = AdapterTable<[Sibling]>([], isUnused: \.isEmpty)
 
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let adapter: AdapterTable<[Sibling]>.Key
     private let links: any HostLinks
-    /// Returns the controller's status if it has refused the last connection to a peer for want of room.
-    var refusal: (BluetoothAddress) -> HCIStatus? = { _ in nil }
-    /// Called when nothing has reported the end of a link in time.
-    var onUnconfirmed: (BluetoothAddress) -> Void = { _ in }
+    /// What the controller's component knows, and is told.
+    var controller = (
+        // The controller's status if it has refused the last connection to a peer for want of room.
+        refusal: { (_: BluetoothAddress) -> HCIStatus? in nil },
+        // Called when nothing has reported the end of a link in time.
+        onUnconfirmed: { (_: BluetoothAddress) in }
+    )
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []
@@ -78,16 +81,16 @@ package final class EndingLinks {
         (self.links, self.loop) = (links, loop)
         self.adapter = .init(adapter, on: loop)
         let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
-        Self.siblings.with(self.adapter) { $0.append(own) }
+        Sibling.table.with(self.adapter) { $0.append(own) }
     }
 
     deinit {
         let id = ObjectIdentifier(self)
-        Self.siblings.with(adapter) { $0.removeAll { $0.id == id } }
+        Sibling.table.with(adapter) { $0.removeAll { $0.id == id } }
     }
 
     /// This object and the others for the adapter.
-    private var all: [EndingLinks] { Self.siblings.with(adapter) { $0 }.compactMap { $0.links.value() } }
+    private var all: [EndingLinks] { Sibling.table.with(adapter) { $0 }.compactMap { $0.links.value() } }
 
     /// The end of a link to the peer that blocks a new one; nil if the way is clear.
     private func ending(of peer: BluetoothAddress) -> Ending? {
@@ -212,7 +215,7 @@ package final class EndingLinks {
         } catch {
             // The kernel must have dropped the link, or the caller waits no longer.
             departures.removeAll { $0.call === departure.call }
-            if error.code == .timedOut, timeout >= limit { onUnconfirmed(peer) }
+            if error.code == .timedOut, timeout >= limit { controller.onUnconfirmed(peer) }
         }
     }
 
