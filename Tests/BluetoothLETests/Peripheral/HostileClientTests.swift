@@ -152,7 +152,8 @@ import BluetoothLE
                 count += 1
                 return count
             }
-            // In a task of its own, which is not cancelled with the handler; on the loop, or time would pass before it begins.
+            // In a task of its own, which is not cancelled with the handler. It is on the loop, or time would pass before
+            // it begins.
             guard count == 1 else { return }
             try? await Task(executorPreference: radio.loop) { try await radio.sleep(for: .seconds(150)) }.value
         }) { fixture in
