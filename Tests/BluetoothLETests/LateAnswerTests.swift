@@ -57,7 +57,11 @@ import Testing
             late.peer.delay(.readRequest, by: .seconds(20))
             let call = try await late.begin(.readRequest, on: connection)
             if isViolation {
-                for _ in 0..<16 { late.peer.send([0x13]) }
+                // A few at a time: the device's controller has no room for all.
+                for _ in 0..<4 {
+                    try await late.base.radio.sleep(for: .milliseconds(200))
+                    for _ in 0..<4 { late.peer.send([0x13]) }
+                }
                 let failed = await failure { try await call.value }
                 #expect(failed?.code == .protocolViolation)
             } else {

@@ -12,7 +12,7 @@ package struct LinkPatience: Hashable, Sendable {
         case onTrial(Duration, since: KernelInstant?)
     }
 
-    /// The longest wait for a link on trial after all others have taken the value.
+    /// The longest wait for the links on trial after all others have taken the value.
     static let trialWait = Duration.milliseconds(100)
 
     private var state = State.trusted

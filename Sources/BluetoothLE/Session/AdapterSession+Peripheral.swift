@@ -143,13 +143,19 @@ extension AdapterSession {
         let trusted = sent.indices.filter { !sent[$0].connection.core.value.patience.isOnTrial }
         let onTrial = sent.indices.filter { sent[$0].connection.core.value.patience.isOnTrial }
         var failures = [BluetoothError?](repeating: nil, count: sent.count)
+        // One wait for all that are on trial, which begins when the others have taken the value.
+        var trialEnd: KernelInstant?
         for index in trusted + onTrial {
             let (connection, call) = sent[index]
             let link = connection.core.value
             let isSpared = kind == .notification && !trusted.isEmpty && link.patience.isOnTrial
             // A completed call needs no timer.
             var remaining = call.isResolved ? nil : deadline.map { max(loop.now.duration(to: $0), .zero) }
-            if isSpared { remaining = remaining.map { min($0, LinkPatience.trialWait) } }
+            if isSpared {
+                let end = trialEnd ?? loop.now.advanced(by: LinkPatience.trialWait)
+                trialEnd = end
+                remaining = remaining.map { min($0, max(loop.now.duration(to: end), .zero)) }
+            }
             let operation = BluetoothError.Operation(sending: kind, to: connection.peer, of: characteristic)
             do throws(BluetoothError) {
                 try await call.value(operation, timeout: remaining, on: loop)

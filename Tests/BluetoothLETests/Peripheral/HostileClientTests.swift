@@ -152,8 +152,10 @@ import BluetoothLE
                 count += 1
                 return count
             }
-            // In a task of its own, which is not cancelled with the handler.
-            if count == 1 { try? await Task { try await radio.sleep(for: .seconds(150)) }.value }
+            // In a task of its own, which is not cancelled with the handler. It is on the loop, or time would pass before
+            // it begins.
+            guard count == 1 else { return }
+            try? await Task(executorPreference: radio.loop) { try await radio.sleep(for: .seconds(150)) }.value
         }) { fixture in
             for _ in 0..<200 {
                 for _ in 0..<5 { fixture.hostile.send("52180001") }

@@ -14,6 +14,8 @@ import Testing
         var sent = 0
         /// The time by which the values were late.
         var frozen = Duration.zero
+        /// The number of times that a value waited for the whole time limit.
+        var waits = 0
         var missed: [Int] = []
     }
 
@@ -44,10 +46,12 @@ import Testing
             }
             let end = radio.now.advanced(by: time)
             let bytes = [UInt8](repeating: 0, count: 100)
+            let limit = Duration.seconds(5)
             while radio.now < end {
                 let start = radio.now
-                let deliveries = try await published.notify(bytes, of: PeripheralFixture.value)
+                let deliveries = try await published.notify(bytes, of: PeripheralFixture.value, timeout: limit)
                 let wait = start.duration(to: radio.now)
+                if wait >= limit { result.waits += 1 }
                 if wait > .milliseconds(50) { result.frozen += wait }
                 result.sent += 1
                 for delivery in deliveries where !addresses.contains(delivery.connection.peer) {
@@ -69,8 +73,10 @@ import Testing
 
     @Test(arguments: [1, 4]) func aLinkThatTakesNothingForMostOfTheTimeCostsOneWait(_ slow: Int) async throws {
         let drips = try await Self.drip(slow: slow, for: .seconds(300))
-        #expect(drips.frozen < .seconds(12), "\(drips)")
-        #expect(drips.sent > 5700)
+        // Their buffers fill at different moments, so each may cost a wait of its own, beside the short ones on trial.
+        #expect(drips.waits <= slow, "\(drips)")
+        #expect(drips.frozen < .seconds(7 + 5 * slow), "\(drips)")
+        #expect(drips.sent > 5800 - 100 * slow)
         #expect(drips.missed.count == slow)
         #expect(drips.missed.allSatisfy { $0 > 1000 })
     }
