@@ -327,6 +327,9 @@ final class Link: ConnectAttempt, BearerOwner {
 
     var isConnected: Bool { if case .up = state { true } else { false } }
 
+    /// Whether the attribute channel has ended, perhaps before the reason is known.
+    var hasChannelEnded: Bool { state.bearer?.core.sending == .ended }
+
     nonisolated(nonsending) func disconnected() async -> BluetoothError {
         if let endReason { return endReason }
         let call = followers.waiters.makePromise()

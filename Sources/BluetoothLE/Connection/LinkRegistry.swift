@@ -16,9 +16,10 @@ final class LinkRegistry {
     /// The number of links, including those that the program has just released.
     var count: Int { links.count }
 
-    /// The program's connection to a device that has proven to have this identity or address.
+    /// The program's connection to a device that has proven to have this identity or address, unless its channel has
+    /// ended: such a link remains until the reason of its end is known.
     func connection(to peer: BluetoothAddress) -> Connection? {
-        links.last { $0.peer == peer || $0.identity == peer }?.connection
+        links.last { ($0.peer == peer || $0.identity == peer) && !$0.hasChannelEnded }?.connection
     }
 
     func add(_ link: Link) { links.append(link) }
