@@ -219,8 +219,11 @@ final class GroupConnector {
                     // The others go on; this one takes part again when it has room.
                     entered.removeAll { $0 == id }
                     let (others, next) = (entered, watch.keeping(entered, of: ids))
+                    let session = entrants.first { $0.0 == id }?.1.session
                     group.addTask(executorPreference: loop) {
+                        await session?.beginFollowingLinks()
                         await connector { await $0.membersChange(others, next) }
+                        await session?.endFollowingLinks()
                         return .changed
                     }
                 }
@@ -301,6 +304,10 @@ final class GroupConnector {
 }
 
 extension AdapterSession {
+    fileprivate func beginFollowingLinks() { host.links.beginFollowing() }
+
+    fileprivate func endFollowingLinks() { host.links.endFollowing() }
+
     /// Waits for room for another link. The host reports the ends of other programs' links only to those who follow.
     fileprivate func waitForRoom(
         _ place: UInt64, until patience: KernelInstant, _ operation: BluetoothError.Operation
