@@ -358,8 +358,10 @@ package final class ManagementClient {
         // Linux 6.12 answers Set Powered for one that has just ended as well, and does nothing.
         let status = status.isSuccess && Self.isContradicted(request.command, by: reply) ? .busy : status
         guard status.isSuccess else {
+            // Linux says so of a controller that has not answered; no command here authenticates.
+            let isUnanswered = status == .timeout || status == .authenticationFailed
             return Received(
-                notice: status == .timeout ? .unanswered(index, opcode) : nil,
+                notice: isUnanswered ? .unanswered(index, opcode) : nil,
                 answered: (request, .failure(.management(operation, status, kernel.environment()))))
         }
         var received = Received(

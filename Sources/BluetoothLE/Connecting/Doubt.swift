@@ -11,6 +11,8 @@ final class Doubt {
     private static let interval = Duration.seconds(600)
     /// The time that a controller has to answer a command, and a second.
     private static let answerTime = Duration.seconds(6)
+    /// The time in which most devices answer.
+    private static let shortestWait = Duration.seconds(1)
 
     init(on loop: EventLoop, before deadline: KernelInstant?, _ body: @escaping () -> Void) {
         timer = loop.makeLocalTimer { [weak self] in
@@ -18,7 +20,8 @@ final class Doubt {
             body()
         }
         let time = deadline.map { loop.now.duration(to: $0) }
-        timer?.set(after: time.map { min(max($0 / 2, $0 - Self.answerTime), Self.interval) } ?? Self.interval)
+        let wait = time.map { max(min($0 / 2, Self.shortestWait), $0 - Self.answerTime) } ?? Self.interval
+        timer?.set(after: min(wait, Self.interval))
     }
 
     func end() { timer = nil }

@@ -165,6 +165,13 @@ final class GroupConnector {
         init(_ version: UInt64, _ peer: BluetoothAddress, except known: [Int]) {
             (self.version, self.peer, self.known) = (version, peer, known)
         }
+
+        /// The watch for which all but these of several adapters are others.
+        func keeping(_ kept: [Int], of ids: [Int]) -> Watch {
+            var watch = self
+            watch.known.removeAll { ids.contains($0) && !kept.contains($0) }
+            return watch
+        }
     }
 
     private enum RaceEvent: Sendable {
@@ -195,9 +202,10 @@ final class GroupConnector {
             var outcome = RaceOutcome()
             var winner: (id: Int, connection: Connection)?
             var isOver = false
+            var entered = ids
             for await event in group {
                 switch event {
-                case .changed: outcome.isInterrupted = !isOver
+                case .changed: if !isOver { outcome.isInterrupted = true }
                 case .result(let id, .success(let connection)):
                     // If the device accepts several links, another one ends here, unless another caller has it.
                     if winner == nil { winner = (id, connection) }
@@ -205,7 +213,20 @@ final class GroupConnector {
                     if !isOver || error.code != .cancelled { outcome.results.append((id, .failure(error))) }
                 }
                 isOver = winner != nil || outcome.isInterrupted || outcome.results.count == entrants.count
-                if isOver { group.cancelAll() }
+                if isOver {
+                    group.cancelAll()
+                } else if case .result(let id, .failure(let error)) = event, error.code == .linkLimitReached {
+                    // The others go on; this one takes part again when it has room.
+                    entered.removeAll { $0 == id }
+                    let (others, next) = (entered, watch.keeping(entered, of: ids))
+                    let session = entrants.first { $0.0 == id }?.1.session
+                    group.addTask(executorPreference: loop) {
+                        await session?.beginFollowingLinks()
+                        await connector { await $0.membersChange(others, next) }
+                        await session?.endFollowingLinks()
+                        return .changed
+                    }
+                }
             }
             if let winner { outcome.results = [(winner.id, .success(winner.connection))] }
             return outcome
@@ -283,6 +304,10 @@ final class GroupConnector {
 }
 
 extension AdapterSession {
+    fileprivate func beginFollowingLinks() { host.links.beginFollowing() }
+
+    fileprivate func endFollowingLinks() { host.links.endFollowing() }
+
     /// Waits for room for another link. The host reports the ends of other programs' links only to those who follow.
     fileprivate func waitForRoom(
         _ place: UInt64, until patience: KernelInstant, _ operation: BluetoothError.Operation

@@ -27,9 +27,15 @@ final class AdapterAdvertising {
     private var maximumInstances: UInt8 { isExtended ? max(1, controller.configuration.advertisingSetCount) : 3 }
     private var maximumLength: Int { isExtended ? 251 : 31 }
     private static let defaultDuration = Duration.seconds(2)
+    /// The time for which the kernel waits for the controller's answer to one command.
+    private static let controllerPatience = Duration.seconds(2)
 
     func perform(_ command: ManagementCommand, for request: ManagementRequest) {
         guard controller.configuration.hasLE else { return request.fail(.notSupported) }
+        if adapter.isRunning, controller.isSilent, command.addsAdvertising {
+            adapter.world.schedule(after: Self.controllerPatience) { request.fail(.authenticationFailed) }
+            return
+        }
         switch command {
         case .readAdvertisingFeatures:
             request.complete(
@@ -318,6 +324,16 @@ final class AdapterAdvertising {
             advertiseLegacy(instance)
         } else if numbers.isEmpty, controller.advertising.isLegacyEnabled {
             adapter.perform(.leSetAdvertisingEnable(false))
+        }
+    }
+}
+
+extension ManagementCommand {
+    /// Whether the kernel passes it on to the controller before it answers.
+    fileprivate var addsAdvertising: Bool {
+        switch self {
+        case .addAdvertising, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData: true
+        default: false
         }
     }
 }
