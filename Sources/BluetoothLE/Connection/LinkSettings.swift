@@ -57,7 +57,7 @@ extension Connection {
         core.value.settingsRequest = Task(executorPreference: loop) {
             await earlier?.value
             await core { link in
-                do {
+                do throws(BluetoothError) {
                     try await link.request(settings, timeout: timeout)
                 } catch  where error.code != .disconnected {
                     link.log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(link.peer)"])
