@@ -177,7 +177,8 @@ public struct DescriptorDiscovery: ClientProcedure {
         return walk.isAtEnd || isComplete ? .done(descriptors) : .next
     }
 
-    private var isComplete: Bool { last != nil && descriptors.last?.uuid == last }
+    /// Whether what was searched for is found, or the next declaration.
+    private var isComplete: Bool { last != nil && (walk.isAtEnd || descriptors.last?.uuid == last) }
 
     private mutating func add(_ type: BluetoothUUID, at handle: AttributeHandle) {
         guard walk.advance(over: handle) else {

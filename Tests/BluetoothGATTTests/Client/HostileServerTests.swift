@@ -9,7 +9,7 @@ import BluetoothGATT
 /// Whatever a server responds, a procedure does not trap, and it ends.
 ///
 /// It ends because no request is sent twice: discovery requests each type of attribute once from each handle, and a
-/// read or a long write continues once from each handle and offset. There are seven types and at most 65,536 handles.
+/// read or a long write continues once from each handle and offset. There are eight types and at most 65,536 handles.
 @Suite struct HostileServerTests {
     static let transcripts: [Transcript] =
         ServiceDiscoveryTests.all + ServiceDiscoveryTests.byUUID + CharacteristicDiscoveryTests.characteristics
@@ -33,6 +33,7 @@ import BluetoothGATT
             case .readByTypeRequest(let range, type: let type):
                 handle = range.start.rawValue
                 if type == .include { kind |= 0x80 }
+                if type == .clientCharacteristicConfiguration { kind |= 0x40 }
             case .findInformationRequest(let range): handle = range.start.rawValue
             case .readRequest(let attribute): handle = attribute.rawValue
             case .readBlobRequest(let attribute, let from): (handle, offset) = (attribute.rawValue, from)

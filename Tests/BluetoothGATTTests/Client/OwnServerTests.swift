@@ -266,8 +266,9 @@ extension ServerFixture {
     @Test("an included service takes one request for its include, and those for what cannot be inferred from it")
     func secondaryService() throws {
         var fixture = try ServerFixture(Self.databases[6].services, mtu: 247)
-        // Services, the end of services, characteristics; the include; the descriptor in the secondary service.
-        #expect(try fixture.perform(DatabaseDiscovery()).requests == 5)
+        // Services, the end of services, characteristics; the include; the descriptor in the secondary service; the
+        // configuration in the last one.
+        #expect(try fixture.perform(DatabaseDiscovery()).requests == 6)
     }
 
     @Test("any database is discovered, complete and in parts", .seeded, arguments: SeededGenerator.seeds(150))
