@@ -184,8 +184,9 @@ public struct DescriptorDiscovery: ClientProcedure {
         guard walk.advance(over: handle) else {
             return problems.record(DatabaseProblem(.unexpectedHandle, type, at: handle))
         }
-        let declarations: [BluetoothUUID] = [.primaryService, .secondaryService, .include, .characteristic]
-        if last != nil, declarations.contains(type) { return walk.end() }
+        if last != nil, [.primaryService, .secondaryService, .include, .characteristic].contains(type) {
+            return walk.end()
+        }
         descriptors.append(RemoteDescriptor(uuid: type, handle: handle))
     }
 }

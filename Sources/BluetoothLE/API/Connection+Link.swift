@@ -23,7 +23,7 @@ extension Connection {
     public var parameters: ConnectionParameters? {
         get async {
             await core { link in
-                await link.whenSettingsAreRequested()
+                _ = try? await link.whenSettingsAreRequested(timeout: nil)
                 return link.parameters
             }
         }
@@ -33,7 +33,7 @@ extension Connection {
     public var dataLength: LinkDataLength? {
         get async {
             await core { link in
-                await link.whenSettingsAreRequested()
+                _ = try? await link.whenSettingsAreRequested(timeout: nil)
                 return link.dataLength
             }
         }
@@ -50,7 +50,7 @@ extension Connection {
         _ request: ConnectionParameterRequest, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> ConnectionParameters {
         try await core { (link) async throws(BluetoothError) in
-            await link.whenSettingsAreRequested()
+            let timeout = try await link.whenSettingsAreRequested(timeout: timeout)
             return try await link.requestParameters(request, timeout: timeout)
         }
     }
@@ -76,7 +76,7 @@ extension Connection {
         to use: ConnectionUse, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
-            await link.whenSettingsAreRequested()
+            let timeout = try await link.whenSettingsAreRequested(timeout: timeout)
             try await link.request(LinkSettings(use), timeout: timeout)
         }
     }
@@ -98,7 +98,7 @@ extension Connection {
     public nonisolated(nonsending) func phys(timeout: Duration? = .seconds(10)) async throws(BluetoothError) -> LinkPHYs
     {
         try await core { (link) async throws(BluetoothError) in
-            await link.whenSettingsAreRequested()
+            let timeout = try await link.whenSettingsAreRequested(timeout: timeout)
             return try await link.phys(timeout: timeout)
         }
     }
@@ -116,7 +116,7 @@ extension Connection {
         transmit: LEPHYSet?, receive: LEPHYSet?, timeout: Duration? = .seconds(30)
     ) async throws(BluetoothError) -> LinkPHYs {
         try await core { (link) async throws(BluetoothError) in
-            await link.whenSettingsAreRequested()
+            let timeout = try await link.whenSettingsAreRequested(timeout: timeout)
             return try await link.setPHYs(transmit: transmit, receive: receive, timeout: timeout)
         }
     }
@@ -134,7 +134,7 @@ extension Connection {
         _ octets: Int, time: Duration? = nil, timeout: Duration? = .seconds(10)
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
-            await link.whenSettingsAreRequested()
+            let timeout = try await link.whenSettingsAreRequested(timeout: timeout)
             try await link.requestDataLength(octets, time: time, timeout: timeout)
         }
     }

@@ -10,9 +10,9 @@ public enum WriteType: Hashable, Sendable {
     case withoutResponse
 }
 
-// A `timeout` is the maximum time the caller waits; nil leaves the 30 s of an ATT transaction, and five
-// minutes for all requests of a call. A request that was sent
-// keeps its place on the link until it is answered, so a late response never reaches another caller.
+// A `timeout` is the maximum time the caller waits; nil leaves the 30 s of an ATT transaction, and five minutes for all
+// requests of a call. A request that was sent keeps its place on the link until it is answered, so a late response never
+// reaches another caller.
 extension Connection {
     /// Exchanges the ATT_MTU with the peer (Core Vol 3 Part G §4.3.1).
     ///

@@ -36,7 +36,8 @@ extension AttributeHandle: RemoteAttribute {
 }
 
 // `timeout` limits the caller's wait; nil leaves the 30 s of the Attribute Protocol for each request, and the limit of a
-// discovery for all requests of a call. The request in flight keeps its place on the link until it is answered, so a late response never reaches another caller.
+// discovery for all requests of a call. The request in flight keeps its place on the link until it is answered, so a late
+// response never reaches another caller.
 extension Link {
     nonisolated(nonsending) func perform<Procedure: ClientProcedure>(
         _ procedure: Procedure, _ name: String, of attribute: AttributeHandle? = nil, requestLength: Int = 0,

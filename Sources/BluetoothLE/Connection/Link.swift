@@ -116,9 +116,9 @@ final class Link: ConnectAttempt, BearerOwner {
     var protectionIfAny: LinkProtection? { parts.protection }
     var peerRequestsIfAny: PeerRequests? { parts.peerRequests }
     var eventsIfAny: LinkEvents? { parts.events }
-    var settingsRequest: Task<Void, Never>? {
-        get { parts.settingsRequest }
-        set { parts.settingsRequest = newValue }
+    var settingsRequests: SettingsRequests? {
+        get { parts.settingsRequests }
+        set { parts.settingsRequests = newValue }
     }
 
     var enhancedBearers: EnhancedBearers { LinkParts.made(&parts.enhancedBearers) { EnhancedBearers(on: loop) } }

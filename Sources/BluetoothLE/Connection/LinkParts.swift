@@ -16,8 +16,8 @@ struct LinkParts {
     var peerRequests: PeerRequests?
     /// The receiver of the link's events.
     var events: LinkEvents?
-    /// The last request for the settings of the link's options.
-    var settingsRequest: Task<Void, Never>?
+    /// The requests for the settings of the link's options, while any is under way.
+    var settingsRequests: SettingsRequests?
 
     /// Returns the component, created if necessary.
     static func made<Part>(_ part: inout Part?, _ make: () -> Part) -> Part {

@@ -1,5 +1,6 @@
 import BluetoothHost
 import BluetoothHCI
+import BluetoothLoop
 import BluetoothPrimitives
 
 /// The settings that a program requests for a link; nil leaves one as it is.
@@ -48,28 +49,56 @@ struct LinkSettings {
     }
 }
 
+/// The settings that callers have asked for with their connects, and that are requested one after the other.
+final class SettingsRequests {
+    fileprivate var pending: [(settings: LinkSettings, timeout: Duration?)] = []
+    fileprivate var waiters = WaiterList<Void, BluetoothError>()
+}
+
 extension Connection {
     /// Requests the settings of the link's options, after those of earlier ones, without waiting for the result: the link
     /// is usable meanwhile, and without them.
     func requestSoon(_ settings: LinkSettings, timeout: Duration?) {
         guard settings.parameters != nil || settings.dataLength != nil || settings.phys != nil else { return }
-        let (core, earlier) = (core, core.value.settingsRequest)
-        core.value.settingsRequest = Task(executorPreference: loop) {
-            await earlier?.value
-            await core { link in
-                do throws(BluetoothError) {
-                    try await link.request(settings, timeout: timeout)
-                } catch  where error.code != .disconnected {
-                    link.log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(link.peer)"])
-                } catch {}
-            }
+        let core = core
+        if let requests = core.value.settingsRequests {
+            requests.pending.append((settings, timeout))
+            return
         }
+        let requests = SettingsRequests()
+        requests.pending.append((settings, timeout))
+        core.value.settingsRequests = requests
+        Task(executorPreference: loop) { await core { await $0.requestPending() } }
     }
 }
 
 extension Link {
-    /// Waits until the settings of the link's options were requested, so that later requests precede them.
-    nonisolated(nonsending) func whenSettingsAreRequested() async { await settingsRequest?.value }
+    fileprivate nonisolated(nonsending) func requestPending() async {
+        guard let requests = settingsRequests else { return }
+        while let (settings, timeout) = requests.pending.first {
+            do throws(BluetoothError) {
+                try await request(settings, timeout: timeout)
+            } catch  where error.code != .disconnected {
+                log.notice("the link keeps its settings: \(error)", metadata: ["peer": "\(peer)"])
+            } catch {}
+            requests.pending.removeFirst()
+        }
+        settingsRequests = nil
+        requests.waiters.succeedAll()
+    }
+
+    /// Waits until the settings of the link's options were requested, so that later requests come after them; returns what
+    /// remains of the time.
+    /// - Throws: `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func whenSettingsAreRequested(
+        timeout: Duration?
+    ) async throws(BluetoothError) -> Duration? {
+        guard let requests = settingsRequests else { return timeout }
+        let deadline = timeout.map { loop.now.advanced(by: $0) }
+        try await requests.waiters.makePromise().value(
+            .init("wait for the link's settings", peer: peer), timeout: timeout, on: loop)
+        return deadline.map { max(.zero, loop.now.duration(to: $0)) }
+    }
 
     /// Requests the settings that the link does not have. A refusal by the controller or the peer is no error: the link
     /// remains usable as it is.

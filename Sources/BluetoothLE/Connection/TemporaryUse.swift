@@ -35,7 +35,7 @@ extension Link {
         to use: ConnectionUse, until end: @Sendable () async -> Void
     ) async -> Bool {
         // Without CAP_NET_RAW they are not known, and cannot be changed.
-        await whenSettingsAreRequested()
+        _ = try? await whenSettingsAreRequested(timeout: nil)
         guard let before = await temporarySettings() else { return false }
         var isAdapted = true
         do throws(BluetoothError) {
