@@ -50,8 +50,8 @@ public struct NewFile: Sendable {
             remedy: "Choose another name, or replace the file with --force.")
     }
 
-    private func failure(_ number: Int32 = errno) -> ProgramError {
-        ProgramError(.cannotCreate, "Cannot create \(printable(path)): \(systemMessage(number))")
+    private func failure(_ number: Int32 = errno, _ remedy: String? = nil) -> ProgramError {
+        ProgramError(.cannotCreate, "Cannot create \(printable(path)): \(systemMessage(number))", remedy: remedy)
     }
 
     private func writeFailure(_ number: Int32) -> ProgramError {
@@ -98,11 +98,11 @@ public struct NewFile: Sendable {
                 do throws(KernelError) {
                     try file.write(bytes.span.bytes)
                 } catch {
-                    throw writeFailure(Int32(error.number.rawValue))
+                    throw writeFailure(error.number.rawValue)
                 }
             }
         } catch {
-            throw error.number == .fileExists ? alreadyExists : failure(Int32(error.number.rawValue))
+            throw error.number == .fileExists ? alreadyExists : failure(error.number.rawValue, error.fileRemedy)
         }
     }
 }

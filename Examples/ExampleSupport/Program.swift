@@ -61,10 +61,11 @@ extension CommonOptions {
 extension CommonOptions {
     /// Rejects a file to write that is read as well, or written twice, whatever its names are.
     public func checkFiles(reading inputs: [String?], writing outputs: [String?] = []) throws {
-        let read = Set((inputs + [world, passkey, identified.irk]).compactMap { $0.flatMap(FileIdentity.init) })
+        let read = Set(
+            (inputs + [world, passkey, identified.irk]).compactMap { $0.flatMap { FileIdentity($0, isRead: true) } })
         var written: Set<FileIdentity> = []
         for output in outputs + [trace] {
-            guard let output, let identity = FileIdentity(output) else { continue }
+            guard let output, let identity = FileIdentity(output, isRead: false) else { continue }
             let isRead = read.contains(identity)
             guard isRead || !written.insert(identity).inserted else { continue }
             throw ProgramError(
@@ -81,10 +82,13 @@ private struct FileIdentity: Hashable {
     /// The name in the folder with that device and node; nil for a file that exists.
     private let name: String?
 
-    /// Nil for what is not a regular file, such as a pipe, and if there is no folder.
-    init?(_ path: String) {
+    /// Nil for what is not a regular file, such as a pipe, and if there is no folder; `-` is standard input.
+    init?(_ path: String, isRead: Bool) {
         var status = stat()
-        if stat(path, &status) == 0 {
+        if path == "-" {
+            guard isRead, fstat(STDIN_FILENO, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
+            name = nil
+        } else if stat(path, &status) == 0 {
             guard status.st_mode & S_IFMT == S_IFREG else { return nil }
             name = nil
         } else {

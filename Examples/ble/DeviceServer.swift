@@ -174,15 +174,22 @@ struct DeviceServer {
         if !characteristic.properties.contains(.indicate) {
             results = try await target.notify(value).map(\.result)
         } else {
-            results = try await target.indicate(value, timeout: .seconds(5)).map(\.result)
-            for connection in characteristic.properties.contains(.notify) ? notified[characteristic.id] : [] {
-                do throws(BluetoothError) {
-                    try await target.notify(value, to: connection, timeout: .seconds(5))
-                    results.append(.success(()))
-                } catch {
-                    results.append(.failure(error))
+            // A client that takes nothing delays the others once.
+            let receivers = characteristic.properties.contains(.notify) ? notified[characteristic.id] : []
+            results = await withTaskGroup(of: Result<Void, BluetoothError>.self) { group in
+                for connection in receivers {
+                    group.addTask {
+                        do throws(BluetoothError) {
+                            try await target.notify(value, to: connection, timeout: .seconds(5))
+                            return .success(())
+                        } catch {
+                            return .failure(error)
+                        }
+                    }
                 }
+                return await group.reduce(into: []) { $0.append($1) }
             }
+            results += try await target.indicate(value, timeout: .seconds(5)).map(\.result)
         }
         for case .failure(let error) in results { console.detail("\(error)") }
         return results.count

@@ -40,7 +40,7 @@ struct ExecCommand: AsyncParsableCommand {
     func run() async throws {
         let (common, settings) = (common, link.settings)
         let (steps, file, keepGoing) = (steps, file, keepGoing)
-        try await common.run("ble exec", reading: [file]) { console in
+        try await common.run("ble exec", reading: [file, steps.contains("-") ? "-" : nil]) { console in
             var texts: [String] = []
             if let file { texts.append(try await Self.text(of: file)) }
             for step in steps { texts.append(step == "-" ? try await Self.text(of: step) : step) }

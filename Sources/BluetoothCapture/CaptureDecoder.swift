@@ -169,8 +169,8 @@ package struct CaptureDecoder: Sendable {
         let payload = frame.payload
         let isCut = frame.missingByteCount > 0
         switch frame.channel {
-        case 0x0004 where payload.isEmpty && isCut:
-            return [CapturedMessage(kind: .attribute, problem: Self.cut)]
+        case 0x0004 where payload.isEmpty && isCut, 0x0005 where payload.isEmpty && isCut:
+            return [CapturedMessage(kind: frame.channel == 4 ? .attribute : .l2cap, problem: Self.cut)]
         case 0x0004:
             let isFromClient = ATTOpcode(of: payload.span.bytes)?.direction == .clientToServer
             let pdu = links.receive(payload, on: key, isSent: isSent, isFromClient: isFromClient)

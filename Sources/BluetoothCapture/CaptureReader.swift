@@ -88,7 +88,7 @@ package enum CaptureError: Error, Hashable, Sendable, CustomStringConvertible {
     private static func name(of start: [UInt8]) -> String { otherFormat(start).name }
 
     private static func otherFormat(_ start: [UInt8]) -> (name: String, remedy: String?) {
-        let conversion = "Convert it with: tshark -r IN -F btsnoop -w OUT"
+        let conversion = "If it has HCI packets, convert it with: tshark -r IN -F btsnoop -w OUT"
         switch start.prefix(4) {
         case [0xD4, 0xC3, 0xB2, 0xA1], [0xA1, 0xB2, 0xC3, 0xD4], [0x4D, 0x3C, 0xB2, 0xA1], [0xA1, 0xB2, 0x3C, 0x4D]:
             return ("pcap", conversion)

@@ -96,3 +96,17 @@ package final class OutputFile: Sendable {
         }
     }
 }
+
+extension KernelError {
+    /// What to do about the error of a file that cannot be written; nil if nothing is known.
+    package var fileRemedy: String? {
+        switch number {
+        case .fileExists: "Choose another name, or replace the file."
+        case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
+        case .noSuchDeviceOrAddress: "The pipe has no reader: start its reader first."
+        case .symbolicLink: "Name what the symbolic link leads to."
+        case .noSpace: "Make room on the disk, or choose another."
+        default: nil
+        }
+    }
+}

@@ -169,7 +169,7 @@ actor KeptDriver: LoopActor {
     /// Moves bytes in both directions until the link ends, and returns why, and whether no other link may follow.
     private func serve(_ uart: UARTConnection) async -> (reason: BluetoothError, isFinal: Bool) {
         guard !isEnding else {
-            await uart.connection.disconnect(timeout: .zero)
+            await uart.connection.leave(timeout: .zero)
             return (.cancelled(Self.operation), false)
         }
         phase = .online(uart)
@@ -183,7 +183,11 @@ actor KeptDriver: LoopActor {
             // Ends the other direction: receiving after what the link has received, so nothing is cancelled here. A
             // program that does not read does not delay the next link.
             buffer.setDraining(true)
-            await uart.connection.disconnect(timeout: Task.isCancelled ? .zero : .seconds(5))
+            if Task.isCancelled {
+                await uart.connection.leave(timeout: .zero)
+            } else {
+                await uart.connection.disconnect()
+            }
             if let other = await group.next(), other.isFinal { end = other }
             return end
         }

@@ -74,7 +74,7 @@ extension UARTConnection {
             progress?(.online(maximumChunkLength: await uart.maximumChunkLength))
             return uart
         } catch {
-            await connection.disconnect(timeout: .zero)
+            await connection.leave(timeout: .zero)
             throw error.namingPairing
         }
     }

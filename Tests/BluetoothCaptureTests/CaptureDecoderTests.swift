@@ -100,6 +100,8 @@ import Testing
         let empty = try #require(decode([(.aclSent, "4000 6800 6400 0400")], missing: 100).first)
         #expect(empty.kind == .attribute && empty.attribute == nil)
         #expect(empty.problem == "the capture has only its beginning" && empty.missingByteCount == 100)
+        let nothing = try #require(decode([(.aclSent, "4000 1400 1000 0500")], missing: 16).first)
+        #expect(nothing.kind == .l2cap && nothing.problem == "the capture has only its beginning")
         let signal = try #require(decode([(.aclSent, "4000 1400 1000 0500 12 01")], missing: 14).first)
         #expect(signal.problem == "the capture has only its beginning")
         let message = try #require(decode([(.aclSent, "4000 6800 6400 0400 12 1200 0102")], missing: 95).first)

@@ -119,7 +119,8 @@ import Testing
     @Test(
         arguments: [
             "linble send $FOLDER/file", "ble write 2A39 file:$FOLDER/file", "ble exec \"write 2A39 file:$FOLDER/file\"",
-            "ble exec --file $FOLDER/file", "ble serve $FOLDER/file", "ble pair --oob $FOLDER/file",
+            "ble exec --file $FOLDER/file", "ble exec - <$FOLDER/file",
+            "ble serve $FOLDER/file", "ble pair --oob $FOLDER/file",
             "ble read 2A19 --passkey $FOLDER/file", "ble read 2A19 --irk $FOLDER/file",
         ])
     func aTraceDoesNotReplaceWhatIsRead(_ command: String) async throws {

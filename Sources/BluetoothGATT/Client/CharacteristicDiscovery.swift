@@ -170,7 +170,8 @@ public struct DescriptorDiscovery: ClientProcedure {
             var list = list
             while let entry = list.next() { add(type, at: entry.handle) }
             walk.endOfAnswer()
-        case .errorResponse(let error) where error.code == .attributeNotFound || type != nil:
+        case .errorResponse(let error)
+        where error.code == .attributeNotFound || type != nil && error.code != .databaseOutOfSync:
             walk.end()
         default: throw failure(answer)
         }

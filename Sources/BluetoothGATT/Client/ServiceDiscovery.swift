@@ -89,7 +89,8 @@ public struct ServiceDiscoveryByUUID: ClientProcedure {
             while let range = list.next() { gathering.add(range, uuid) }
             gathering.endOfAnswer()
         case .errorResponse(let error)
-        where error.code == .attributeNotFound || gathering.type != .primaryService:
+        where error.code == .attributeNotFound
+            || gathering.type != .primaryService && error.code != .databaseOutOfSync:
             gathering.walk.end()
         default: throw failure(answer)
         }

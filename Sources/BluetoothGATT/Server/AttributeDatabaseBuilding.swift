@@ -75,16 +75,18 @@ extension AttributeDatabase {
     /// Adds an attribute's handle to the indices, or removes it.
     private mutating func index(_ attribute: Attribute, isAdded: Bool) {
         let handle = attribute.handle
-        func change(_ handles: inout [AttributeHandle]) {
-            let position = partitionPoint(of: handles) { $0 < handle }
+        func change(_ index: inout [BluetoothUUID: [AttributeHandle]], _ key: BluetoothUUID) {
+            let position = partitionPoint(of: index[key] ?? []) { $0 < handle }
             if isAdded {
-                handles.insert(handle, at: position)
-            } else if position < handles.count, handles[position] == handle {
-                handles.remove(at: position)
+                index[key, default: []].insert(handle, at: position)
+            } else {
+                index[key]?.remove(at: position)
+                // A type that is gone leaves nothing.
+                if index[key]?.isEmpty == true { index[key] = nil }
             }
         }
-        change(&handlesByType[attribute.type, default: []])
-        if let service = attribute.declaredService { change(&handlesByService[service, default: []]) }
+        change(&handlesByType, attribute.type)
+        if let service = attribute.declaredService { change(&handlesByService, service) }
     }
 }
 

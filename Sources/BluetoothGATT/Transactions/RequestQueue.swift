@@ -158,23 +158,10 @@ struct RequestQueue {
         ended.append(transaction, failure)
     }
 
-    private mutating func fail(
-        _ transaction: any ClientTransaction, _ failure: TransactionFailure, _ ended: inout EndedOperations
-    ) {
+    /// Ends the current transaction, as its request timed out or the bearer closes.
+    mutating func endCurrent(_ failure: TransactionFailure, _ ended: inout EndedOperations) {
         inFlight = nil
-        end(transaction, failure, &ended)
-    }
-
-    /// The outstanding request timed out.
-    mutating func timeOut(_ ended: inout EndedOperations) {
-        guard let late = current else { return }
-        fail(late, .timedOut, &ended)
-    }
-
-    /// Ends the current transaction.
-    mutating func closeCurrent(_ ended: inout EndedOperations) {
-        inFlight = nil
-        if let transaction = current { end(transaction, .closed, &ended) }
+        if let transaction = current { end(transaction, failure, &ended) }
     }
 
     /// Ends all waiting transactions.

@@ -295,7 +295,7 @@ public struct TransactionEngine {
     /// If both are outstanding, the one sent first has timed out.
     public mutating func timeOut() {
         if let sent = requestInFlight, sent < indicationInFlight ?? .max {
-            requests.timeOut(&ended)
+            requests.endCurrent(.timedOut, &ended)
         } else if indicationInFlight != nil, case .value(let late)? = indication.take() {
             end(late, .timedOut)
         }
@@ -319,7 +319,7 @@ public struct TransactionEngine {
         isServiceChangedPending = false
         pendingConfirmations = 0
         response = []
-        requests.closeCurrent(&ended)
+        requests.endCurrent(.closed, &ended)
         if case .value(let update)? = indication.take() { end(update, .closed) }
         requests.closeWaiting(&ended)
         while let update = indications.popFirst() { end(update, .closed) }

@@ -18,8 +18,8 @@ extension Connection {
     }
 
     /// Disconnects, unless other callers have the connection as well.
-    nonisolated(nonsending) func leave(timeout: Duration = .seconds(5)) async {
-        await core { if !$0.isShared { await $0.disconnect(timeout: timeout) } }
+    package nonisolated(nonsending) func leave(timeout: Duration = .seconds(5)) async {
+        await core { if $0.isLeftByLast() { await $0.disconnect(timeout: timeout) } }
     }
 
     /// Disconnects without waiting.

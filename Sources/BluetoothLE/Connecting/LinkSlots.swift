@@ -102,7 +102,12 @@ final class LinkSlots {
             timer?.cancel()
             return
         }
-        if timer == nil { timer = loop.makeLocalTimer { [weak self] in self?.advance() } }
+        if timer == nil {
+            timer = loop.makeLocalTimer { [weak self] in
+                self?.advance()
+                self?.reportRoom()
+            }
+        }
         timer?.set(at: deadline)
     }
 

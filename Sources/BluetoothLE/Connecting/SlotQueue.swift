@@ -58,7 +58,9 @@ struct SlotQueue {
     ///
     /// A link may have ended since the connect began to try; then it tries again.
     mutating func refused(_ id: UInt64) {
-        guard let index = index(of: id), case .trying(_, let before) = places[index].state else { return }
+        guard let index = index(of: id) else { return }
+        if case .waiting(let call, _) = places[index].state { places[index].state = .waiting(call, wasRefused: true) }
+        guard case .trying(_, let before) = places[index].state else { return }
         places[index].state = before == ends ? .waiting(nil, wasRefused: true) : .trying(admitted: nil, ends: ends)
     }
 
@@ -89,10 +91,9 @@ struct SlotQueue {
         }
     }
 
-    /// The end of the next time slice; nil while no connect waits.
+    /// The end of the next time slice; nil while no connect is admitted.
     var nextDeadline: KernelInstant? {
-        guard waitingCount > 0 else { return nil }
-        return places.compactMap { place in
+        places.compactMap { place in
             if case .trying(let admitted?, _) = place.state { admitted.advanced(by: Self.slice) } else { nil }
         }.min()
     }

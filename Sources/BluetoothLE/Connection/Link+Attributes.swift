@@ -127,7 +127,9 @@ extension Link {
                 .init("write", peer: peer, attribute: handle),
                 "\(value.count) bytes do not fit into a value; it has at most \(longest).")
         }
-        try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write", timeout: timeout)
+        let timeout =
+            try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write", timeout: timeout)
+            ?? timeout
         if value.count <= maximumCommandLength {
             try await perform(
                 ValueWrite(value, to: handle), "write", of: handle, requestLength: value.count + 3, timeout: timeout,
@@ -141,7 +143,9 @@ extension Link {
         _ value: [UInt8], to attribute: some RemoteAttribute, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         let handle = try current(attribute, "write command")
-        try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write command", timeout: timeout)
+        let timeout =
+            try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write command", timeout: timeout)
+            ?? timeout
         // Most commands are sent at once, so the set-up for waiting and failing comes later.
         if !Task.isCancelled, let mainBearer, mainBearer.sendAtOnce(value, to: handle) { return }
         let operation = BluetoothError.Operation("write command", peer: peer, attribute: handle)

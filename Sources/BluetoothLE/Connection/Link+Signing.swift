@@ -29,8 +29,9 @@ extension Link {
                 "A Signed Write Command has at most \(maximumSignedLength) bytes of value on this link, not \(value.count)."
             )
         }
-        try await databaseIfAny?.confirm(
-            handle, attribute.attributeType, self, operation.name, timeout: timeout)
+        let timeout =
+            try await databaseIfAny?.confirm(handle, attribute.attributeType, self, operation.name, timeout: timeout)
+            ?? timeout
         if Task.isCancelled { throw .cancelled(operation) }
         let command = SignedCommandCall(value, to: handle, signer, operation, on: bearer)
         bearer.submit(command)

@@ -70,9 +70,11 @@ extension Link {
         let operation = BluetoothError.Operation("write reliably", peer: peer)
         _ = try bearer(for: operation)
         guard !writes.isEmpty else { return }
+        var timeout = timeout
         for write in writes {
             _ = try current(write.handle, operation.name)
-            try await databaseIfAny?.confirm(write.handle, nil, self, operation.name, timeout: timeout)
+            timeout =
+                try await databaseIfAny?.confirm(write.handle, nil, self, operation.name, timeout: timeout) ?? timeout
         }
         try await perform(
             ReliableWrite(writes), operation.name, of: writes.count == 1 ? writes[0].handle : nil, timeout: timeout)

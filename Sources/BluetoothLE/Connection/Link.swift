@@ -58,8 +58,8 @@ final class Link: ConnectAttempt, BearerOwner {
 
     /// The followers of the link's end.
     private struct EndFollowers {
-        /// Whether several callers have the connection.
-        var areSeveral = false
+        /// The number of callers that have the connection besides the first.
+        var otherCallers = 0
         /// The owner of the connection.
         var keeper: ((Connection) -> Void)?
         var waiters = WaiterList<BluetoothError, BluetoothError>()
@@ -304,10 +304,17 @@ final class Link: ConnectAttempt, BearerOwner {
         log.debug("link ended: \(reason.message)", metadata: ["peer": "\(peer)"])
     }
 
-    /// Whether several callers have the connection, so that it ends with the last of them.
-    var isShared: Bool {
-        get { followers.areSeveral }
-        set { followers.areSeveral = newValue }
+    /// The number of callers that have the connection besides one: it ends with the last of them.
+    var otherCallers: Int {
+        get { followers.otherCallers }
+        set { followers.otherCallers = newValue }
+    }
+
+    /// Whether the caller that leaves the connection is the last.
+    func isLeftByLast() -> Bool {
+        guard otherCallers > 0 else { return true }
+        otherCallers -= 1
+        return false
     }
 
     func disconnect() {

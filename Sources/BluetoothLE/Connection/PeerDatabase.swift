@@ -68,7 +68,9 @@ final class PeerDatabase {
     private nonisolated(nonsending) func adoptStored(
         _ link: Link, _ operation: BluetoothError.Operation, readsHash: Bool, timeout: Duration?
     ) async throws(BluetoothError) -> DatabaseHash? {
-        guard let cache, let stored = await cache.store.database(for: key(of: cache, link)) else { return nil }
+        // Another call may have discovered the database meanwhile.
+        guard let cache, let stored = await cache.store.database(for: key(of: cache, link)), state.services == nil
+        else { return nil }
         let serviceChanged = PeerDatabaseState.genericAttribute(.serviceChanged, in: stored.services)?.valueHandle
         let isFixed = stored.hash == nil && serviceChanged == nil && !stored.services.isEmpty
         let isFollowed = stored.isFollowed && link.bondedPeer.isBonded(link)
@@ -108,7 +110,7 @@ final class PeerDatabase {
         if known == nil, !isFresh, state.services != nil, !state.isRemembered { return nil }
         let changes = state.changeCount
         let found = try await link.perform(
-            CharacteristicSearch(uuid, in: service), operation.name, timeout: timeout ?? Self.discoveryTimeLimit)
+            CharacteristicSearch(uuid, in: service), operation.name, timeout: timeout)
         guard changes == state.changeCount else { return found }
         let former = state.shown.characteristic(uuid, in: service, of: state.services)
         if state.services != nil, found?.valueHandle != former?.valueHandle { servicesChanged(in: .all, link) }
@@ -119,19 +121,25 @@ final class PeerDatabase {
     /// Whether ``discover(_:cached:timeout:)`` has returned a database that this link has not proven.
     var isRemembered: Bool { state.isRemembered }
 
-    /// Asks the peer whether an attribute of a remembered database still has its type, once on each link.
+    /// Asks the peer whether an attribute of a remembered database still has its type, once on each link; returns what
+    /// remains of the time.
     ///
     /// - Throws: `.attributesChanged` if it has not.
+    @discardableResult
     nonisolated(nonsending) func confirm(
         _ handle: AttributeHandle, _ type: BluetoothUUID?, _ link: Link, _ name: String, timeout: Duration?
-    ) async throws(BluetoothError) {
-        guard let type = state.unconfirmedType(of: handle, type) else { return }
+    ) async throws(BluetoothError) -> Duration? {
+        guard let type = state.unconfirmedType(of: handle, type) else { return timeout }
+        let deadline = timeout.map { link.loop.now.advanced(by: $0) }
         let changes = state.changeCount
         let found = try await link.perform(
             DescriptorDiscovery(in: AttributeHandleRange(start: handle, end: handle)), "confirm a known attribute",
             of: handle, timeout: timeout)
         if changes == state.changeCount {
-            if found.first?.uuid == type { return state.shown.types[handle] = type }
+            if found.first?.uuid == type {
+                state.shown.types[handle] = type
+                return deadline.map { max(.zero, link.loop.now.duration(to: $0)) }
+            }
             servicesChanged(in: .all, link)
         }
         throw .attributesChanged(.init(name, peer: link.peer, attribute: handle))

@@ -15,7 +15,7 @@ struct GroupChooser {
         var rssi: Int?
         /// The number of links of this program.
         var linkCount = 0
-        /// Whether the controller has refused the last link for want of room.
+        /// Whether the controller has refused the last link for want of room, or others have the first claim to it.
         var isFull = false
     }
 

@@ -200,7 +200,7 @@ final class Reconnector {
     /// Handles the closing of the adapter, which ends connection attempts as well.
     func adapterClosed(_ reason: BluetoothError) {
         finish(reason.about(operation))
-        if connection?.core.value.isShared == false { connection?.disconnectNow() }
+        if connection?.core.value.isLeftByLast() == true { connection?.disconnectNow() }
         connection = nil
     }
 

@@ -40,7 +40,11 @@ extension AdapterSession {
         options.bondLevel = try await bondInForce(
             with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted,
             until: time.end)?.linkLevel
-        try await scheduler.begin(peer, timeout: time.remaining(at: loop.now))
+        do throws(BluetoothError) {
+            try await scheduler.begin(peer, timeout: time.remaining(at: loop.now))
+        } catch {
+            throw health.failed(error, by: peer)
+        }
         defer { scheduler.end(peer) }
         if let connection = links.connection(to: peer), connection.core.value.canBeShared(options) {
             return try await share(connection, options, settings)
@@ -113,11 +117,16 @@ extension AdapterSession {
     private func share(
         _ connection: Connection, _ options: ConnectionOptions, _ settings: LinkSettings
     ) async throws(BluetoothError) -> Connection {
-        connection.core.value.isShared = true
-        if let level = [options.bondLevel, options.security.level].compactMap(\.self).max() {
-            try await connection.raiseSecurity(to: level, timeout: options.security.timeout)
+        connection.core.value.otherCallers += 1
+        do throws(BluetoothError) {
+            if let level = [options.bondLevel, options.security.level].compactMap(\.self).max() {
+                try await connection.raiseSecurity(to: level, timeout: options.security.timeout)
+            }
+            try await apply(settings.raising(connection.core.value), options, to: connection)
+        } catch {
+            connection.core.value.otherCallers -= 1
+            throw error
         }
-        try await apply(settings.raising(connection.core.value), options, to: connection)
         return connection
     }
 
@@ -126,7 +135,8 @@ extension AdapterSession {
     private func apply(
         _ settings: LinkSettings, _ options: ConnectionOptions, to connection: Connection
     ) async throws(BluetoothError) {
-        connection.requestSoon(settings, timeout: options.timeout)
+        // Other calls wait for these.
+        connection.requestSoon(settings, timeout: options.timeout ?? .seconds(30))
         let bearers = options.enhancedBearers + 1 - connection.core.value.bearerCount
         if bearers > 0, let security = try? await connection.security(), security.level >= .medium {
             do {

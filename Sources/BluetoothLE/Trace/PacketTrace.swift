@@ -202,17 +202,8 @@ private final class TraceEnding: Sendable {
 extension BluetoothError {
     /// The error for a trace that cannot be written.
     fileprivate static func tracing(_ operation: Operation, _ path: String, _ error: KernelError) -> BluetoothError {
-        let remedy: String? =
-            switch error.number {
-            case .fileExists: "Choose another name, or replace the file."
-            case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
-            case .noSuchDeviceOrAddress: "The pipe has no reader: start its reader first."
-            case .symbolicLink: "Name what the symbolic link leads to."
-            case .noSpace: "Make room on the disk, or choose another."
-            default: nil
-            }
         return BluetoothError(
             .failed, operation, "\(path) \(error.number == .fileExists ? "exists already" : "cannot be written").",
-            remedy: remedy, cause: .kernel(error))
+            remedy: error.fileRemedy, cause: .kernel(error))
     }
 }

@@ -28,12 +28,12 @@ final class AdapterAdvertising {
     private var maximumLength: Int { isExtended ? 251 : 31 }
     private static let defaultDuration = Duration.seconds(2)
     /// The time for which the kernel waits for the controller's answer to one command.
-    private static let controllerPatience = Duration.seconds(2)
+    private static let commandPatience = Duration.seconds(2)
 
     func perform(_ command: ManagementCommand, for request: ManagementRequest) {
         guard controller.configuration.hasLE else { return request.fail(.notSupported) }
         if adapter.isRunning, controller.isSilent, command.addsAdvertising {
-            adapter.world.schedule(after: Self.controllerPatience) { request.fail(.authenticationFailed) }
+            adapter.world.schedule(after: Self.commandPatience) { request.fail(.authenticationFailed) }
             return
         }
         switch command {

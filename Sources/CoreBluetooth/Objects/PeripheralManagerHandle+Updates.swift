@@ -33,7 +33,10 @@ extension PeripheralManagerHandle {
             // Without any other, one on trial is waited for.
             let trusted = accepting.filter { !$0.patience.isOnTrial }
             let targets = trusted.isEmpty ? accepting : trusted
-            let onTrial = trusted.isEmpty ? [] : wanting.filter(\.patience.isOnTrial)
+            let onTrial = trusted.isEmpty ? [] : accepting.filter(\.patience.isOnTrial)
+            for link in wanting where !trusted.isEmpty && shared.isStalled(link.connection) {
+                shared.patience(of: link.connection) { $0.missed() }
+            }
             guard wanting.isEmpty || !targets.isEmpty else {
                 // No subscriber accepts anything now.
                 shared.outbox.flow.cancel()

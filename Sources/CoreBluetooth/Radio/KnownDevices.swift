@@ -15,6 +15,8 @@ struct KnownDevices {
     /// Records a device's name, in place of that of the device that has been known for longest if there are too many.
     /// - Parameter isRead: whether it was read from its attribute.
     mutating func setName(_ name: String, of address: BluetoothAddress, isRead: Bool) {
+        // What was read stays, whatever is advertised later.
+        if !isRead, names[address]?.isRead == true { return }
         guard names.updateValue((name, isRead), forKey: address) == nil else { return }
         named.append(address)
         if named.count > Self.nameLimit, let oldest = named.popFirst() { names[oldest] = nil }

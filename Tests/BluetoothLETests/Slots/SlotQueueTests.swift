@@ -108,6 +108,18 @@ import Testing
         #expect(queue.nextDeadline == Self.instant(16))
     }
 
+    /// Also if no other waits: those that come have no time limit to wait for.
+    @Test func aDeviceThatDoesNotAnswerHasNoClaimAfterItsSlice() {
+        var (queue, _, calls) = Self.refused(1)
+        queue.linkEnded(at: Self.instant(0))
+        #expect(calls[0].isResolved)
+        #expect(queue.isClaimed)
+        #expect(queue.nextDeadline == Self.instant(8))
+        queue.passOn(at: Self.instant(8))
+        #expect(!queue.isClaimed)
+        #expect(queue.nextDeadline == nil)
+    }
+
     @Test func anAdapterThatLeavesEndsTheWait() {
         var (queue, places, calls) = Self.refused(2)
         queue.fail(BluetoothError(.adapterOff, .init("connect"), "off"))
