@@ -41,10 +41,14 @@ extension GATTServer {
     }
 
     private func bytes(of configuration: ClientCharacteristicConfiguration) -> [UInt8] {
-        [
-            UInt8(truncatingIfNeeded: configuration.rawValue),
-            UInt8(truncatingIfNeeded: configuration.rawValue >> 8),
-        ]
+        // Stored ones: a client that asks for all configurations at once costs no allocation for each.
+        switch configuration {
+        case []: [0, 0]
+        case .notification: [1, 0]
+        case .indication: [2, 0]
+        default:
+            [UInt8(truncatingIfNeeded: configuration.rawValue), UInt8(truncatingIfNeeded: configuration.rawValue >> 8)]
+        }
     }
 
     /// Answers a Read Request (Core Vol 3 Part F §3.4.4.3).
