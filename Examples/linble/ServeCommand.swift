@@ -170,6 +170,8 @@ private final class ServedUART: Sendable {
                 group.cancelAll()
                 try await group.waitForAll()
             }
+            // A cancellation while bytes are written to the terminal ends the loop without an error.
+            try Task.checkCancellation()
         }
     }
 

@@ -45,7 +45,7 @@ extension AttributeDatabase {
 
     /// The first handle, and the handle after each service.
     private var freeHandles: [Int] {
-        [1] + attributes.filter(\.declaresService).map { Int($0.groupEnd.rawValue) + 1 }
+        [1] + attributes.filter { $0.declaresService }.map { Int($0.groupEnd.rawValue) + 1 }
     }
 
     private mutating func append(
@@ -62,7 +62,7 @@ extension AttributeDatabase {
         if position < attributes.count, attributes[position].handle <= range.end {
             throw builder.obstacle(at: attributes[position].handle)
         }
-        if let before = attributes[..<position].last(where: \.declaresService), before.groupEnd >= first {
+        if let before = attributes[..<position].last(where: { $0.declaresService }), before.groupEnd >= first {
             throw .handleNotAvailable(first)
         }
         attributes.insert(contentsOf: added, at: position)
