@@ -51,6 +51,8 @@ public struct DatabaseDiscovery: ClientProcedure {
     private var strays: [AttributeHandle: RemoteCharacteristic] = [:]
     /// The services not yet searched for includes, in the order of their handles.
     private var newServices: [Int] = []
+    /// The services with one handle besides their declaration that have not been searched for characteristics.
+    private var narrowServices: [Int] = []
     private let limit: Int
     private var requestCount = 0
     /// The problems found so far.
@@ -101,7 +103,8 @@ public struct DatabaseDiscovery: ClientProcedure {
         case .includes:
             guard case .done(let found) = try includeDiscovery.receive(answer) else { return true }
             assign(found)
-            return newServices.isEmpty ? searchForConfigurations() : searchForCharacteristics()
+            addNarrowServices()
+            return searchForCharacteristics()
         case .configurations:
             guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
             report(descriptorDiscovery.problems)
@@ -165,7 +168,7 @@ extension DatabaseDiscovery {
     /// Searches the new services for characteristics, in one pass each below and above the range already searched.
     ///
     /// Services without room for a characteristic, which takes two handles besides the service declaration, are left
-    /// out.
+    /// out: they have an include, or are searched after the includes.
     private mutating func searchForCharacteristics() -> Bool {
         let roomy = newServices.map { services.list[$0].handles }.filter { $0.count > 2 }
         if let searched {
@@ -185,6 +188,15 @@ extension DatabaseDiscovery {
             searched = range
         }
         return searchRemainingRanges()
+    }
+
+    /// Adds the narrow services without an include to what is searched: a declaration there has its value outside.
+    private mutating func addNarrowServices() {
+        for service in narrowServices.map({ services.list[$0] }) where service.includedServices.isEmpty {
+            if let searched, searched.contains(service.handles.start) { continue }
+            unsearched.append(service.handles)
+        }
+        narrowServices = []
     }
 
     /// Searches the remaining ranges for characteristics, then the new services for includes.
@@ -244,6 +256,7 @@ extension DatabaseDiscovery {
             guard let start = service.handles.start.next, start <= end else { return nil }
             return AttributeHandleRange(start: start, end: end)
         }
+        narrowServices = newServices.filter { services.list[$0].handles.count == 2 }
         newServices = []
         guard !places.isEmpty else { return searchForConfigurations() }
         includeDiscovery.begin(in: places)

@@ -110,6 +110,24 @@ import Testing
             "1800 0001-0004 2A00@0002/0003-0003[read]; 180F 0005-0009 2A19@0007/0008-0009[read] "
                 + "!valueOutside 2803@0004/0006-0006 2A01"),
         Transcript(
+            "as the only one of a service of two handles it is reported as well", mtu: 247, DatabaseDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0100 0300 0018 0400 0500 0F18",
+                "10 0600 FFFF 0028": "01 10 0600 0A",
+                "08 0100 0300 0328": "09 07 0200 02 0300 002A",
+                "08 0500 0500 0228": "01 08 0500 0A",
+                "08 0400 0500 0328": "09 07 0500 02 0600 192A",
+            ],
+            "1800 0001-0003 2A00@0002/0003-0003[read]; 180F 0004-0005 !valueOutside 2803@0005/0006-0006 2A19"),
+        Transcript(
+            "in the only service, of two handles", mtu: 247, DatabaseDiscovery(),
+            [
+                "10 0100 FFFF 0028": "11 06 0400 0500 0F18",
+                "10 0600 FFFF 0028": "01 10 0600 0A",
+                "08 0500 0500 0228": "01 08 0500 0A",
+                "08 0400 0500 0328": "09 07 0500 02 0600 192A",
+            ], "180F 0004-0005 !valueOutside 2803@0005/0006-0006 2A19"),
+        Transcript(
             "a characteristic declared where a service is declared is dropped with what it covers", mtu: 247,
             DatabaseDiscovery(),
             [
