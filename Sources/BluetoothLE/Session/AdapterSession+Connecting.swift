@@ -330,12 +330,15 @@ extension AdapterSession {
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
         // A host encrypts the link to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
-        do {
-            return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: false)
-        } catch  where error.code == .preempted {
-            return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: true)
-        } catch {
-            throw health.failed(error, by: peer)
+        var isAgain = false
+        while true {
+            do {
+                return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: isAgain)
+            } catch  where error.code == .preempted {
+                isAgain = true
+            } catch {
+                throw health.failed(error, by: peer)
+            }
         }
     }
 
