@@ -41,7 +41,7 @@ extension AdapterSession {
             with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted,
             until: time.end)?.linkLevel
         do throws(BluetoothError) {
-            try await scheduler.begin(peer, timeout: time.remaining(at: loop.now))
+            try await scheduler.begin(peer, within: &time, isAdmitted: options.isAdmitted)
         } catch {
             throw health.failed(error, by: peer)
         }
@@ -213,6 +213,8 @@ extension AdapterSession {
         while true {
             let start = loop.now
             do throws(BluetoothError) {
+                scheduler.connect(to: peer, waitsForRoom: true)
+                defer { scheduler.connect(to: peer, waitsForRoom: false) }
                 try await slots.waitForTurn(
                     place, until: start.advanced(by: time.room ?? .zero), .init("connect", peer: peer))
             } catch {
