@@ -30,7 +30,7 @@ extension RadioProblem: CustomStringConvertible {
         case .linkTakesNothing(let peer): "neither \(peer) nor the controller responds"
         case .poweredOff: "the adapter was powered off"
         case .doesNotPowerOn: "the adapter could not be powered on"
-        case .addressChanged(let own, let other): "the controller answers as \(other) instead of \(own)"
+        case .addressChanged(let own, let other): "the controller reports the address \(other) instead of \(own)"
         }
     }
 }
@@ -58,6 +58,17 @@ extension RecoveryStep: CustomStringConvertible {
         case .reset: "reset the controller"
         case .restart: "take the adapter down and up"
         case .rebind: "bind the adapter's driver again"
+        }
+    }
+
+    /// What the step does, such as `restarting the scan`.
+    package var gerund: String {
+        switch self {
+        case .restartScan: "restarting the scan"
+        case .powerCycle: "power-cycling the adapter"
+        case .reset: "resetting the controller"
+        case .restart: "taking the adapter down and up"
+        case .rebind: "rebinding the adapter's driver"
         }
     }
 }

@@ -304,7 +304,7 @@ extension BluetoothError {
     fileprivate static func answerIsDue(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation,
-            "A response is outstanding on the device's present link, which another channel of this program keeps open.",
+            "A response is outstanding on the device's present link, which another channel of this program keeps up.",
             remedy: """
                 Try again: the answer may be about to come.
                 Or close the channels to the device first, each ConnectionOrientedChannel by its close().

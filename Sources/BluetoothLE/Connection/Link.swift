@@ -443,7 +443,7 @@ final class Link: ConnectAttempt, BearerOwner {
         if error == nil {
             guard patience.took(at: loop.now) else { return }
             log.notice(
-                "the link is waited for again; it has missed \(patience.missedCount) values",
+                "values wait for this link again; it has missed \(patience.missedCount) values",
                 metadata: ["peer": "\(peer)"])
         } else if error?.code == .timedOut {
             patience.missed()

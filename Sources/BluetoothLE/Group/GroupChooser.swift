@@ -34,7 +34,7 @@ struct GroupChooser {
 
     /// The outcome of an attempt by one adapter.
     enum AttemptOutcome: Hashable {
-        /// The controller has no room for another link.
+        /// The controller has reached its limit of links.
         case full
         /// The device has not answered, or the link failed to be established.
         case unreachable

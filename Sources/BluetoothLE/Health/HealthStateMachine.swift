@@ -390,7 +390,7 @@ extension BluetoothError {
     /// The error of a radio that no step has brought back.
     static func radioFailure(_ problem: RadioProblem) -> BluetoothError {
         var remedy =
-            "Unplug it and plug it in again, or restart the machine; look at: ble doctor; sudo dmesg | grep -i bluetooth"
+            "Unplug it and plug it in again, or restart the machine; see also: ble doctor; sudo dmesg | grep -i bluetooth"
         if case .addressChanged = problem { remedy = addressRemedy }
         return BluetoothError(
             .failed, .init("recover the adapter"), "The adapter does not recover: \(problem).", remedy: remedy)

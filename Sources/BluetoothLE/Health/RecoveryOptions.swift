@@ -59,9 +59,9 @@ extension HealthEvent: CustomStringConvertible {
         case .problem(let problem): "\(problem)"
         case .began(let step): "trying to \(step)"
         case .failed(let step, let error): "could not \(step): \(error.message)"
-        case .recovered(let step?): "works again; it helped to \(step)"
-        case .recovered(nil): "works again"
-        case .waitingForLinks(let count): "is not recovered now, since that would end \(count) links"
+        case .recovered(let step?): "recovered after \(step.gerund)"
+        case .recovered(nil): "recovered"
+        case .waitingForLinks(let count): "is not recovered yet, since that would end \(count) links"
         case .gaveUp(let error, let delay):
             "\(error.message) \(error.remedy ?? "") The next attempt follows in \(delay.inSeconds)."
         }

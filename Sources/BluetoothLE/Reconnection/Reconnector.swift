@@ -115,7 +115,7 @@ final class Reconnector {
                 if !Task.isCancelled { return finish(error) }
             }
         }
-        finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
+        finish(BluetoothError(.cancelled, operation, "This program no longer keeps the device connected."))
     }
 
     /// Connects and restores the subscriptions; returns when the link came up.
@@ -208,7 +208,7 @@ final class Reconnector {
     /// does not close the link before this waits for its end.
     nonisolated(nonsending) func disconnect(cancelling task: Task<Void, Never>, timeout: Duration) async {
         task.cancel()
-        finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
+        finish(BluetoothError(.cancelled, operation, "This program no longer keeps the device connected."))
         await connection?.leave(timeout: timeout)
         connection = nil
     }

@@ -192,7 +192,7 @@ final class Pairings {
         guard let data else { return removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer)) }
         guard outOfBand[peer] != nil || outOfBand.count < Self.outOfBandLimit else {
             throw BluetoothError(
-                .overflow, operation, "The adapter has the out-of-band data of \(Self.outOfBandLimit) devices already.")
+                .overflow, operation, "The adapter already has the out-of-band data of \(Self.outOfBandLimit) devices.")
         }
         try await prepare(operation)
         // Before the host has them, so that a call cancelled meanwhile can remove them.
