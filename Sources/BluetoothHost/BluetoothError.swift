@@ -189,7 +189,7 @@ extension BluetoothError {
             remedy: "Consume elements faster, or use a larger buffer.")
     }
 
-    /// The error of a link that the controller has refused for want of room.
+    /// The error of a link that the controller has refused because the link limit is reached.
     package static func linkLimitReached(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
         BluetoothError(
             .linkLimitReached, operation, "The controller has reached its limit of links.",

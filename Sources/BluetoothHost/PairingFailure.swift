@@ -41,8 +41,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let linkLost = PairingFailure(rawValue: "linkLost")
     /// The adapter's ``BondLimit`` is reached, and no bond can be replaced.
     public static let bondStoreFull = PairingFailure(rawValue: "bondStoreFull")
-    /// The out-of-band data given for the peer are not its present ones, or the peer has used them up, or it does not
-    /// support them.
+    /// The out-of-band data given for the peer is outdated or was already used, or the peer does not support it.
     public static let outOfBandDataRejected = PairingFailure(rawValue: "outOfBandDataRejected")
     /// Another program on this machine, BlueZ's daemon, is responsible for pairing.
     public static let ownedByDaemon = PairingFailure(rawValue: "ownedByDaemon")

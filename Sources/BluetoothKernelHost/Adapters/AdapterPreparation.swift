@@ -71,7 +71,7 @@ struct AdapterPreparation {
         return information
     }
 
-    /// Whether an adapter that is on must be off for a moment, for its privacy mode.
+    /// Whether changing the privacy mode requires a power cycle.
     private func needsOff(_ information: AdapterInformation) -> Bool {
         guard let privacy, information.isPowered else { return false }
         return (privacy != .off) != information.usesPrivateAddresses

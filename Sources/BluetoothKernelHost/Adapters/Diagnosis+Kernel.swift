@@ -78,7 +78,8 @@ extension Diagnosis {
         return findings
     }
 
-    /// What killed programs may have left at an adapter, as far as the kernel tells this process: it reads keys to nobody.
+    /// What killed programs may have left at an adapter, as far as the kernel reports it to this process; no command
+    /// reads the keys.
     private static func leftovers(at adapter: AdapterInformation, on kernel: any BluetoothKernel) async -> [Finding] {
         await withTaskExecutorPreference(kernel.loop) {
             let (name, marks) = (adapter.name, AdapterMarks(of: adapter, on: kernel))

@@ -15,7 +15,8 @@ final class BondManager: AdapterStore {
     struct Observer {
         /// Returns the links to a device, under the address that the host has for it now.
         let links: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> [any PairedLink]
-        /// Returns whether a pairing of this program with a device, of which there may be no link any more, made a key.
+        /// Returns whether a pairing of this program with a device, to which there may no longer be a link, created a
+        /// key.
         let hasPaired: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> Bool
         /// Called when the limit leaves no room for the bond with a device.
         let onRefused: (_ identity: BluetoothAddress) -> Void

@@ -18,7 +18,7 @@ public enum IdentityFile {
     /// The maximum size of a file in bytes.
     static let maximumLength = 4 << 20
 
-    /// Reads a file. Nobody but this user may have access to it, since whoever has the keys can follow the devices.
+    /// Reads a file. Only this user may have access to it, since anyone who has the keys can track the devices.
     /// - Throws: `.notFound` when there is no such file, `.notPermitted` when other users have access to it or it is a
     ///   symbolic link, `.storageFailed` when it cannot be read, `.invalidArgument` with the line when its content is no
     ///   such list.

@@ -15,7 +15,8 @@ struct GroupChooser {
         var rssi: Int?
         /// The number of links of this program.
         var linkCount = 0
-        /// Whether the controller has refused the last link for want of room, or others have the first claim to it.
+        /// Whether the controller has refused the last link because the link limit is reached, or others have the
+        /// first claim to it.
         var isFull = false
     }
 

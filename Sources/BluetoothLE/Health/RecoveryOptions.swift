@@ -1,6 +1,6 @@
 import BluetoothHost
 
-/// The options of an adapter's recovery from a radio that does not work any more.
+/// The options of an adapter's recovery from a radio that no longer works.
 public struct RecoveryOptions: Hashable, Sendable {
     /// What happens when a problem is noticed.
     public enum Mode: Hashable, Sendable {
@@ -25,7 +25,7 @@ public struct RecoveryOptions: Hashable, Sendable {
     /// Creates options with the defaults, which are those of a program that runs unattended: it recovers, spares the
     /// links of other programs, and tests a scan after half a minute to ten minutes without an advertisement.
     ///
-    /// Restarting a scan costs nothing; a controller that is silent or does not answer is of no use to anybody.
+    /// Restarting a scan costs nothing; a controller that is silent or does not respond is useless.
     public init(
         mode: Mode = .recover, endsOtherProgramsLinks: Bool = false,
         silence: ClosedRange<Duration> = .seconds(30)...(.seconds(600))

@@ -113,7 +113,7 @@ extension PeripheralManagerHandle {
                     }
                     return (shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil, missed)
                 }
-                // It accepts nothing any more, and is about to be removed.
+                // It no longer accepts anything, and is about to be removed.
                 shared.outbox.stalled.insert(ObjectIdentifier(connection))
                 return (false, nil)
             }
