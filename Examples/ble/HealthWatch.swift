@@ -157,7 +157,7 @@ struct HealthLine {
         case .waitingForLinks:
             (word, kind, text) = ("waits", "waiting", "\(event)")
             remedy =
-                "End them, or recover nevertheless: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
+                "End them, or recover anyway: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
         case .gaveUp(let error, let delay):
             (word, kind, text, retryAfter) = ("gave up", "gaveUp", error.message, delay)
             remedy = error.remedy

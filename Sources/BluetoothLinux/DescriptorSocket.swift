@@ -213,14 +213,14 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
 /// A policy for trying to receive another packet without asking the kernel which sockets are ready.
 ///
 /// While packets arrive faster than they are processed, this saves every other system call; while they arrive one at a
-/// time, each try is one call in vain. So it tries if a socket was ready in several consecutive waits, and pauses for a
-/// while after a try in vain.
+/// time, each try is one unsuccessful call. So it tries if a socket was ready in several consecutive waits, and pauses
+/// for a while after an unsuccessful receive.
 struct Backlog {
     /// The number of packets one socket may deliver before it is another's turn.
     private static let turn = 16
     /// The number of consecutive waits in which a socket must be ready before a try.
     private static let promising: UInt8 = 2
-    /// The same number after a try in vain.
+    /// The same number after an unsuccessful receive.
     private static let patience: UInt8 = 16
 
     private var lastWait: UInt64 = 0

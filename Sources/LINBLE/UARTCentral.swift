@@ -119,7 +119,7 @@ public actor UARTCentral {
                 .overflow, .init("receive", peer: peer),
                 "More than \(options.receiveCapacity) bytes were unread; the link was ended.",
                 remedy:
-                    "Read faster, or have the central send less at a time: a UART over Bluetooth LE has no flow control "
+                    "Read faster, or let the central send less at a time: a UART over Bluetooth LE has no flow control "
                     + "in this direction."))
         connection.disconnectNow()
         return nil

@@ -111,7 +111,7 @@ package final class HCICommandQueue {
         }
         guard waiting.count < 64 else {
             return completion(
-                .failure(BluetoothError(.busy, operation, "64 commands are waiting already.", isRetryable: true)))
+                .failure(BluetoothError(.busy, operation, "64 commands are already waiting.", isRetryable: true)))
         }
         waiting.append(Command(command: command, completion: completion))
         advance()

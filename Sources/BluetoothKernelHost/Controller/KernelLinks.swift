@@ -157,7 +157,7 @@ final class KernelLinks: HostLinks {
         act(lost.answered(command, status))
     }
 
-    /// The controller's status if it has refused the last connection to a peer for want of room.
+    /// The controller's status if it has refused the last connection to a peer because the link limit is reached.
     func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? {
         commands.receiveWaiting()
         return refusals.take(LEPeerAddress(peer))

@@ -123,7 +123,7 @@ final class ChannelLife {
         mayEndSoon && [.aborted, .notSecured].contains(failure.kind)
     }
 
-    /// The controller's status if it has refused the link for want of room.
+    /// The controller's status if it has refused the link because the link limit is reached.
     func refusal(_ failure: ChannelFailure) -> HCIStatus? {
         // The kernel's translations of 0x09 and 0x0D; the second stands for other failures as well.
         guard [.tooManyLinks, .connectionRefused].contains(failure.kernelError.number) else { return nil }

@@ -61,7 +61,8 @@ package final class EndingLinks {
     private let links: any HostLinks
     /// What the controller's component knows, and is told.
     var controller = (
-        // The controller's status if it has refused the last connection to a peer for want of room.
+        // The controller's status if it has refused the last connection to a peer because the link limit is
+        // reached.
         refusal: { (_: BluetoothAddress) -> HCIStatus? in nil },
         // Called when nothing has reported the end of a link in time.
         onUnconfirmed: { (_: BluetoothAddress) in }
@@ -273,7 +274,7 @@ package final class EndingLinks {
         links.beginFollowing()
     }
 
-    /// Removes a drain: nothing is outstanding any more, or the link has ended.
+    /// Removes a drain: nothing is outstanding, or the link has ended.
     func drainEnds(_ drain: AttributeDrain) {
         if drains.removeValue(forKey: ObjectIdentifier(drain)) != nil { links.endFollowing() }
     }
@@ -304,7 +305,7 @@ extension BluetoothError {
     fileprivate static func answerIsDue(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation,
-            "A response is outstanding on the device's present link, which another channel of this program keeps open.",
+            "A response is outstanding on the device's present link, which another channel of this program keeps up.",
             remedy: """
                 Try again: the answer may be about to come.
                 Or close the channels to the device first, each ConnectionOrientedChannel by its close().

@@ -43,7 +43,7 @@ extension PublishedServices {
         guard !isWithdrawn else { throw .invalidArgument(operation, "These services have been withdrawn.") }
         guard supportedConfiguration(of: characteristic).isSuperset(of: kind) else {
             throw .invalidArgument(
-                operation, "At \(characteristic) is no value of a characteristic with the property \(property).")
+                operation, "\(characteristic) is not the value of a characteristic with the property \(property).")
         }
     }
 }

@@ -17,7 +17,7 @@ final class LinkSlots {
     private(set) var limit: Int?
     /// Whether no link has ended since the controller refused another.
     private var hasRefused = false
-    /// The handlers of room that nobody has a claim to.
+    /// The handlers of free slots that no connect claims.
     var roomFollowers = HandlerList<Void>()
 
     /// - Parameter ownLinkCount: returns the number of this program's links.

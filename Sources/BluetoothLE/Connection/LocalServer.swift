@@ -236,7 +236,8 @@ extension BluetoothError {
     /// The error of a value that is not sent, as its link has kept others waiting and still has earlier values.
     static func linkIsBehind(_ operation: Operation) -> BluetoothError {
         BluetoothError(
-            .busy, operation, "The link has not taken earlier values yet, so this one is not sent.", isRetryable: true)
+            .busy, operation, "The link has not yet accepted earlier values, so this one is not sent.",
+            isRetryable: true)
     }
 
     /// The reason why a value cannot be sent to the peer's client.
@@ -245,13 +246,13 @@ extension BluetoothError {
         case .notSubscribed: self.init(.notSubscribed, operation, "The device has not subscribed to this value.")
         case .clientOutOfSync:
             self.init(
-                .notSubscribed, operation, "The device does not know yet that the services here have changed.",
+                .notSubscribed, operation, "The device does not yet know that the services here have changed.",
                 isRetryable: true)
         case .indicationOutstanding:
-            self.init(.busy, operation, "The device has not confirmed the last indication.", isRetryable: true)
+            self.init(.busy, operation, "The device has not yet confirmed the last indication.", isRetryable: true)
         case .insufficientSecurity(_, let code):
             self.init(
-                .attributeProtocol, operation, "The link is not protected as this value demands.",
+                .attributeProtocol, operation, "The link lacks the security that this value requires.",
                 cause: .attribute(code))
         }
     }

@@ -111,7 +111,7 @@ final class GroupScan {
                 isScanning = true
             } catch {
                 if Task.isCancelled { throw error }
-                // An adapter that was closed or removed meanwhile is none of the group's any more.
+                // An adapter that was closed or removed meanwhile no longer belongs to the group.
                 if error.code != .cancelled { failure = failure ?? error }
             }
         }

@@ -51,13 +51,13 @@ final class RadioHealth {
     /// Whether scans outlive a command that is not answered.
     var keepsScans: Bool { machine.keepsScans(at: loop.now) }
 
-    /// Whether the adapter may be away for a moment, and comes back.
+    /// Whether the adapter is temporarily unavailable, and returns.
     var isRecovering: Bool { machine.takesAdapterAway || isRecoveredElsewhere }
 
     /// Whether another session of this process carries out a step on the adapter.
     var isRecoveredElsewhere: Bool { host.isRecoveredElsewhere }
 
-    /// Whether an adapter that is away now comes back, if the recovery succeeds.
+    /// Whether an unavailable adapter returns if the recovery succeeds.
     var bringsAdapterBack: Bool { machine.bringsAdapterBack || isRecoveredElsewhere }
 
     /// The present health.

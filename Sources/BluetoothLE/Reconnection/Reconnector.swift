@@ -195,7 +195,7 @@ final class Reconnector {
 
     /// Ends everything; the task of ``run(on:)`` leaves the link.
     func cancel() {
-        finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
+        finish(BluetoothError(.cancelled, operation, "This program no longer keeps the device connected."))
     }
 
     /// Ends everything, and waits for the end of the link, unless other callers have it.

@@ -52,7 +52,7 @@ extension IdentityRadio {
                 throw BluetoothError(
                     hasBeenSeen ? .timedOut : .notFound, operation,
                     hasBeenSeen
-                        ? "The device \(identity.name) advertised, but did not answer."
+                        ? "The device \(identity.name) advertised, but did not respond."
                         : "The device \(identity.name) was not seen\(options.searchTime.map { " within \($0.inSeconds)" } ?? "").",
                     remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
             }

@@ -42,7 +42,7 @@ import Testing
             // It is not used under the other address.
             let error = await failure { _ = try await adapter.connect(to: Self.other) }
             #expect(error?.code == .noAdapter)
-            #expect(error?.message == "hci0 answers as \(Self.other) instead of \(own).")
+            #expect(error?.message == "hci0 reports the address \(Self.other) instead of \(own).")
             let outcome = try await events.steps()
             #expect(outcome.tried == recovery.steps)
             #expect(outcome.helped == recovery.steps.last)
@@ -135,7 +135,7 @@ import Testing
                 _ = try await Adapter.open(.address(own), power: .powerOn, on: fixture.kernel)
             }
             #expect(error?.code == .noAdapter)
-            #expect(error?.message.contains("answers as \(Self.other) instead of \(own)") == true)
+            #expect(error?.message.contains("reports the address \(Self.other) instead of \(own)") == true)
         }
     }
 }

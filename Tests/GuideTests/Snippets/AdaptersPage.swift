@@ -59,7 +59,7 @@ enum AdaptersPage {
         let events = await adapter.healthEvents()
         print(await adapter.health)  // good
         for try await event in events {
-            print(event)  // no advertisement was received for 30 s; trying to restart the scan; works again …
+            print(event)  // no advertisement was received for 30 s; trying to restart the scan; recovered after …
             if case .gaveUp = event { break }
         }
         await adapter.close()
