@@ -48,7 +48,8 @@ import Testing
 
     @Test func everySnippetHasAStory() throws {
         let stories = try [
-            "Adapters", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting", "LocalServer",
+            "Adapters", "Advertisements", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting",
+            "LocalServer",
             "Other",
             "Peripheral", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",
             "UARTModules",

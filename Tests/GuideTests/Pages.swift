@@ -20,7 +20,8 @@ enum Pages {
     /// The pages whose snippets are compiled and run.
     static let paths = [
         "README.md", "Docs/Guide/Bonds.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
-        "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
+        "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Advertisements.md",
+        "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
         "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md",
         "Docs/Guide/Central/UARTModules.md", "Docs/Guide/ComingFrom.md",
