@@ -28,6 +28,11 @@ enum Pages {
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Security.md",
         "Docs/Guide/Simulation.md", "Docs/Guide/Testing.md",
+        "Sources/BluetoothLE/BluetoothLE.docc/Adapter.md", "Sources/BluetoothLE/BluetoothLE.docc/Connection.md",
+        "Sources/BluetoothSimulation/BluetoothSimulation.docc/SimulatedPeripheral.md",
+        "Sources/LINBLE/LINBLE.docc/Framer.md", "Sources/LINBLE/LINBLE.docc/KeptUARTOptions.md",
+        "Sources/LINBLE/LINBLE.docc/UARTCentral.md", "Sources/LINBLE/LINBLE.docc/UARTOptions.md",
+        "Sources/LINBLE/LINBLE.docc/UARTProfile.md", "Sources/LINBLE/LINBLE.docc/UARTServerOptions.md",
     ]
 
     /// The page of terms, which has no snippets.

@@ -44,15 +44,15 @@ enum AdvertisementsPage {
     }
 
     /// Beacons
-    static func beacons(_ adapter: Adapter, _ address: BluetoothAddress) async throws {
+    static func beacons(_ adapter: Adapter) async throws {
         for try await advertisement in try await adapter.scan() {
             let data = advertisement.data
             if let beacon = data.iBeacon {
                 print("iBeacon", beacon.proximityUUID, beacon.major, beacon.minor)
             } else if let beacon = data.altBeacon {
                 print("AltBeacon", beacon.company, beacon.identifier)
-            } else if case .url(let address, _)? = data.eddystone {
-                print("Eddystone", address)
+            } else if case .url(let link, _)? = data.eddystone {
+                print("Eddystone", link)
             }
         }
     }
