@@ -62,7 +62,7 @@ import Testing
                 let call = "\(Pages.space(of: path)).\(Pages.name(of: snippet))"
                 // The whole name, not the beginning of a longer one.
                 let isRun = stories.ranges(of: call).contains {
-                    stories[$0.upperBound...].first.map { "()".contains($0) } == true
+                    stories[$0.upperBound...].first.map { "(),".contains($0) } == true
                 }
                 #expect(isRun, "no story runs \(call)")
             }
