@@ -1,8 +1,8 @@
 """Assembles the DocC catalogues of the site: those of the products, and one of the pages and the small programs.
 
 The pages link to each other, to pictures and to programs as files, so that they can be read where they are. DocC has addresses of
-its own. A product's catalogue has no link to a page, since a package index sees the products alone: it names the page's file, which
-becomes a link here.
+its own. A package index sees each product alone, without pages and without the types that it re-exports. So a product's catalogue
+and its documentation comments name these as code, and in the topics after "Re-exported:"; here they become links.
 """
 import functools
 import os
@@ -25,22 +25,58 @@ PICTURES = ('Docs/pictures', 'Docs/pictures/badges')
 WITHOUT_TOPICS = '@Options {\n    @TopicsVisualStyle(hidden)\n}\n'
 
 
-def product(module, folder):
-    """Makes the catalogue of a product in a folder; returns its path."""
+def source(module):
+    """The path of a product's own catalogue."""
+    return os.path.join(ROOT, 'Sources', module, module + '.docc')
+
+
+def product(module, folder, graph):
+    """Makes the catalogue of a product with a symbol graph in a folder, and the links of the graph's comments; returns its path."""
     catalogue = os.path.join(folder, module + '.docc')
-    shutil.copytree(os.path.join(ROOT, 'Sources', module, module + '.docc'), catalogue)
+    shutil.copytree(source(module), catalogue)
+    known = reexported(module, graph)
     for name in os.listdir(catalogue):
         with open(os.path.join(catalogue, name)) as file:
             text = file.read()
         with open(os.path.join(catalogue, name), 'w') as file:
-            file.write(re.sub(r'`([\w/]+\.md)`', lambda span: named(span), text))
+            file.write(linked(with_topics(text), known))
+    for symbol in graph['symbols']:
+        if 'docComment' in symbol:
+            # A new value: other products share the old one.
+            lines = [{**line, 'text': linked(line['text'], known)} for line in symbol['docComment']['lines']]
+            symbol['docComment'] = {**symbol['docComment'], 'lines': lines}
     return catalogue
 
 
-def named(span):
-    """A link to the page whose file a code span names; or the span."""
-    path = span[1]
-    return f'[{markdown.read(path).title}]({address(path)})' if path in names() else span[0]
+def reexported(module, graph):
+    """The links of the types that a product re-exports, and of their members, by their names in code."""
+    own = f's:{len(module)}{module}'
+    types = {symbol['pathComponents'][0] for symbol in graph['symbols']
+             if len(symbol['pathComponents']) == 1 and not symbol['identifier']['precise'].startswith(own)}
+    paths = [symbol['pathComponents'] for symbol in graph['symbols'] if symbol['pathComponents'][0] in types]
+    return {'.'.join(path): '/'.join(path) for path in paths}
+
+
+def with_topics(text):
+    """A product's text whose groups of topics list what is re-exported."""
+    groups = re.split(r'(?m)^(?=### )', text)
+    for number, group in enumerate(groups):
+        found = re.search(r'(?m)^Re-exported: ([^.]*)\.\n', group)
+        if found:
+            items = ''.join(f'- ``{name}``\n' for name in re.findall(r'`(\w+)`', found[1]))
+            rest = group.replace(found[0], '').rstrip()
+            groups[number] = rest + ('\n' if rest.endswith('``') else '\n\n') + items + '\n'
+    return ''.join(groups)
+
+
+def linked(text, known):
+    """A product's text in which the code spans that name pages and re-exported declarations are links."""
+    def link(span):
+        if span[1] in known:
+            return f'``{known[span[1]]}``'
+        return f'[{markdown.read(span[1]).title}]({address(span[1])})' if span[1] in names() else span[0]
+
+    return re.sub(r'(?<!`)`([^`\s]+)`(?!`)', link, text)
 
 
 def titles():

@@ -77,7 +77,8 @@ if (typeof document !== "undefined") (function () {
 
     // A result: the title, what it is, and the text around the first term.
     const result = ({ page: [title, kind, path], section: [anchor, heading, text], terms }) => {
-        const at = Math.max(0, text.toLowerCase().search(terms.map((term) => term.replace(/[^\p{L}\p{N} ]/gu, "\\$&")).join("|")));
+        const places = [terms.join(" "), ...terms].map((term) => text.toLowerCase().indexOf(term));
+        const at = Math.max(0, places.find((place) => place >= 0) ?? 0);
         const excerpt = (at > 60 ? "…" : "") + text.slice(Math.max(0, at - 60), at + 120) + (at + 120 < text.length ? "…" : "");
         const link = element("a", { href: address(path) + (anchor && `#${anchor}`) },
             element("strong", {}, title), element("span", {}, ` ${heading ? `› ${heading} ` : ""}· ${kind}`), element("br"), excerpt);

@@ -94,7 +94,7 @@ extension Adapter {
 
 extension Adapter {
     /// What the adapter does where a program does not say (management `Read Default System Configuration`, `Get PHY
-    /// Configuration`); nil for what the kernel does not report. ``AdapterDefaults/phys`` needs CAP_NET_ADMIN, the rest no
+    /// Configuration`); nil for what the kernel does not report. `AdapterDefaults.phys` needs CAP_NET_ADMIN, the rest no
     /// privilege.
     /// - Throws: `.unsupported` by a kernel before 5.9, `.noAdapter`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func defaults() async throws(BluetoothError) -> AdapterDefaults {
