@@ -189,7 +189,8 @@ let package = Package(
 
         // The README's.
         .executableTarget(
-            name: "FirstProgram", dependencies: ["BluetoothLE"], path: "Examples/FirstProgram", swiftSettings: settings),
+            name: "FirstProgram", dependencies: ["BluetoothLE", "BluetoothSimulation"], path: "Examples/FirstProgram",
+            swiftSettings: settings),
 
         // Tests.
         .target(
@@ -241,8 +242,8 @@ let package = Package(
         .testTarget(
             name: "ProgramTests",
             dependencies: [
-                "SmallPrograms", "ble", "linble", "ManualPages", "ExampleSupport", "BluetoothDeviceFile",
-                "BluetoothHost",
+                "SmallPrograms", "FirstProgram", "ble", "linble", "ManualPages", "ExampleSupport",
+                "BluetoothDeviceFile", "BluetoothHost",
                 "BluetoothJSON", "BluetoothSystem",
                 "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,
             ],

@@ -1,10 +1,11 @@
 import BluetoothLE
+import BluetoothSimulation
 import Glibc
 
 @main struct FirstProgram {
     static func main() async {
         do throws(BluetoothError) {
-            let adapter = try await Adapter.open(.first, power: .powerOn)
+            let adapter = try await Adapter.open(power: .powerOn, on: .environment)
             // The name of your device; ble scan lists those that advertise.
             let found = try await adapter.firstAdvertisement(timeout: .seconds(10)) { $0.localName == "LINBLE-Z1" }
 

@@ -58,6 +58,14 @@ class Page:
         return [(number, '\n'.join(lines)) for number, lines in found if lines]
 
     @property
+    def word_count(self):
+        """The number of its words, with those of code, and without addresses and the lines of tables."""
+        text = '\n'.join([line for _, line in self.prose] + [line for block in self.blocks for line in block.lines])
+        text = re.sub(r'!?\[([^\]]*)\]\([^)]*\)', r'\1', text)
+        text = re.sub(r'<[^>]*alt="([^"]*)"[^>]*>', r'\1', text)
+        return len(re.findall(r'\S*\w\S*', re.sub(r'<[^>]*>', '', text)))
+
+    @property
     def spans(self):
         """The code in the running text: (place, text)."""
         for number, line in self.prose:

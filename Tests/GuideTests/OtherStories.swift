@@ -15,18 +15,6 @@ import Testing
         }
     }
 
-    @Test func aUART() async throws {
-        try await Fixture.withAdapter { fixture, adapter in
-            try await ReadmePage.aUART(adapter)
-            #expect(fixture.lines == ["[1, 0]"])
-            #expect(fixture.linble.statistics.bytesFromHosts == 2)
-        }
-    }
-
-    @Test func aTestWithoutHardware() async throws {
-        try await ReadmePage.aTestWithoutHardware()
-    }
-
     @Test func theContextOfAllOthers() async throws {
         try await Fixture.run { fixture in
             try await CentralPage.theSnippets()

@@ -48,7 +48,9 @@ import Testing
 
     @Test func everySnippetHasAStory() throws {
         let stories = try [
-            "Adapters", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting", "LocalServer",
+            "Adapters", "Advertisements", "Attributes", "Bonds", "Caching", "Channels", "ComingFrom", "Connecting",
+            "Documentation",
+            "LocalServer",
             "Other",
             "Peripheral", "Scanning", "Security", "SeveralAdapters", "Simulation", "Testing",
             "UARTModules",
@@ -60,7 +62,7 @@ import Testing
                 let call = "\(Pages.space(of: path)).\(Pages.name(of: snippet))"
                 // The whole name, not the beginning of a longer one.
                 let isRun = stories.ranges(of: call).contains {
-                    stories[$0.upperBound...].first.map { "()".contains($0) } == true
+                    stories[$0.upperBound...].first.map { "(),".contains($0) } == true
                 }
                 #expect(isRun, "no story runs \(call)")
             }
@@ -79,6 +81,24 @@ import Testing
             guard let name = line.firstMatch(of: top)?.1 else { continue }
             let isListed = page.contains("``\(name)``") || page.contains("``\(name)(")
             #expect(isListed, "\(name) is in no topic of \(product)")
+        }
+    }
+
+    /// The types with many members have topics of their own, in the guide's order.
+    @Test(arguments: ["BluetoothHCI", "BluetoothLE", "BluetoothSimulation", "LINBLE"])
+    func everyMemberOfATypeWithTopicsHasOne(product: String) throws {
+        let folder = "Sources/\(product)/\(product).docc"
+        let types = try SystemFiles.names(in: "\(Pages.root)/\(folder)").map { $0.dropLast(".md".count) }
+            .filter { $0 != product }
+        #expect(!types.isEmpty)
+        let name = /\b(?:case|enum|func|let|struct|typealias|var) ([A-Za-z0-9_]+)|\b(init)\b/
+        for line in try Pages.text(of: "Tests/PublicAPI/\(product).txt").split(separator: "\n") {
+            guard let type = types.first(where: { line.hasPrefix("\($0): ") }), let found = line.firstMatch(of: name),
+                let member = found.1 ?? found.2
+            else { continue }
+            let page = try Pages.text(of: "\(folder)/\(type).md")
+            let isListed = page.contains("``\(member)``") || page.contains("``\(member)(")
+            #expect(isListed, "\(member) is in no topic of \(type)")
         }
     }
 

@@ -20,13 +20,19 @@ enum Pages {
     /// The pages whose snippets are compiled and run.
     static let paths = [
         "README.md", "Docs/Guide/Bonds.md", "Docs/Guide/Capture.md", "Docs/Guide/Central.md",
-        "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
+        "Docs/Guide/Central/Adapters.md", "Docs/Guide/Central/Advertisements.md",
+        "Docs/Guide/Central/Attributes.md", "Docs/Guide/Central/Caching.md",
         "Docs/Guide/Central/Channels.md", "Docs/Guide/Central/Connecting.md", "Docs/Guide/Central/LocalServer.md",
         "Docs/Guide/Central/Scanning.md", "Docs/Guide/Central/SeveralAdapters.md",
         "Docs/Guide/Central/UARTModules.md", "Docs/Guide/ComingFrom.md",
         "Docs/Guide/Peripheral.md", "Docs/Guide/Peripheral/Accepting.md", "Docs/Guide/Peripheral/Advertising.md",
         "Docs/Guide/Peripheral/Publishing.md", "Docs/Guide/Peripheral/UART.md", "Docs/Guide/Security.md",
         "Docs/Guide/Simulation.md", "Docs/Guide/Testing.md",
+        "Sources/BluetoothLE/BluetoothLE.docc/Adapter.md", "Sources/BluetoothLE/BluetoothLE.docc/Connection.md",
+        "Sources/BluetoothSimulation/BluetoothSimulation.docc/SimulatedPeripheral.md",
+        "Sources/LINBLE/LINBLE.docc/Framer.md", "Sources/LINBLE/LINBLE.docc/KeptUARTOptions.md",
+        "Sources/LINBLE/LINBLE.docc/UARTCentral.md", "Sources/LINBLE/LINBLE.docc/UARTOptions.md",
+        "Sources/LINBLE/LINBLE.docc/UARTProfile.md", "Sources/LINBLE/LINBLE.docc/UARTServerOptions.md",
     ]
 
     /// The page of terms, which has no snippets.

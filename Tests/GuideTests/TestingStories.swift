@@ -36,4 +36,8 @@ import Testing
             #expect(try fixture.kernel.adapters().count == 1)
         }
     }
+
+    @Test func aUARTModule() async throws {
+        try await TestingPage.aUARTModule()
+    }
 }

@@ -49,6 +49,19 @@ import Testing
         }
     }
 
+    /// The README's first program, on the radio that its command names.
+    @Test func theFirstProgramRunsWithoutHardware() async throws {
+        try await withFolder { folder in
+            try await onItsOwnThread {
+                let running = try RunningProgram(
+                    "FirstProgram", [], messages: "\(folder)/err",
+                    environment: [("BLUETOOTH_SIMULATION", "\(SmallProgram.folder)/world.json")])
+                #expect(running.join() == 0, "\(contents(of: "\(folder)/err"))")
+                #expect(running.lines.map { $0.prefix(4) } == ["1800", "1801", "27AD"], "\(running.lines)")
+            }
+        }
+    }
+
     /// What a visitor prints at its end (Tests/SmallPrograms/Visitors.swift).
     private static let visited = "(visited)"
 

@@ -39,6 +39,22 @@ enum TestingPage {
         print(thermometer.address)
     }
 
+    /// A UART module
+    static func aUARTModule() async throws {
+        let radio = SimulatedRadio()                     // virtual time: the half hour takes no real time
+        let kernel = radio.makeKernel()
+        let linble = SimulatedLINBLE(on: radio)
+        try await radio.run {
+            // Your program.
+            let adapter = try await Adapter.open(power: .powerOn, on: kernel)
+            let uart = try await UARTConnection.open(.name("LINBLE-Z1"), on: adapter)
+            try await uart.send([0x01, 0x00])
+            try await radio.sleep(for: .seconds(1800))
+            await uart.disconnect()
+        }
+        #expect(linble.statistics.bytesFromHosts == 2)
+    }
+
     /// Your program beside the test
     static func yourProgramBesideTheTest(_ adapter: Adapter, _ radio: SimulatedRadio) async throws {
         let logging = Task(executorPreference: radio.loop) {
