@@ -6,11 +6,14 @@ import shutil
 
 HERE = os.path.dirname(os.path.abspath(__file__))
 DATA = ('data', 'index')
+SCRIPTS = ('local.js', 'search.js')
 
 
-def make_local(site):
-    """Changes a site in place: relative addresses, and a twin for each file of data that local.js can load."""
-    shutil.copy(os.path.join(HERE, 'local.js'), site)
+def make_local(site, front):
+    """Changes a site in place: relative addresses, and a twin for each file of data that local.js can load. Its root opens the
+    page whose address is `front`."""
+    for name in SCRIPTS:
+        shutil.copy(os.path.join(HERE, name), site)
     for folder, _, names in os.walk(site):
         up = os.path.relpath(site, folder)
         for name in names:
@@ -26,10 +29,11 @@ def make_local(site):
             elif within.startswith('js' + os.sep):
                 rewrite(path, lambda text: text.replace(
                     'window.location.pathname', '(window.pagePath||window.location.pathname)'))
-    # The router shows nothing at the root.
-    with open(os.path.join(site, 'index.html'), 'w') as file:
-        file.write('<!doctype html><title>Documentation</title>'
-                   '<meta http-equiv="refresh" content="0; url=documentation/index.html">\n')
+    # The router shows nothing at the root; what DocC merges has a list of modules below it.
+    for folder in (site, os.path.join(site, 'documentation')):
+        with open(os.path.join(folder, 'index.html'), 'w') as file:
+            file.write('<!doctype html><title>Documentation</title><meta http-equiv="refresh" content="0; url='
+                       f'{os.path.relpath(site + front, folder)}/index.html">\n')
 
 
 def relative(page, up):
@@ -37,7 +41,8 @@ def relative(page, up):
     page = re.sub(r'\b(src|href)="/(?!/)', rf'\1="{up}/', page)
     return page.replace(
         '<script>var baseUrl = "/"</script>',
-        f'<script src="{up}/local.js"></script><script>var baseUrl = new URL("{up}/", location.href).pathname</script>')
+        ''.join(f'<script src="{up}/{name}"></script>' for name in SCRIPTS) + '<script>'
+        f'var baseUrl = new URL("{up}/", location.href).pathname</script>')
 
 
 def rewrite(path, change):

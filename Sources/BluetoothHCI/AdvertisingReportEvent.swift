@@ -18,7 +18,7 @@ public struct AdvertisingReportEvent: Sendable {
 
     /// Appends a report; a legacy layout drops fields that it lacks.
     ///
-    /// - Throws: ``BufferFull`` when the report does not fit; the event is then unchanged. Send ``packet`` and begin
+    /// - Throws: `BufferFull` when the report does not fit; the event is then unchanged. Send ``packet`` and begin
     ///   another event.
     public mutating func append(_ report: borrowing AdvertisingReport) throws(BufferFull) {
         let start = writer.count

@@ -140,7 +140,7 @@ public enum HCICommand: Hashable, Sendable {
 
     /// The command packet with its leading 0x01.
     ///
-    /// - Throws: ``BufferFull`` when a list or data does not fit into the command.
+    /// - Throws: `BufferFull` when a list or data does not fit into the command.
     public func packet() throws(BufferFull) -> [UInt8] {
         var writer = ByteWriter(capacity: HCICommandPacket.maximumByteCount)
         try encode(into: &writer)
@@ -149,7 +149,7 @@ public enum HCICommand: Hashable, Sendable {
 
     /// Appends the command packet with its leading 0x01.
     ///
-    /// - Throws: ``BufferFull`` when `writer` or the command has no room for it; `writer` is then unchanged.
+    /// - Throws: `BufferFull` when `writer` or the command has no room for it; `writer` is then unchanged.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
         try writer.writePacket { (writer) throws(BufferFull) in
             try writer.write(HCIPacketType.command.rawValue)

@@ -118,7 +118,7 @@ public enum HCIEvent: ~Escapable {
 
     /// The event packet with its leading 0x04.
     ///
-    /// - Throws: ``BufferFull`` when the parameters exceed 255 bytes.
+    /// - Throws: `BufferFull` when the parameters exceed 255 bytes.
     public func packet() throws(BufferFull) -> [UInt8] {
         var writer = ByteWriter(capacity: Self.maximumByteCount)
         try encode(into: &writer)
@@ -127,7 +127,7 @@ public enum HCIEvent: ~Escapable {
 
     /// Appends the event packet with its leading 0x04, as a controller sends it.
     ///
-    /// - Throws: ``BufferFull`` when `writer` or the event has no room for it; `writer` is then unchanged.
+    /// - Throws: `BufferFull` when `writer` or the event has no room for it; `writer` is then unchanged.
     public func encode(into writer: inout ByteWriter) throws(BufferFull) {
         try writer.writePacket { (writer) throws(BufferFull) in
             try writer.write(HCIPacketType.event.rawValue)

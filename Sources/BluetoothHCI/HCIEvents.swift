@@ -174,7 +174,7 @@ public struct HCICompletedPackets: ~Escapable {
 
     /// The event packet with its leading 0x04 for the packets in `completed`.
     ///
-    /// - Throws: ``BufferFull`` for more than 63 connections, the maximum of one event.
+    /// - Throws: `BufferFull` for more than 63 connections, the maximum of one event.
     public static func packet(
         _ completed: [(handle: ConnectionHandle, count: UInt16)]
     ) throws(BufferFull) -> [UInt8] {

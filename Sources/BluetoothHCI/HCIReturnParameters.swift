@@ -188,7 +188,7 @@ public enum HCIReturnParameters: Hashable, Sendable {
 
     /// The Command Complete event with these return parameters, as a packet with its leading 0x04.
     ///
-    /// - Throws: ``BufferFull`` never in practice, since all return parameters fit into an event.
+    /// - Throws: `BufferFull` never in practice, since all return parameters fit into an event.
     public func commandComplete(
         _ opcode: HCIOpcode, allowedCommandPackets: UInt8 = 1
     ) throws(BufferFull) -> [UInt8] {

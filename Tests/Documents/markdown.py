@@ -1,13 +1,13 @@
 """The parts of a page that can be wrong: links, code spans and blocks of commands."""
+import functools
 import os
 import re
-import sys
 from dataclasses import dataclass, field
 
 ROOT = os.path.dirname(os.path.dirname(os.path.dirname(os.path.abspath(__file__))))
-sys.path.insert(0, os.path.join(ROOT, 'Docs', 'site'))
-from catalogue import github
 
+# A code span; or a link or picture with its mark "!", its text and its address, which may be spread over lines.
+LINK = re.compile(r'`[^`]*`|(!?)\[((?:`[^`]*`|[^]`])*)\]\(([^)\s]+)\)')
 MARK = re.compile(r'<!-- *((?:not run|varies|run by|run here|file)\b.*?) *-->\s*$')
 
 # The end of a mark for all blocks after it that have none of their own.
@@ -35,8 +35,27 @@ class Page:
     prose: list = field(default_factory=list)  # (number, line)
 
     @property
+    def title(self):
+        return next(iter(self.headings), '')
+
+    @property
+    def headings(self):
+        return [re.sub(r'^#+\s+', '', line) for _, line in self.prose if re.match(r'#+\s', line)]
+
+    @property
     def anchors(self):
-        return {github(re.sub(r'^#+\s+', '', line)) for _, line in self.prose if re.match(r'#+\s', line)}
+        return {github(heading) for heading in self.headings}
+
+    @property
+    def paragraphs(self):
+        """The running text between blocks and blank lines: (number of the first line, text)."""
+        found = []
+        for number, line in self.prose:
+            if found and line.strip() and found[-1][1] and number == found[-1][0] + len(found[-1][1]):
+                found[-1][1].append(line)
+            else:
+                found.append((number, [line] if line.strip() else []))
+        return [(number, '\n'.join(lines)) for number, lines in found if lines]
 
     @property
     def word_count(self):
@@ -55,13 +74,20 @@ class Page:
 
     @property
     def links(self):
-        """The relative links: (place, path, fragment)."""
-        for number, line in self.prose:
-            for address in re.findall(r'\]\(([^)\s]+)\)|(?:src|srcset|href)="([^"]+)"', re.sub(r'`[^`]*`', '', line)):
-                address = address[0] or address[1]
+        """The relative links: (place, text, path, fragment)."""
+        for first, paragraph in self.paragraphs:
+            found = [(link.start(), link[2], link[3]) for link in LINK.finditer(paragraph) if link[3]]
+            hidden = re.sub(r'`[^`]*`', lambda span: ' ' * len(span[0]), paragraph)
+            found += [(tag.start(), '', tag[1]) for tag in re.finditer(r'(?:src|srcset|href)="([^"]+)"', hidden)]
+            for position, text, address in sorted(found):
                 if not re.match(r'[a-z]+:', address):
                     path, _, fragment = address.partition('#')
-                    yield f'{self.path}:{number}', path, fragment
+                    yield f'{self.path}:{first + paragraph.count(chr(10), 0, position)}', text, path, fragment
+
+
+def github(heading):
+    """The fragment by which a forge addresses a heading."""
+    return re.sub(r'[^\w\- ]', '', heading.replace('`', '').strip().lower()).replace(' ', '-')
 
 
 def pages():
@@ -78,6 +104,7 @@ def files(ending, folder='.'):
     return sorted(found)
 
 
+@functools.cache
 def read(path):
     with open(os.path.join(ROOT, path)) as file:
         return parse(path, file.read())

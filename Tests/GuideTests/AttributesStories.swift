@@ -102,13 +102,13 @@ import Testing
     }
 
     @Test func withoutAnAnswer() async throws {
-        try await Self.lines(of: AttributesPage.write2) { _, fixture in
+        try await Self.lines(of: AttributesPage.writeWithoutResponse) { _, fixture in
             try await fixture.settle { fixture.sensor.server.value(of: 0x0012)?.count == 512 }
         }
     }
 
     @Test func allAtOnce() async throws {
-        try await Self.lines(of: AttributesPage.write3) { _, fixture in
+        try await Self.lines(of: AttributesPage.reliableWrites) { _, fixture in
             let server = fixture.sensor.server
             #expect(server.value(of: fixture.sensor.handle(of: 0xFFF1, in: 0xFFF0)) == [10])
             #expect(server.value(of: fixture.sensor.handle(of: 0xFFF2, in: 0xFFF0)) == [1, 2, 3, 4, 0xFF, 6])

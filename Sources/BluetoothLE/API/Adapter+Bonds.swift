@@ -19,7 +19,7 @@ extension Adapter {
     ///   - isBondable: whether keys are stored for later connections (`Set Bondable`).
     ///   - secureConnections: the use of LE Secure Connections: with devices that support them, never, or exclusively,
     ///     so that other devices cannot pair (`Set Secure Connections`).
-    /// - Throws: `.pairingFailed` with ``PairingFailure/ownedByDaemon`` while BlueZ's daemon runs, `.notPermitted`,
+    /// - Throws: `.pairingFailed` with `PairingFailure.ownedByDaemon` while BlueZ's daemon runs, `.notPermitted`,
     ///   `.unsupported` when only Secure Connections are allowed and the adapter lacks them, `.noAdapter`,
     ///   `.cancelled`.
     public nonisolated(nonsending) func setPairingAgent(
@@ -36,13 +36,13 @@ extension Adapter {
     }
 
     /// Makes out-of-band data of this adapter, for a device that receives them by another way, such as an NFC tag or a QR
-    /// code: ``OutOfBandData/nfcMessage``, ``OutOfBandData/text``.
+    /// code: `OutOfBandData.nfcMessage`, `OutOfBandData.text`.
     ///
     /// A pairing with a device that has them is authenticated and asks nothing, whichever side begins it. They replace
     /// the adapter's former data, and apply until it is powered off, also after the program's end; make new ones for
     /// each device. Needs CAP_NET_ADMIN.
     /// - Throws: `.unsupported` when the adapter has no LE Secure Connections or uses private addresses, `.pairingFailed`
-    ///   with ``PairingFailure/ownedByDaemon`` while BlueZ's daemon runs, `.notPermitted`, `.adapterOff`, `.cancelled`.
+    ///   with `PairingFailure.ownedByDaemon` while BlueZ's daemon runs, `.notPermitted`, `.adapterOff`, `.cancelled`.
     public nonisolated(nonsending) func makeOutOfBandData() async throws(BluetoothError) -> OutOfBandData {
         let pairings: SessionReference<Pairings> = SessionReference(session.pairings, in: session)
         return try await pairings { pairings throws(BluetoothError) in try await pairings.makeOutOfBandData() }
@@ -55,7 +55,7 @@ extension Adapter {
     /// - Parameters:
     ///   - data: the data; nil removes them.
     ///   - peer: the address that the device connects with.
-    /// - Throws: `.overflow` beyond 64 devices, `.pairingFailed` with ``PairingFailure/ownedByDaemon`` while BlueZ's
+    /// - Throws: `.overflow` beyond 64 devices, `.pairingFailed` with `PairingFailure.ownedByDaemon` while BlueZ's
     ///   daemon runs, `.notPermitted`, `.adapterOff`, `.cancelled`.
     public nonisolated(nonsending) func setOutOfBandData(
         _ data: OutOfBandData?, of peer: BluetoothAddress

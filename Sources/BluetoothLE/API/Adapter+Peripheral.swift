@@ -14,8 +14,8 @@ extension Adapter {
     /// are refused (Core Vol 3 Part G §2.5.2.1, §7.1).
     /// - Parameters:
     ///   - services: the services, in the order of their handles. They can include services published before.
-    ///   - authorizing: the handler for attributes with ``AttributePermissions/readAuthorized`` or
-    ///     ``AttributePermissions/writeAuthorized``. It runs once the link has the security that the access requires.
+    ///   - authorizing: the handler for attributes with `AttributePermissions.readAuthorized` or
+    ///     `AttributePermissions.writeAuthorized`. It runs once the link has the security that the access requires.
     ///     Without it, when it throws, and when it does not answer within 25 s, the client receives Insufficient
     ///     Authorization.
     /// - Throws: `.invalidArgument` when the services cannot be laid out, a definition occurs twice, an included
@@ -79,7 +79,7 @@ extension Adapter {
     /// see ``removeForeignAdvertising()``.
     ///
     /// A connection ends the advertising that it was made from. Advertising resumes at once, or when the link has
-    /// ended, as ``AdvertisingOptions/continuesWhileConnected`` says. Each device that connects finds the published
+    /// ended, as `AdvertisingOptions.continuesWhileConnected` says. Each device that connects finds the published
     /// services; for its ``Connection``, use ``incomingConnections(_:)``. While this program connects to a device, the
     /// kernel may pause advertising. If another program removes the advertising set, as BlueZ's daemon does when it
     /// starts, the set ends with `.busy`.
@@ -153,7 +153,7 @@ extension Adapter {
     ///     returns.
     ///   - backlog: the maximum number of channels that wait for the loop; further ones are closed at once, and
     ///     counted.
-    ///   - options: the options of the channels. With ``ChannelOptions/security`` the kernel refuses peers on links
+    ///   - options: the options of the channels. With `ChannelOptions.security` the kernel refuses peers on links
     ///     with less security, after which most of them pair and try again.
     /// - Throws: `.notPermitted`, `.busy` when another program listens on the same PSM, `.invalidArgument`,
     ///   `.unsupported` when the kernel lacks the enhanced mode, `.adapterOff`, `.noAdapter`.

@@ -95,7 +95,7 @@ extension Adapter {
 extension Adapter {
     /// The adapter's defaults for parameters that a program leaves unset (management
     /// `Read Default System Configuration`, `Get PHY Configuration`); nil for what the kernel does not report.
-    /// ``AdapterDefaults/phys`` needs CAP_NET_ADMIN, the rest no privilege.
+    /// `AdapterDefaults.phys` needs CAP_NET_ADMIN, the rest no privilege.
     /// - Throws: `.unsupported` by a kernel before 5.9, `.noAdapter`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func defaults() async throws(BluetoothError) -> AdapterDefaults {
         try await session.defaults()

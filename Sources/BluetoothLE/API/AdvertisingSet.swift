@@ -39,7 +39,7 @@ public final class AdvertisingSet: Sendable {
     /// A stream of the set's states that begins with the current one.
     ///
     /// Each call creates a separate stream. It delivers the newest state: a slow consumer misses intermediate ones. It
-    /// finishes after ``AdvertisingState/ended(_:)``.
+    /// finishes after `AdvertisingState.ended(_:)`.
     public var states: BoundedStream<AdvertisingState> { record.state.stream(keeping: self) }
 
     /// Waits for the end of advertising and returns its reason; `.cancelled` for a cancelled task.

@@ -12,7 +12,7 @@ extension Connection {
     ///   G §7.3).
     /// - That of a bonded device with Service Changed costs none, since the device indicates changes (§2.5.2), nor does
     ///   that of a device with neither, whose database cannot change. A handle of these is confirmed before the first
-    ///   write to it on each link, which throws ``BluetoothError/Code/attributesChanged`` if it is another's.
+    ///   write to it on each link, which throws `BluetoothError.Code.attributesChanged` if it is another's.
     /// - All others are discovered in the fewest PDUs: ten services of five characteristics with UUIDs of 128 bits take
     ///   142 at an ATT_MTU of 23, 16 at 247 and 12 at 517. Primary services are discovered, and secondary ones that are
     ///   included.
@@ -21,13 +21,13 @@ extension Connection {
     /// requests that rely on an old database, as far as it supports either; see ``serviceChanges()``.
     /// ``Adapter/setAttributeCache(_:)`` sets where databases are stored.
     ///
-    /// Invalid declarations of the peer are left out or corrected, and listed in ``RemoteDatabase/problems``; the log
+    /// Invalid declarations of the peer are left out or corrected, and listed in `RemoteDatabase.problems`; the log
     /// has them as warnings. A discovery ends after 4096 requests with its results so far
-    /// and the problem ``DatabaseProblem/Reason/tooManyRequests``.
+    /// and the problem `DatabaseProblem.Reason.tooManyRequests`.
     /// - Parameters:
     ///   - cached: false discovers in any case.
     ///   - timeout: the time limit of each step; nil for 5 minutes.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when the peer refuses, `.protocolViolation` when a
+    /// - Throws: `BluetoothError`: `.attributeProtocol` when the peer refuses, `.protocolViolation` when a
     ///   response is malformed, `.timedOut`, `.cancelled`, `.disconnected`.
     public nonisolated(nonsending) func discover(
         cached: Bool = true, timeout: Duration? = nil
@@ -41,7 +41,7 @@ extension Connection {
     /// §7.1).
     ///
     /// They are reported once the database has been discovered, if the peer has Service Changed. After a change, calls
-    /// with attributes discovered before throw ``BluetoothError/Code/attributesChanged`` until
+    /// with attributes discovered before throw `BluetoothError.Code.attributesChanged` until
     /// ``discover(cached:timeout:)`` is called again, which ends the subscriptions to characteristics that have gone
     /// and keeps the others. The stream throws the reason of the link's end; up to 256 changes wait for their consumer.
     public nonisolated(nonsending) func serviceChanges() async -> BoundedStream<AttributeHandleRange> {
@@ -132,7 +132,7 @@ extension Connection {
     ///   - characteristic: one whose properties have `notify` or `indicate`.
     ///   - kind: which of the two to use.
     ///   - bufferCapacity: the maximum number of values that wait for the consumer. One more ends the stream with an
-    ///     error of code ``BluetoothError/Code/overflow`` after those before it: none is lost silently.
+    ///     error of code `BluetoothError.Code.overflow` after those before it: none is lost silently.
     ///   - timeout: the maximum time to wait for the peer's response.
     public nonisolated(nonsending) func subscribe(
         to characteristic: RemoteCharacteristic, kind: SubscriptionKind = .automatic, bufferCapacity: Int = 4096,

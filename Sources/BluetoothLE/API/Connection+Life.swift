@@ -7,7 +7,7 @@ import Logging
 extension Connection {
     /// Disconnects, and waits until the link is down, at most `timeout`.
     ///
-    /// Calls under way fail with ``BluetoothError/Code/disconnected`` at once, and streams end with it. The kernel
+    /// Calls under way fail with `BluetoothError.Code.disconnected` at once, and streams end with it. The kernel
     /// drops a link two seconds after its last channel is closed, so that this takes as long; a
     /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` meanwhile uses the link again, and this returns. It
     /// returns at once with a timeout of zero, when its task is cancelled, when the connection has ended already or
@@ -42,8 +42,8 @@ extension Connection {
         get async { await core { $0.isConnected } }
     }
 
-    /// The reason of the link's end; waits for it. It has the ``BluetoothError/disconnectReason``, and the controller's
-    /// status as ``BluetoothError/cause``. For a cancelled task it is `.cancelled`.
+    /// The reason of the link's end; waits for it. It has the `BluetoothError.disconnectReason`, and the controller's
+    /// status as `BluetoothError.cause`. For a cancelled task it is `.cancelled`.
     public nonisolated(nonsending) func disconnected() async -> BluetoothError {
         await core { await $0.disconnected() }
     }

@@ -166,7 +166,7 @@ extension Connection {
     ///   - timeout: the maximum time for the whole procedure; nil leaves the 30 s that pairing has for each of its
     ///     steps.
     /// - Returns: the security reached.
-    /// - Throws: `.pairingFailed`, with the reason in ``BluetoothError/pairingFailure``; `.disconnected`, `.timedOut`,
+    /// - Throws: `.pairingFailed`, with the reason in `BluetoothError.pairingFailure`; `.disconnected`, `.timedOut`,
     ///   `.cancelled`.
     @discardableResult
     public nonisolated(nonsending) func raiseSecurity(
@@ -185,8 +185,8 @@ extension Connection {
     /// - Parameters:
     ///   - level: the level to reach at least.
     ///   - timeout: the maximum time for the whole procedure.
-    /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides ``PairingFailure/ownedByDaemon`` while BlueZ's
-    ///   daemon runs, `.notPermitted`, and `.invalidArgument` for ``SecurityLevel/low``, which needs
+    /// - Throws: what ``raiseSecurity(to:timeout:)`` throws, besides `PairingFailure.ownedByDaemon` while BlueZ's
+    ///   daemon runs, `.notPermitted`, and `.invalidArgument` for `SecurityLevel.low`, which needs
     ///   no pairing.
     @discardableResult
     public nonisolated(nonsending) func pair(
@@ -201,7 +201,7 @@ extension Connection {
     /// - Parameters:
     ///   - data: what the peer has transferred by another way, such as an NFC tag or a QR code.
     ///   - timeout: the maximum time to wait; nil for the limits of the steps of pairing.
-    /// - Throws: what ``pair(to:timeout:)`` throws, with ``PairingFailure/outOfBandDataRejected`` for data that are not
+    /// - Throws: what ``pair(to:timeout:)`` throws, with `PairingFailure.outOfBandDataRejected` for data that are not
     ///   the peer's present ones; `.invalidArgument` for those of another device.
     @discardableResult
     public nonisolated(nonsending) func pair(
@@ -220,7 +220,7 @@ extension Connection {
     /// Writes Client Supported Features, and opens one channel after the other until there are `count` of them or the
     /// peer accepts no more. They need an encrypted link: where it is not, pairing begins automatically. Each bearer
     /// has its own outstanding request, its own 30 s and its own MTU. They last until the end of the link, or until the
-    /// peer closes them; a request on a closed bearer fails with ``BluetoothError/Code/disconnected`` and may be
+    /// peer closes them; a request on a closed bearer fails with `BluetoothError.Code.disconnected` and may be
     /// repeated, while the connection remains.
     /// - Parameters:
     ///   - count: the number of bearers, 1 to 5 for most peers.

@@ -66,7 +66,7 @@ extension Connection {
 
     /// Reads a descriptor and decodes its value by its type (Core Vol 3 Part G §4.12.1, §3.3.3).
     ///
-    /// A value that is malformed for its type is returned as ``DescriptorValue/other(_:_:)`` with its bytes.
+    /// A value that is malformed for its type is returned as `DescriptorValue.other(_:_:)` with its bytes.
     public nonisolated(nonsending) func readValue(
         of descriptor: RemoteDescriptor, timeout: Duration? = nil
     ) async throws(BluetoothError) -> DescriptorValue {
@@ -92,10 +92,10 @@ extension Connection {
     /// Several values take one request where they have the same length and fit into one response.
     /// - Parameters:
     ///   - uuid: the attributes' type, most often a characteristic's UUID.
-    ///   - range: the handles to search, such as ``RemoteService/handles``.
+    ///   - range: the handles to search, such as `RemoteService.handles`.
     ///   - timeout: the maximum time to wait for everything.
     /// - Returns: the values in the order of their handles; none when there is no such attribute.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values is not readable; its handle is in the
+    /// - Throws: `BluetoothError`: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
     public nonisolated(nonsending) func readValues(
         of uuid: BluetoothUUID, in range: AttributeHandleRange = .all, timeout: Duration? = nil
@@ -111,7 +111,7 @@ extension Connection {
     /// the peer does not support the request, or responds with invalid data, the values are read one by one, and the
     /// request is not repeated on the link.
     /// - Returns: the whole values, in the order of `attributes`.
-    /// - Throws: ``BluetoothError``: `.attributeProtocol` when one of the values is not readable; its handle is in the
+    /// - Throws: `BluetoothError`: `.attributeProtocol` when one of the values is not readable; its handle is in the
     ///   error.
     public nonisolated(nonsending) func read(
         _ attributes: [any RemoteAttribute], timeout: Duration? = nil
@@ -130,7 +130,7 @@ extension Connection {
     ///   - lengths: the length of each value in bytes.
     ///   - timeout: the maximum time to wait for everything.
     /// - Returns: the values, in the order of `attributes`.
-    /// - Throws: ``BluetoothError``: `.invalidArgument` when there are not as many lengths as attributes,
+    /// - Throws: `BluetoothError`: `.invalidArgument` when there are not as many lengths as attributes,
     ///   `.attributeProtocol` when one of the values is not readable; its handle is in the error.
     public nonisolated(nonsending) func read(
         _ attributes: [any RemoteAttribute], lengths: [Int], timeout: Duration? = nil
@@ -148,8 +148,8 @@ extension Connection {
     /// - Parameters:
     ///   - writes: the values in this order; each within the 512 bytes of a value.
     ///   - timeout: the maximum time to wait for everything.
-    /// - Throws: ``BluetoothError``: `.invalidArgument` before anything is sent when one does not fit into a value,
-    ///   `.attributeProtocol` when the peer refuses (``ATTErrorCode/prepareQueueFull`` when its queue has no room),
+    /// - Throws: `BluetoothError`: `.invalidArgument` before anything is sent when one does not fit into a value,
+    ///   `.attributeProtocol` when the peer refuses (`ATTErrorCode.prepareQueueFull` when its queue has no room),
     ///   `.protocolViolation` when an echo differs.
     public nonisolated(nonsending) func writeReliably(
         _ writes: [AttributeWrite], timeout: Duration? = nil

@@ -67,7 +67,7 @@ public struct Bond: Hashable, Sendable {
     /// Whether the pairing was protected against an attacker in the middle.
     public var isAuthenticated: Bool { longTermKeys.contains { $0.kind.isAuthenticated } }
 
-    /// The security level of a link encrypted with these keys; ``SecurityLevel/low`` without keys.
+    /// The security level of a link encrypted with these keys; `SecurityLevel.low` without keys.
     public var level: SecurityLevel {
         guard !longTermKeys.isEmpty else { return .low }
         guard isAuthenticated else { return .medium }

@@ -8,7 +8,7 @@ import BluetoothPrimitives
 public struct BondLimit: Hashable, Sendable {
     /// The treatment of an unbonded device that pairs at the limit.
     public enum WhenFull: Hashable, Sendable {
-        /// The pairing is refused, whichever side began it: this program's with ``PairingFailure/bondStoreFull``, the
+        /// The pairing is refused, whichever side began it: this program's with `PairingFailure.bondStoreFull`, the
         /// peer's before a key is made if the kernel asks this side first, otherwise by deleting the key.
         case refuse
         /// The new bond replaces an unauthenticated one whose device is not connected: the oldest that was never used

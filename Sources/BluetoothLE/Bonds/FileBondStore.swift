@@ -18,7 +18,7 @@ import Logging
 /// gone for all at their next reading.
 ///
 /// Beside the folders is one file for each adapter that has no public address, or hides it: `….identity`, with its
-/// ``LocalIdentity``.
+/// `LocalIdentity`.
 ///
 /// Files are read and written on Swift's thread pool, not on the event loop.
 public final class FileBondStore: BondStore {

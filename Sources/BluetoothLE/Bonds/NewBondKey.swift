@@ -91,7 +91,7 @@ extension Bond {
     }
 
     /// The level to ask for, so that the host uses the key: above that of the key it would pair, and below it, it reports
-    /// the lower one. It may report ``SecurityLevel/fips`` as the level below.
+    /// the lower one. It may report `SecurityLevel.fips` as the level below.
     var linkLevel: SecurityLevel { min(level, .high) }
 
     /// The key that encrypts links in a role.

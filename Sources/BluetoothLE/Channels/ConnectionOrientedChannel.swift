@@ -50,7 +50,7 @@ public final class ConnectionOrientedChannel: Sendable {
         get async { await core { $0.maximumTransmissionUnits.send } }
     }
 
-    /// Closes the channel in both directions. Calls under way fail at once with ``BluetoothError/Code/disconnected``.
+    /// Closes the channel in both directions. Calls under way fail at once with `BluetoothError.Code.disconnected`.
     ///
     /// Waits until the peer has granted credits for the data written before, so that they are sent, but for two seconds
     /// at most: then the kernel drops the rest. ``flush(timeout:)`` before it reports whether that has happened. A second
@@ -101,7 +101,7 @@ extension ConnectionOrientedChannel {
     /// Writes bytes in SDUs of the peer's MTU, and returns when the kernel has the last of them.
     ///
     /// Waits while the peer grants no credits. The bytes of each call stay together when several tasks write. A call
-    /// that times out or is cancelled stops between two SDUs; ``BluetoothError/sentByteCount`` is the number of bytes
+    /// that times out or is cancelled stops between two SDUs; `BluetoothError.sentByteCount` is the number of bytes
     /// that the kernel had accepted, which are sent. Without bytes, no SDU is sent.
     /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`, `.overflow` when 1024 calls wait already.
     public nonisolated(nonsending) func write(_ bytes: [UInt8], timeout: Duration? = nil) async throws(BluetoothError) {

@@ -34,8 +34,8 @@ package struct AttributeHandlers: Sendable {
     ///
     /// Commands arrive here as well; their errors are only logged.
     package var write: (@Sendable (AttributeRequest, [UInt8]) async throws -> Void)?
-    /// Authorises access to attributes with ``AttributePermissions/readAuthorized`` and
-    /// ``AttributePermissions/writeAuthorized``, once the link has the security that the access requires.
+    /// Authorises access to attributes with `AttributePermissions.readAuthorized` and
+    /// `AttributePermissions.writeAuthorized`, once the link has the security that the access requires.
     ///
     /// Without it, when it throws and when it is late, the client receives Insufficient Authorization.
     package var authorize: Authorizer?

@@ -15,7 +15,7 @@ public enum ConnectionRole: Hashable, Sendable {
 
 /// A link to a device with its attribute bearer.
 ///
-/// Every call ends with a value or a ``BluetoothError``: at the peer's response, the time limit, the task's
+/// Every call ends with a value or a `BluetoothError`: at the peer's response, the time limit, the task's
 /// cancellation, or the end of the link, whichever comes first. Several tasks may call concurrently; requests are sent
 /// one after the other, as the Attribute Protocol requires. ``disconnect(timeout:)`` closes the link, and so does releasing the
 /// last reference.

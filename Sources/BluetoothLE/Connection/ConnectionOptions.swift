@@ -37,7 +37,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// With LE Coded the device is looked for there as well, which finds one that advertises on LE Coded only; the link
     /// to it is on LE Coded from the beginning. A device that was heard there, such as an ``Advertisement``'s, is looked
     /// for there in any case. On Linux before 6.6 that needs CAP_NET_ADMIN, and changes the adapter's setting
-    /// (``AdapterDefaults/phys``) until the link is up or has failed.
+    /// (`AdapterDefaults.phys`) until the link is up or has failed.
     ///
     /// A controller that lacks one of them makes the call throw `.unsupported`, if the program has CAP_NET_ADMIN;
     /// otherwise the link is as without them.
@@ -148,7 +148,7 @@ public struct SecurityOptions: Hashable, Sendable {
     /// The minimum size of the link's encryption key in bytes, 7 to 16 (Core Vol 3 Part H §2.3.4).
     ///
     /// The devices agree on the longest key that both support. If that is shorter, raising the security, for a level, a
-    /// pairing or a refused request, fails with ``PairingFailure/keyTooShort``: the link is closed, and the key is not
+    /// pairing or a refused request, fails with `PairingFailure.keyTooShort`: the link is closed, and the key is not
     /// stored. In either role, requests to local attributes that require encryption are refused with Insufficient
     /// Encryption Key Size (0x0C), whichever side has begun the pairing.
     ///
@@ -158,7 +158,7 @@ public struct SecurityOptions: Hashable, Sendable {
     /// Whether a link to a bonded peer stays unencrypted until the peer, or ``level``, requires encryption.
     ///
     /// By default the key of the bond encrypts such a link before ``Adapter/connect(to:options:)-(BluetoothAddress,_)``
-    /// returns; a peer without it is refused with ``PairingFailure/keyMissing``, since any device can have its address.
+    /// returns; a peer without it is refused with `PairingFailure.keyMissing`, since any device can have its address.
     /// This is for a device that has lost its keys and must be used nevertheless: what is read and written may be
     /// another device's, and others can read along.
     public var leavesBondedLinksUnencrypted: Bool

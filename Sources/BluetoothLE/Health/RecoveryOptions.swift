@@ -8,7 +8,7 @@ public struct RecoveryOptions: Hashable, Sendable {
         case off
         /// Problems are reported, and nothing is done about them.
         case noticeOnly
-        /// Problems are reported, and the steps of ``RecoveryStep`` carried out until one has helped.
+        /// Problems are reported, and the steps of `RecoveryStep` carried out until one has helped.
         case recover
     }
 

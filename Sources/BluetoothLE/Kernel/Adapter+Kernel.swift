@@ -19,7 +19,7 @@ extension Adapter {
     ///   - privacy: whether the adapter uses private addresses, which change and which only bonded devices can resolve
     ///     (management `Set Privacy`), with a key that is stored with the bonds; nil leaves the setting unchanged. The
     ///     kernel changes it only while the adapter is off, so a powered adapter is switched off and on for it, which
-    ///     ends the activity of other programs on it, unless `power` is ``PowerPolicy/leave``.
+    ///     ends the activity of other programs on it, unless `power` is `PowerPolicy.leave`.
     ///   - recovery: what happens when the controller does not answer, or a scan no longer receives anything.
     ///   - kernel: the kernel of the adapter; nil for the machine's own.
     ///   - log: receives PDUs and packets as `trace`, oddities as `debug`.
@@ -56,7 +56,7 @@ extension Adapter {
     /// Bondable, Secure Simple Pairing, Secure Connections, and no static address if it had none. Opening an adapter and
     /// pairing change them.
     ///
-    /// Close the adapter first: while it is open, its ``PowerPolicy`` may switch LE on again. Powering off ends everything
+    /// Close the adapter first: while it is open, its `PowerPolicy` may switch LE on again. Powering off ends everything
     /// under way on the adapter, including that of other programs. A change of its power that is still under way is waited
     /// for, and every setting is tried, also after a failure. Needs CAP_NET_ADMIN.
     /// - Parameters:
@@ -74,7 +74,7 @@ extension Adapter {
     }
 
     /// A stream of the machine's adapters as they appear, change and disappear, beginning with
-    /// ``AdapterChange/added(_:)`` for each present one. Needs no privilege.
+    /// `AdapterChange.added(_:)` for each present one. Needs no privilege.
     ///
     /// Leaving the loop ends the stream and nothing else. It throws `.overflow` when 1024 changes wait for the
     /// consumer, and an error when the kernel's management interface ends. The release of a radio switch is reported at

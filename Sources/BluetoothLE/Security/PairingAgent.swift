@@ -30,7 +30,7 @@ public struct PairingRequest: Hashable, Sendable {
 /// block.
 public protocol PairingAgent: Sendable {
     /// The user's means of input and output, which determine the pairing method (Core Vol 3 Part H §2.3.5.1). Any other
-    /// capability than ``IOCapability/noInputNoOutput`` requests protection against a man in the middle.
+    /// capability than `IOCapability.noInputNoOutput` requests protection against a man in the middle.
     var ioCapability: IOCapability { get }
     /// Whether pairings without a number (Just Works) are refused, also those that this program begins.
     var refusesJustWorks: Bool { get }
@@ -94,7 +94,7 @@ public struct JustWorksPairingAgent: PairingAgent {
 /// The kernel cannot be given a number to show, so this serves the side that enters it. A permanent passkey protects
 /// less than a new one for each attempt: an attempt with Secure Connections reveals a bit of it to an attacker (Core
 /// Vol 3 Part H §2.3.5.6.3), one with legacy pairing all of it (§2.3.5.5). Choose
-/// ``SecureConnectionsMode/only`` where the devices support it.
+/// `SecureConnectionsMode.only` where the devices support it.
 public struct FixedPasskeyAgent: PairingAgent {
     private let passkey: Passkey
     private let acceptsJustWorks: Bool

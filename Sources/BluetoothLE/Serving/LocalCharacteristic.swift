@@ -64,7 +64,7 @@ public struct LocalCharacteristic: Identifiable, Sendable {
     ///
     /// The requests of one device are handled one after the other, in the order received; those of several devices at
     /// the same time. After 25 s the client receives Unlikely Error and the handler's task is cancelled. A thrown
-    /// ``ATTErrorCode`` is sent to the client; any other error is logged and sent as Unlikely Error. Handlers run on
+    /// `ATTErrorCode` is sent to the client; any other error is logged and sent as Unlikely Error. Handlers run on
     /// the adapter's event loop unless they belong to an actor: they may wait, but not block.
     public func onRead(_ body: @escaping @Sendable (ReadRequest) async throws -> [UInt8]) -> LocalCharacteristic {
         var result = self

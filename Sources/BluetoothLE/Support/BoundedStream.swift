@@ -7,7 +7,7 @@ import Synchronization
 public enum OverflowPolicy: Sendable, Hashable {
     /// The oldest waiting element is dropped and counted as missed.
     case dropOldest
-    /// The stream ends with an error of code ``BluetoothError/Code/overflow`` after its buffered elements.
+    /// The stream ends with an error of code `BluetoothError.Code.overflow` after its buffered elements.
     case fail
 }
 
@@ -39,7 +39,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
     /// An iterator over the elements of a stream.
     ///
     /// A copy shares the buffer, so that each element goes to one of the two. When both wait at the same time the
-    /// second gets an error of code ``BluetoothError/Code/busy``.
+    /// second gets an error of code `BluetoothError.Code.busy`.
     public struct Iterator: AsyncIteratorProtocol {
         @usableFromInline let lease: Lease?
 

@@ -102,15 +102,15 @@ enum AttributesPage {
         }
     }
 
-    /// Write
-    static func write2(_ connection: Connection) async throws {
+    /// Write without response
+    static func writeWithoutResponse(_ connection: Connection) async throws {
         let target = AttributeHandle(0x0012)
         let longest = await connection.maximumCommandLength  // 244 at an ATT_MTU of 247
         try await connection.write([UInt8](repeating: 0, count: longest), to: target, type: .withoutResponse)
     }
 
-    /// Write
-    static func write3(_ connection: Connection) async throws {
+    /// Reliable writes
+    static func reliableWrites(_ connection: Connection) async throws {
         let services = try await connection.discover()
         if let low = services.characteristic(0xFFF1, in: 0xFFF0), let high = services.characteristic(0xFFF2, in: 0xFFF0),
             try await connection.extendedProperties(of: low).contains(.reliableWrite)
