@@ -24,8 +24,9 @@ def complete(site, titles):
     """Adds what DocC forgets: the references of links in the text of a group of topics, to pages whose titles are given by address."""
     for path, page in documents(site).items():
         references = page.get('references', {})
-        missing = {part['identifier'] for part in parts(page.get('topicSections', [])) if part.get('type') == 'reference'} - references.keys()
-        for address in missing & titles.keys():
+        named = {part['identifier'] for part in parts(page.get('topicSections', [])) if part.get('type') == 'reference'}
+        missing = (named - references.keys()) & titles.keys()
+        for address in missing:
             references[address] = {
                 'type': 'link', 'identifier': address, 'url': address, 'title': titles[address],
                 'titleInlineContent': [{'type': 'text', 'text': titles[address]}]}
@@ -37,7 +38,7 @@ def complete(site, titles):
 def dead(site):
     """A line for each link that leads nowhere, and for each that is still Markdown."""
     pages = documents(site)
-    anchors = {path: {part['anchor'] for part in parts(page) if part.get('type') == 'heading' and 'anchor' in part} for path, page in pages.items()}
+    anchors = {path: {part.get('anchor') for part in parts(page) if part.get('type') == 'heading'} for path, page in pages.items()}
     found = []
     for path, page in sorted(pages.items()):
         references = page.get('references', {})

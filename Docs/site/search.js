@@ -2,7 +2,8 @@
 
 // The pages that have every term of a query, the best first: {page, section, terms}. Text in quotation marks is one term.
 function rankedPages(index, query) {
-    const terms = [...new Set((query.toLowerCase().match(/"[^"]+"|\S+/g) ?? []).map((term) => term.replaceAll('"', "").trim()))].filter(Boolean);
+    const words = query.toLowerCase().match(/"[^"]+"|\S+/g) ?? [];
+    const terms = [...new Set(words.map((word) => word.replaceAll('"', "").trim()))].filter(Boolean);
     if (!terms.length) return [];
     const whole = terms.join(" ");
     const wanted = terms.length > 1 ? [...terms, whole] : terms;
@@ -15,11 +16,12 @@ function rankedPages(index, query) {
         return found * (IMPORTANCE[page[1]] ?? 0.3) * (isNamed ? TYPE.test(page[1]) ? 12 : 3 : 1);
     };
     const seen = new Set();
-    return index.map((page, n) => ({ page, terms, section: bestSection(page, terms), score: score(page, counts[n]), count: counts[n] }))
+    return index.map((page, n) => ({ page, terms, score: score(page, counts[n]), count: counts[n] }))
         .filter(({ count }) => terms.every((_, n) => count[n]))
         .sort((a, b) => b.score - a.score)
         // Products share declarations.
-        .filter(({ page }) => !seen.has(page[0] + page[3][0][2]) && seen.add(page[0] + page[3][0][2]));
+        .filter(({ page }) => !seen.has(page[0] + page[3][0][2]) && seen.add(page[0] + page[3][0][2]))
+        .map((found) => ({ ...found, section: bestSection(found.page, terms) }));
 }
 
 // What a reader seeks first; declarations come last, but for a type whose name is the query.

@@ -41,20 +41,18 @@ def entry(path, page, kind):
     return [metadata['title'], kind or f'{names} {metadata.get("roleHeading", "")}'.strip(), path, sections]
 
 
+INLINE = {'text', 'codeVoice', 'emphasis', 'strong', 'reference', 'link', 'image', 'strikethrough'}
+INNER = ('name', 'term', 'inlineContent', 'content', 'items', 'rows', 'definition')
+
+
 def text(part, page):
-    """The text of a part of a page's content."""
+    """The text of a part of a page's content, with a space after each block."""
     if isinstance(part, list):
-        # Text runs on in a line; blocks, rows and cells are apart.
-        return ('' if all('inlineContent' in each or each.get('type') in INLINE for each in part if isinstance(each, dict)) else ' ').join(
-            text(each, page) for each in part)
+        return ''.join(text(each, page) for each in part)
     if not isinstance(part, dict):
         return ''
     if part.get('type') == 'reference':
         return page['references'].get(part['identifier'], {}).get('title', '')
-    own = part.get('text', '') or (' '.join(part['code']) if isinstance(part.get('code'), list) else part.get('code', ''))
-    inner = [part[key] for key in ('name', 'term', 'inlineContent', 'content', 'items', 'rows', 'definition') if isinstance(part.get(key), (list, dict))]
-    ending = ' ' if part.get('type') not in INLINE else ''
-    return own + ' '.join(text(each, page) for each in inner) + ending
-
-
-INLINE = {'text', 'codeVoice', 'emphasis', 'strong', 'reference', 'link', 'image', 'strikethrough'}
+    code = part.get('code', '')
+    own = part.get('text', '') + (' '.join(code) if isinstance(code, list) else code)
+    return own + ''.join(text(part.get(key), page) for key in INNER) + ('' if part.get('type') in INLINE else ' ')
