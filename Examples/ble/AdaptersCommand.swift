@@ -82,7 +82,7 @@ extension CommonOptions {
                 group.addTask {
                     do throws(BluetoothError) {
                         let opened = try await Adapter.open(
-                            .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .noticeOnly),
+                            .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly),
                             on: kernel,
                             log: makeLog(quietly: true))
                         let health: Result<AdapterHealth, BluetoothError>

@@ -153,7 +153,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         let isBeacon = iBeacon != nil || eddystoneURL != nil
         var options = AdvertisingOptions(
             kind: nonConnectable || isBeacon ? .nonConnectable : .connectable, transmitPower: power,
-            whenAdapterLeaves: .resume)
+            whenAdapterUnavailable: .resume)
         switch extended {
         case nil: break
         case "1m": options.format = .extended(.le1M)

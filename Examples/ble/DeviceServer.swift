@@ -31,7 +31,7 @@ struct DeviceServer {
     }
 
     func run(once: Bool) async throws {
-        var options = AdvertisingOptions(whenAdapterLeaves: .resume)
+        var options = AdvertisingOptions(whenAdapterUnavailable: .resume)
         if let interval = device.interval { options.interval = interval...interval }
         // Written values are sent to subscribers: the newest of them.
         let (written, writes) = AsyncStream.makeStream(of: DefinitionID.self, bufferingPolicy: .bufferingNewest(64))

@@ -50,7 +50,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (common, watches, limit) = (scoped.common, watch, runTime.duration)
-        var recovery = RecoveryOptions(mode: recover ? .recover : .noticeOnly)
+        var recovery = RecoveryOptions(mode: recover ? .recover : .reportOnly)
         if let silence {
             let least = Duration.seconds(silence)
             recovery.silence = least...max(least, recovery.silence.upperBound)

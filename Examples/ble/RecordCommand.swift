@@ -74,7 +74,7 @@ func listen(
 ) async throws -> [DeviceTable.Device] {
     var table = DeviceTable(capacity: 2000)
     do throws(BluetoothError) {
-        let filter = address.map { ScanFilter.address($0) } ?? .every([])
+        let filter = address.map { ScanFilter.address($0) } ?? .any
         for try await advertisement in try await adapter.scan(
             ScanOptions(filter: filter, duration: duration, duplicates: .all))
         where !advertisement.isDirected {

@@ -96,13 +96,13 @@ struct ScanCommand: StepCommand {
         if let kind = common.addressType.kind { filters.append(.matching { $0.address?.kind == kind }) }
         if !service.isEmpty { filters.append(.services(service.compactMap { BluetoothUUID($0) })) }
         if !solicited.isEmpty {
-            filters.append(.any(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
+            filters.append(.anyOf(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
         }
-        if !manufacturer.isEmpty { filters.append(.any(manufacturer.compactMap(Self.manufacturer))) }
+        if !manufacturer.isEmpty { filters.append(.anyOf(manufacturer.compactMap(Self.manufacturer))) }
         // After those that cost less.
         if let rssi { filters.append(.rssi(atLeast: rssi)) }
         if let resolver { filters.append(.identities(resolver)) }
-        return .every(filters)
+        return .allOf(filters)
     }
 
     func run() async throws {

@@ -9,11 +9,11 @@ public enum RadioProblem: Hashable, Sendable {
     /// The controller has not answered a command.
     case unanswered(command: String)
     /// A device has not responded, or a link has accepted no data, and the controller does not answer either.
-    case linkTakesNothing(BluetoothAddress)
+    case linkStalled(BluetoothAddress)
     /// Nobody that this program knows of has powered the adapter off.
     case poweredOff
     /// The adapter is off but should be on, and could not be powered on.
-    case doesNotPowerOn
+    case powerOnFailed
     /// The controller answers with another public address than before, as some do that have lost their own in a reset.
     /// The program does not use it under that address, to which its bonds do not belong.
     case addressChanged(from: BluetoothAddress, to: BluetoothAddress)
@@ -27,9 +27,9 @@ extension RadioProblem: CustomStringConvertible {
         case .hardwareError(let code):
             "the controller reported a hardware error (0x\(hexadecimal(code, digits: 2)))"
         case .unanswered(let command): "the controller did not answer \(command)"
-        case .linkTakesNothing(let peer): "neither \(peer) nor the controller responds"
+        case .linkStalled(let peer): "neither \(peer) nor the controller responds"
         case .poweredOff: "the adapter was powered off"
-        case .doesNotPowerOn: "the adapter could not be powered on"
+        case .powerOnFailed: "the adapter could not be powered on"
         case .addressChanged(let own, let other): "the controller reports the address \(other) instead of \(own)"
         }
     }

@@ -109,7 +109,7 @@ final class KernelAdvertising: HostAdvertising {
         if isAbsent { table.leftovers = [] }
         table.leftoverTimer = nil
         for id in table.ids {
-            let resumes = comesBack || table[id]?.options.whenAdapterLeaves == .resume
+            let resumes = comesBack || table[id]?.options.whenAdapterUnavailable == .resume
             advance(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
         }
         applyPendingChanges()

@@ -119,7 +119,7 @@ package final class KernelController: HCIReceiver {
 
     package var needsSocket: Bool { !links.isIdle || scanner.needsSocket }
 
-    package func socketRests() { scanner.stoppedWatching() }
+    package func socketDidClose() { scanner.stoppedWatching() }
 }
 
 /// The address type that the adapter uses where the program, not the kernel, sends the controller commands.

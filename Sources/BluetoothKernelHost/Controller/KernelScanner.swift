@@ -121,7 +121,7 @@ final class KernelScanner: HostScanning {
         scanMark = machine.request?.isDiscovery == true ? scanMark ?? marks.hold(.scanning) : nil
         guard machine.isReconciled else { return }
         waiters.succeedAll()
-        if machine.request == nil { commands.restIfIdle() }
+        if machine.request == nil { commands.closeIfIdle() }
     }
 
     private func perform(_ step: ScannerStateMachine.Step) {

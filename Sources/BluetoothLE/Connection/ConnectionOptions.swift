@@ -122,7 +122,7 @@ public struct ConnectionOptions: Hashable, Sendable {
 
 extension ConnectionOptions {
     /// The options of a search for a device to connect to with these.
-    package func search(_ filter: ScanFilter = .all, duplicates: DuplicatePolicy = .merge) -> ScanOptions {
+    package func search(_ filter: ScanFilter = .any, duplicates: DuplicatePolicy = .merge) -> ScanOptions {
         ScanOptions(
             filter: filter, duplicates: duplicates, coded: isHeardOnCoded || phys?.contains(.leCoded) == true)
     }

@@ -160,7 +160,7 @@ struct HealthStateMachine: Hashable {
     /// The adapter is off, should be on, and does not power on.
     mutating func restorationFailed(at now: KernelInstant) -> [Action] {
         guard options.mode != .off, !isReady, case .well = state else { return [] }
-        return [.report(.problem(.doesNotPowerOn))] + begin(.noAnswer(.doesNotPowerOn), at: now)
+        return [.report(.problem(.powerOnFailed))] + begin(.noAnswer(.powerOnFailed), at: now)
     }
 
     /// The controller answers with another address than the adapter's, which counts as absent.
@@ -178,8 +178,8 @@ struct HealthStateMachine: Hashable {
     }
 
     /// The controller that answered with another address was unplugged, and not by a step: no step brings it back.
-    mutating func otherLeft() -> [Action] {
-        if case .otherAddress? = trouble, !bringsAdapterBack { state = .well }
+    mutating func replacementWasRemoved() -> [Action] {
+        if case .otherAddress? = trouble, !willRestoreAdapter { state = .well }
         return []
     }
 
@@ -269,7 +269,7 @@ struct HealthStateMachine: Hashable {
         if isNew { watch?.beginAnew(at: now) }
         guard isReady else {
             // A step takes it away; otherwise somebody has, and that counts.
-            guard !bringsAdapterBack else { return [] }
+            guard !willRestoreAdapter else { return [] }
             state = .well
             // The scan may have worked again before the kernel closed the controller.
             guard isNew, let reset, now < reset.until else { return [] }
@@ -337,7 +337,7 @@ struct HealthStateMachine: Hashable {
     }
 
     /// Whether an unavailable adapter returns if the recovery succeeds.
-    var bringsAdapterBack: Bool {
+    var willRestoreAdapter: Bool {
         // Binding the driver again takes it away a moment later.
         if case .proving(_, .rebind, _) = state { true } else { takesAdapterAway }
     }

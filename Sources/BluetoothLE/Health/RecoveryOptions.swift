@@ -7,7 +7,7 @@ public struct RecoveryOptions: Hashable, Sendable {
         /// Nothing is watched.
         case off
         /// Problems are reported, and nothing is done about them.
-        case noticeOnly
+        case reportOnly
         /// Problems are reported, and the steps of `RecoveryStep` carried out until one has helped.
         case recover
     }

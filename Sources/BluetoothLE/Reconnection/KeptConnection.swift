@@ -26,7 +26,7 @@ public final class KeptConnection: Sendable {
     }
 
     /// An element of a subscription that outlives links.
-    public enum Notice: Hashable, Sendable {
+    public enum Update: Hashable, Sendable {
         /// A value from the peer.
         case value([UInt8])
         /// The link has ended, or the characteristic has moved: values since then are not in the stream.
@@ -104,7 +104,7 @@ public final class KeptConnection: Sendable {
     public nonisolated(nonsending) func subscribe(
         to characteristic: BluetoothUUID, in service: BluetoothUUID, kind: SubscriptionKind = .automatic,
         bufferCapacity: Int = 4096, timeout: Duration? = .seconds(30)
-    ) async throws(BluetoothError) -> BoundedStream<Notice> {
+    ) async throws(BluetoothError) -> BoundedStream<Update> {
         let target = KeptSubscriptions.Target(service: service, characteristic: characteristic, kind: kind)
         return try await core { (core) async throws(BluetoothError) in
             try await core.subscribe(target, bufferCapacity, timeout: timeout)

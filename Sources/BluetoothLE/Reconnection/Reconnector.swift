@@ -233,7 +233,7 @@ final class Reconnector {
 
     nonisolated(nonsending) func subscribe(
         _ target: KeptSubscriptions.Target, _ bufferCapacity: Int, timeout: Duration?
-    ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Notice> {
+    ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Update> {
         let connection = try await connected(timeout: timeout)
         return try await subscriptions.add(target, bufferCapacity, on: connection, timeout: timeout)
     }

@@ -236,7 +236,7 @@ extension AdapterSession {
     private func tryToEstablish(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, until deadline: KernelInstant?
     ) async -> Result<Connection, BluetoothError> {
-        let doubt = Doubt(on: loop, before: deadline) { [weak health] in health?.linkTakesNothing(peer) }
+        let doubt = Doubt(on: loop, before: deadline) { [weak health] in health?.linkStalled(peer) }
         defer { doubt.end() }
         var attempt = 1
         while true {

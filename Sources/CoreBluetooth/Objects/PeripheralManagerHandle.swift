@@ -215,7 +215,7 @@ final class PeripheralManagerHandle: Sendable {
             guard let adapter = await radio.adapter else {
                 throw BluetoothError(.adapterOff, .init("advertise"), "There is no adapter now.")
             }
-            let set = try await adapter.advertise(content, options: AdvertisingOptions(whenAdapterLeaves: .resume))
+            let set = try await adapter.advertise(content, options: AdvertisingOptions(whenAdapterUnavailable: .resume))
             advertised.withLock { $0 = set }
             post { [self] manager, delegate in
                 let isCurrent = shared { shared -> Bool in

@@ -25,9 +25,9 @@ import Testing
         arguments: [
             (ControllerFault.Cure.reset, [.powerCycle, .reset]), (.takingDown, [.powerCycle, .reset, .restart]),
             (.unbinding, [.powerCycle, .reset, .restart, .rebind]),
-        ] as [(ControllerFault.Cure, [RecoveryStep])], [AdapterLeavePolicy.end, .resume])
+        ] as [(ControllerFault.Cure, [RecoveryStep])], [AdapterUnavailablePolicy.end, .resume])
     func aControllerThatAnswersWithAnotherAddressComesBack(
-        _ recovery: (cure: ControllerFault.Cure, steps: [RecoveryStep]), _ policy: AdapterLeavePolicy
+        _ recovery: (cure: ControllerFault.Cure, steps: [RecoveryStep]), _ policy: AdapterUnavailablePolicy
     ) async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
             var listening = try await ListeningAdapter(fixture, policy)
@@ -91,7 +91,7 @@ import Testing
     @Test func theChangeIsNoticedWithoutRecovery() async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
             let listening = try await ListeningAdapter(
-                fixture, recovery: RecoveryOptions(mode: .noticeOnly), .resume)
+                fixture, recovery: RecoveryOptions(mode: .reportOnly), .resume)
             let adapter = listening.adapter
             let events = await adapter.healthEvents()
             fixture.kernel.setFault(Self.lose(until: .unbinding), adapter: 0)

@@ -40,7 +40,7 @@ enum AdaptersPage {
 
     /// When it goes
     static func whenItGoes(_ adapter: Adapter) async throws {
-        for try await advertisement in try await adapter.scan(ScanOptions(whenAdapterLeaves: .resume)) {
+        for try await advertisement in try await adapter.scan(ScanOptions(whenAdapterUnavailable: .resume)) {
             print(advertisement)
         }
     }

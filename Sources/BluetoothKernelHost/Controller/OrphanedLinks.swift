@@ -5,7 +5,7 @@ import BluetoothHCI
 /// A link may come up just as the kernel cancels its attempt. The controller then refuses the cancellation, and the kernel
 /// forgets the attempt but does not end the link: its peer stays connected, although no socket owns the link, and no
 /// longer advertises.
-struct LostLinks {
+struct OrphanedLinks {
     /// What to do now.
     enum Action: Hashable {
         /// Compare the links with the kernel's, after ``patience``.
