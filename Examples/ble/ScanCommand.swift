@@ -39,6 +39,9 @@ struct ScanCommand: StepCommand {
 
     @OptionGroup var runTime: RunTimeOptions
 
+    @Option(help: "The order of the table: the mean RSSI, the name, when the device was first seen, or the address.")
+    var sort = DeviceSort.rssi
+
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
 
@@ -127,7 +130,7 @@ struct ScanCommand: StepCommand {
     private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
         let scan = try await adapter.scan(options(console, resolver))
         console.detail("scanning on \(adapter.information.name)")
-        let display = Display(console, raw: raw, resolver)
+        let display = Display(console, raw: raw, sort, resolver)
         do throws(BluetoothError) {
             for try await advertisement in scan { await display.add(advertisement) }
         } catch {
@@ -144,7 +147,7 @@ struct ScanCommand: StepCommand {
         let scan = try await group.scan(options(console, resolver))
         let names = await group.adapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        let display = Display(console, raw: raw, resolver)
+        let display = Display(console, raw: raw, sort, resolver)
         do throws(BluetoothError) {
             for try await found in scan { await display.add(found.advertisement, found.signals) }
         } catch {
@@ -179,12 +182,14 @@ private actor Display {
     /// Limited, since private addresses change and would fill the memory.
     private var devices = DeviceTable(capacity: 2000)
     private var reportCount = 0
+    private var order: DeviceOrder
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, raw: Bool, _ resolver: IdentityResolver?) {
+    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ resolver: IdentityResolver?) {
         self.console = console
         self.raw = raw
+        order = DeviceOrder(sort)
         self.resolver = resolver
     }
 
@@ -203,9 +208,9 @@ private actor Display {
         if !console.isJSON {
             if console.output.isTerminal {
                 let width = console.size.width
-                console.drawLast(Table(of: devices, resolver, width: width).wholeLines(fitting: width), over: &text)
+                console.drawLast(table(width).wholeLines(fitting: width), over: &text)
             } else {
-                for line in Table(of: devices, resolver, width: nil).lines { console.result(line) }
+                for line in table(nil).lines { console.result(line) }
             }
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
@@ -224,7 +229,11 @@ private actor Display {
         if let lastDrawing, now - lastDrawing < .milliseconds(500) { return }
         lastDrawing = now
         let width = console.size.width
-        console.draw(Table(of: devices, resolver, width: width).lines(fitting: width), over: &text)
+        console.draw(table(width).lines(fitting: width), over: &text)
+    }
+
+    private func table(_ width: Int?) -> Table {
+        Table(of: order.arrange(devices.all.current(resolver), resolver), resolver, width: width)
     }
 }
 
