@@ -213,6 +213,8 @@ public struct OptionGroups: OptionSet, Sendable {
 
 /// The common options that have a meaning for some commands.
 public protocol OptionScope: Sendable {
+    /// What -n names.
+    associatedtype Name: NamingOptions = NameOptions
     /// The groups besides the adapter and the output, which all commands have.
     static var groups: OptionGroups { get }
     /// What replaces --timeout, as an option with its value or a sentence; nil if nothing does.
@@ -231,7 +233,7 @@ extension OptionScope {
 /// The common options of a command for which some have no meaning: those are absent from its help, and rejected where
 /// they would promise something. ``common`` contains all.
 public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
-    @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: NameOptions
+    @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: Scope.Name
     @OptionGroup(title: "Device", visibility: Self.visibility(.address)) var addressed: AddressOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.identity)) var identified: IdentityOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.choosing)) var choosing: ChoosingOptions
@@ -256,7 +258,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     /// All common options.
     public var common: CommonOptions {
         var common = CommonOptions()
-        (common.named, common.addressed, common.identified) = (named, addressed, identified)
+        (common.named, common.addressed, common.identified) = (named.options, addressed, identified)
         (common.choosing, common.finding, common.longRange) = (choosing, finding, longRange)
         (common.response, common.protection, common.keySize) = (response, protection, keySize)
         (common.adapterOptions, common.opening, common.bondOptions) = (adapterOptions, opening, bondOptions)

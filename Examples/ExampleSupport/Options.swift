@@ -46,12 +46,43 @@ public enum PrivacyOption: String, ExpressibleByArgument, CaseIterable, Sendable
     }
 }
 
-/// A name.
-public struct NameOptions: ParsableArguments, Sendable {
-    /// The device's name or a part of it; of a peripheral, the name to advertise.
-    @Option(
-        name: [.short, .long],
-        help: "The device's advertised name, or a part of it in any case; for a peripheral, the name to advertise.")
+/// The option with a name.
+public protocol NamingOptions: ParsableArguments, Sendable {
+    /// The name.
+    var name: String? { get }
+}
+
+extension NamingOptions {
+    /// The same as the name of a device.
+    var options: NameOptions {
+        var options = NameOptions()
+        options.name = name
+        return options
+    }
+}
+
+/// The name of a peripheral, with the same option as that of a device.
+public struct AdvertisedNameOptions: NamingOptions {
+    /// The name to advertise.
+    @Option(name: [.short, .long], help: "The name to advertise.")
+    public var name: String?
+
+    private enum CodingKeys: CodingKey { case name, parsed }
+
+    /// The defaults.
+    public init() {}
+
+    /// The name that the program has parsed, for all its commands, as that of a device.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        name = try values.decode(OptionGroup<NameOptions>.self, forKey: .parsed).wrappedValue.name
+    }
+}
+
+/// The name of a device.
+public struct NameOptions: NamingOptions {
+    /// The device's name or a part of it.
+    @Option(name: [.short, .long], help: "The device's advertised name, or a part of it, ignoring case.")
     public var name: String?
 
     /// The defaults.
@@ -215,10 +246,12 @@ public struct AdapterOptions: ParsableArguments, Sendable {
     /// The adapter's name, index or address.
     @Option(
         name: [.customShort("i"), .long],
-        help:
-            "The adapter: hci0, 0 or its address (default: the first one); for scans and links also a list of these, or all.",
+        help: "The adapter: hci0, 0 or its address (default: the first one).",
         completion: .adapters)
     public var adapter: String?
+
+    /// The `--help` text of a command that can use several adapters.
+    public static let several = "-i takes several adapters as one: hci0,hci1 or all."
 
     /// Whether ``adapter`` names several adapters: `all`, or a list such as `hci0,hci1`.
     public var namesSeveral: Bool { adapter.map { $0 == "all" || $0.contains(",") } ?? false }

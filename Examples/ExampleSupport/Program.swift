@@ -15,12 +15,10 @@ extension CommonOptions {
     /// - Parameters:
     ///   - isServer: whether the body runs until it is stopped, so that SIGTERM is its regular end: it then exits
     ///     with 0, as a service manager expects.
-    ///   - endsBySignal: whether Ctrl-C is its regular end as well.
     ///   - inputs: the files that the command reads, besides those of the common options.
     ///   - outputs: the files that it writes, besides those of the common options.
     public func run(
-        _ program: String, isServer: Bool = false, endsBySignal: Bool = false, reading inputs: [String?] = [],
-        writing outputs: [String?] = [],
+        _ program: String, isServer: Bool = false, reading inputs: [String?] = [], writing outputs: [String?] = [],
         _ body: @escaping @Sendable (Console) async throws -> Void
     ) async throws {
         let console = Console(self)
@@ -45,7 +43,7 @@ extension CommonOptions {
         // The failure of the trace was printed when it happened.
         let success: ExitStatus = console.results.hasLostTrace ? .linkLost : .success
         if let signal = interruption.signal {
-            let isRegular = isServer && signal == SIGTERM || endsBySignal && signal != SIGHUP
+            let isRegular = isServer && signal == SIGTERM
             // Overwrites the ^C that a terminal echoes.
             let start = console.messages.isTerminal ? "\r\u{1B}[K" : ""
             let word =

@@ -217,7 +217,7 @@ extension Console {
         reason: DisconnectReason? = nil
     ) {
         guard isJSON else {
-            var line = "\(messages.dim(timestamp()))  \(peer)  \(event)"
+            var line = "\(time())  \(peer)  \(event)"
             if let uuid { line += "  \(uuid)\(uuid.assignedName.map { " \($0)" } ?? "")" }
             if let value { line += "  \(ValueText.describe(value, of: uuid))" }
             if let reason { line += "  \(reason)" }

@@ -12,8 +12,7 @@ struct DoctorCommand: AsyncParsableCommand {
             --watch then watches the adapters, or the one of -i, and prints what goes wrong with them: a controller that \
             does not answer, a scan that hears nothing any more, a hardware error, an adapter that comes, goes or is \
             switched. It scans passively, which needs CAP_NET_RAW. With --recover it also carries out the steps that may \
-            help, which needs CAP_NET_ADMIN. It ends with Ctrl-C, SIGTERM or after the time of --for, and then exits \
-            with 0.
+            help, which needs CAP_NET_ADMIN. It ends with Ctrl-C (130), with SIGTERM or after the time of --for (0).
 
             EXAMPLES:
               ble doctor
@@ -36,27 +35,31 @@ struct DoctorCommand: AsyncParsableCommand {
             valueName: "seconds"))
     var silence: Double?
 
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
     func validate() throws {
         if let silence, !(silence >= 1 && silence <= 86_400) {
             throw ValidationError("--silence takes 1 to 86400 seconds, not \(silence).")
         }
-        let needless = [("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil)]
+        let needless = [
+            ("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil),
+            ("--count", counted.count != nil),
+        ]
         if !watch, let option = needless.first(where: \.1)?.0 {
             throw ValidationError("\(option) has a meaning with --watch only.")
         }
     }
 
     func run() async throws {
-        let (common, watches, limit) = (scoped.common, watch, runTime.duration)
+        let (common, watches, counted, limit) = (scoped.common, watch, counted, runTime.duration)
         var recovery = RecoveryOptions(mode: recover ? .recover : .noticeOnly)
         if let silence {
             let least = Duration.seconds(silence)
             recovery.silence = least...max(least, recovery.silence.upperBound)
         }
         let options = recovery
-        try await common.run("ble doctor", endsBySignal: watches) { console in
+        try await common.run("ble doctor", isServer: watches) { console in
             let kernel = try common.makeKernel()
             var diagnosis = await Diagnosis.run(on: kernel)
             // Otherwise the check that Ctrl-C has ended would look like a fault of the machine.
@@ -71,7 +74,8 @@ struct DoctorCommand: AsyncParsableCommand {
                 console.message("\(selector) is waited for: it is absent.")
             }
             if watches {
-                _ = try await upTo(limit) { try await HealthWatch(common, on: kernel, options, console).run() }
+                let watch = HealthWatch(common, on: kernel, options, console)
+                try await counted.upTo(limit) { try await watch.run(count: $0) }
             } else {
                 guard diagnosis.isUsable else { throw ExitCode(ExitStatus.noBluetooth.rawValue) }
             }

@@ -8,7 +8,7 @@ struct ExploreCommand: DeviceCommand {
         commandName: "explore", abstract: "Show a device's services, characteristics, descriptors and values.",
         discussion: """
             Each line has the UUID and name of an attribute, its handle, its properties, and its value if it is readable. \
-            Invalid declarations are listed at the end as problems.
+            Invalid declarations are listed at the end as problems. \(AdapterOptions.several)
 
             With --json: one line for the device and each service, include, characteristic, descriptor and problem.
 

@@ -7,7 +7,7 @@ struct NotifyCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "notify", abstract: "Subscribe to characteristics, and print the values that the device sends.",
         discussion: """
-            \(AttributeSelector.help)
+            \(AttributeSelector.help) \(AdapterOptions.several)
 
             Prints a line for each notification or indication as it arrives, until Ctrl-C, for the time of --for, or \
             until --count values have arrived. Fewer than --count values within the time of --for are a failure.
@@ -121,6 +121,6 @@ extension Console {
                 ("event", .string("notification")),
                 ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
                 ("handle", .integer(Int(attribute.attributeHandle.rawValue))),
-            ], prefix: "\(messages.dim(timestamp()))  \(attribute.title)  ")
+            ], prefix: "\(time())  \(attribute.title)  ")
     }
 }

@@ -8,7 +8,7 @@ struct ParametersCommand: DeviceCommand {
         discussion: """
             Connects with the settings, then prints the link's parameters and those that the device prefers. A connection \
             interval holds from the first packet on with CAP_NET_ADMIN, and is requested of the link otherwise. Needs \
-            CAP_NET_RAW; without it only the ATT_MTU is known. The data length is known once it has changed.
+            CAP_NET_RAW; without it only the ATT_MTU is known. The data length is known once it has changed. \(AdapterOptions.several)
 
             With --defaults it shows, or changes with CAP_NET_ADMIN, what the adapter does where no program says. That \
             concerns all programs until the adapter is removed. --phy chooses the PHYs with which it looks for devices and \

@@ -6,7 +6,7 @@ struct ReadCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "read", abstract: "Read attribute values.",
         discussion: """
-            \(AttributeSelector.help)
+            \(AttributeSelector.help) \(AdapterOptions.several)
 
             Prints a line for each: its bytes, and their meaning or text, as the characteristic declares it, or else its \
             specification. With --format: the value alone in that form. Stops at the first refusal.

@@ -37,6 +37,7 @@ struct ScanCommand: StepCommand {
     @Flag(help: "Scan until Ctrl-C, or for the time of --for.")
     var watch = false
 
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
     @Option(help: "The order of the table: the mean RSSI, the name, when the device was first seen, or the address.")
@@ -130,14 +131,14 @@ struct ScanCommand: StepCommand {
     private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
         let scan = try await adapter.scan(options(console, resolver))
         console.detail("scanning on \(adapter.information.name)")
-        let display = Display(console, raw: raw, sort, resolver)
+        let display = Display(console, raw: raw, sort, counted, resolver)
         do throws(BluetoothError) {
-            for try await advertisement in scan { await display.add(advertisement) }
+            for try await advertisement in scan where await display.add(advertisement) { break }
         } catch {
             // After Ctrl-C the results so far are still printed.
             guard error.code == .cancelled else { throw error }
         }
-        await display.finish(missed: scan.missedCount)
+        try await display.finish(missed: scan.missedCount)
     }
 
     /// Scans on several adapters as one.
@@ -147,13 +148,13 @@ struct ScanCommand: StepCommand {
         let scan = try await group.scan(options(console, resolver))
         let names = await group.adapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        let display = Display(console, raw: raw, sort, resolver)
+        let display = Display(console, raw: raw, sort, counted, resolver)
         do throws(BluetoothError) {
-            for try await found in scan { await display.add(found.advertisement, found.signals) }
+            for try await found in scan where await display.add(found.advertisement, found.signals) { break }
         } catch {
             guard error.code == .cancelled else { throw error }
         }
-        await display.finish(missed: scan.missedCount)
+        try await display.finish(missed: scan.missedCount)
     }
 
     private func options(_ console: Console, _ resolver: IdentityResolver?) -> ScanOptions {
@@ -177,6 +178,7 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
 private actor Display {
     private let console: Console
     private let raw: Bool
+    private let counted: CountOptions
     private let resolver: IdentityResolver?
     private let start = ContinuousClock.now
     /// Limited, since private addresses change and would fill the memory.
@@ -186,25 +188,28 @@ private actor Display {
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ resolver: IdentityResolver?) {
+    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ counted: CountOptions, _ resolver: IdentityResolver?) {
         self.console = console
         self.raw = raw
         order = DeviceOrder(sort)
+        self.counted = counted
         self.resolver = resolver
     }
 
-    func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal] = []) {
+    /// Adds a report; true after the last one of those requested.
+    func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal] = []) -> Bool {
         reportCount += 1
         if console.isJSON {
             console.result(
                 fields(of: advertisement, raw: raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
-            return
+        } else {
+            devices.record(advertisement)
+            redraw()
         }
-        devices.record(advertisement)
-        redraw()
+        return reportCount == counted.count
     }
 
-    func finish(missed: Int) {
+    func finish(missed: Int) throws {
         if !console.isJSON {
             if console.output.isTerminal {
                 let width = console.size.width
@@ -220,6 +225,7 @@ private actor Display {
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
         console.message(summary)
+        try counted.check(reportCount)
     }
 
     /// Redraws the table, at most twice a second.

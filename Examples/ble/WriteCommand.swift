@@ -6,7 +6,7 @@ struct WriteCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "write", abstract: "Write an attribute value.",
         discussion: """
-            \(AttributeSelector.help)
+            \(AttributeSelector.help) \(AdapterOptions.several)
 
             VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input. With \
             --format, it is in that form: text, or one or several numbers, such as 1234 or '1 -2 0x30'.

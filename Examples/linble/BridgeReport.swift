@@ -151,7 +151,7 @@ final class BridgeReport: Sendable {
 
     private func line(_ event: String, _ text: String, _ fields: [(String, JSONValue)]) {
         guard console.isJSON else {
-            return console.result("\(console.messages.dim(timestamp()))  \(event)  \(printable(text))")
+            return console.result("\(console.time())  \(event)  \(printable(text))")
         }
         console.result([("event", .string(event))] + fields)
     }

@@ -12,7 +12,7 @@ struct ExchangeCommand: AsyncParsableCommand {
             one packet.
 
             A response is complete when no byte has arrived for --gap seconds. If it is not complete after --timeout \
-            seconds (5), prints what has arrived and exits with status 75.
+            seconds (5), prints what has arrived and exits with status 75. \(AdapterOptions.several)
 
             EXAMPLES:
               linble exchange 0100 020102

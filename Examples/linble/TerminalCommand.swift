@@ -22,7 +22,7 @@ struct TerminalCommand: AsyncParsableCommand {
         commandName: "terminal", abstract: "Open a terminal on the device's UART.",
         discussion: """
             Ctrl-] exits; every other key goes to the device. If standard input is not a terminal, sends its bytes \
-            unchanged, and exits when all are sent and no byte has been received for --linger seconds.
+            unchanged, and exits when all are sent and no byte has been received for --linger seconds. \(AdapterOptions.several)
 
             EXAMPLES:
               linble terminal

@@ -23,7 +23,7 @@ import Testing
     }
 
     @Test func theSecondMachineOfAPseudoTerminalPrintsWhatItSends() async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--pty", "--for", "3"])
+        let ended = try await inShell("linble serve --simulate --pty $FOLDER/tty --for 3")
         #expect(ended.messages.contains("another machine sends 68 65 6C 6C 6F 0D 0A"), "\(ended.messages)")
     }
 
@@ -51,15 +51,19 @@ import Testing
     }
 
     @Test func aServiceManagerStopsIt() async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--pty"], signal: "TERM", after: "online")
-        #expect(ended.status == 0, "\(ended.messages)")
-        #expect(ended.messages.hasSuffix("linble serve: stopped\n"), "\(ended.messages)")
-        #expect(ended.lines.last?.hasSuffix("bytes received  stopped") == true, "\(ended.output)")
+        try await withFolder { folder in
+            let ended = try await run(
+                "linble", ["serve", "--simulate", "--pty", "\(folder)/tty"], signal: "TERM", after: "online")
+            #expect(ended.status == 0, "\(ended.messages)")
+            #expect(ended.messages.hasSuffix("linble serve: stopped\n"), "\(ended.messages)")
+            #expect(ended.lines.last?.hasSuffix("bytes received  stopped") == true, "\(ended.output)")
+        }
     }
 
     @Test(
         arguments: [
-            (["--pty", "--sample"], 64, "--sample"), (["/tmp/link"], 64, "--pty"),
+            (["--pty", "link", "--sample"], 64, "either --pty or --sample"), (["/tmp/link"], 64, "/tmp/link"),
+            (["--pty"], 64, "--pty"), (["--pty", "link", "--loopback"], 64, "either --pty or --loopback"),
             (["--profile", "auto"], 64, "profile"),
             (["--security", "authenticated"], 64, "--passkey"),
             (["--security", "secure-connections", "--encrypted"], 64, "--passkey"),

@@ -85,6 +85,19 @@ import Testing
         }
     }
 
+    @Test func aTerminalShowsTheLocalTime() async throws {
+        let (text, status) = try await Self.onTerminal(
+            80, "TZ=UTC-5 ble notify 2A37 --simulate --count 1; date -u +%H; ble bonds --simulate")
+        #expect(status == "0", "\(text)")
+        let hour = try #require(text.firstMatch(of: /(\d\d):\d\d:\d\d\.\d{3}/)?.1)
+        let other = try #require(text.firstMatch(of: /\r\n(\d\d)\r\n/)?.1)
+        // The hour may have changed between them.
+        let difference = ((Int(hour) ?? 0) - (Int(other) ?? 0) + 24) % 24
+        #expect([4, 5].contains(difference), "\(text)")
+        #expect(text.contains(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/), "\(text)")
+        #expect(!text.contains(/\d\dT\d\d/), "\(text)")
+    }
+
     @Test func aNarrowBarStaysOnItsLine() async throws {
         let (text, status) = try await Self.onTerminal(
             40, "head -c 20000 /dev/zero >$FOLDER/file; linble send $FOLDER/file --simulate")

@@ -18,16 +18,11 @@ public enum DeviceSort: String, ExpressibleByArgument, CaseIterable, Sendable {
 /// RSSI varies by several dB from one report to the next. So a device keeps its place until its mean RSSI differs by 5 dB
 /// from the one that it was placed by, and one device in 40 moves in a second, at least one.
 public struct DeviceOrder: Sendable {
-    private struct Key: Hashable {
-        var address: BluetoothAddress?
-        var advertisingSetID: UInt8?
-    }
-
     private static let hysteresis = 5.0
 
     private let sort: DeviceSort
     /// The RSSI that each device was placed by.
-    private var levels: [Key: Double] = [:]
+    private var levels: [String: Double] = [:]
     private var lastMove: ContinuousClock.Instant?
 
     /// An order for a new table.
@@ -39,29 +34,27 @@ public struct DeviceOrder: Sendable {
     public mutating func arrange(
         _ devices: [DeviceTable.Device], _ resolver: IdentityResolver? = nil, at time: ContinuousClock.Instant = .now
     ) -> [DeviceTable.Device] {
-        let found = devices.map { device in
-            let key = Key(address: device.latest.address, advertisingSetID: device.latest.advertisingSetID)
-            return (device: device, key: key, mean: device.history.meanRSSI ?? -.infinity)
-        }
+        let means = Dictionary(devices.map { (key($0), $0.history.meanRSSI ?? -.infinity) }) { first, _ in first }
         // Without those that the table has removed.
-        let former = levels
-        levels = Dictionary(found.map { ($0.key, former[$0.key] ?? $0.mean) }) { first, _ in first }
+        levels = means.merging(levels.filter { means[$0.key] != nil }) { _, level in level }
         if lastMove.map({ time - $0 >= .seconds(1) }) ?? true {
-            let drifts = found.map { (key: $0.key, mean: $0.mean, drift: abs($0.mean - (levels[$0.key] ?? $0.mean))) }
+            let drifts = means.map { (key: $0.key, drift: abs($0.value - (levels[$0.key] ?? $0.value))) }
             let moved = drifts.filter { $0.drift >= Self.hysteresis }.sorted { $0.drift > $1.drift }
-                .prefix(max(1, devices.count / 40))
-            for (key, mean, _) in moved { levels[key] = mean }
-            if !moved.isEmpty { lastMove = time }
+            for (key, _) in moved.prefix(max(1, devices.count / 40)) { (levels[key], lastMove) = (means[key], time) }
         }
-        return found.sorted { rank($0.device, $0.key, resolver) < rank($1.device, $1.key, resolver) }.map(\.device)
+        return devices.sorted { rank($0, resolver) < rank($1, resolver) }
+    }
+
+    private func key(_ device: DeviceTable.Device) -> String {
+        "\(device.latest.address ?? .zero) \(device.latest.advertisingSetID ?? 255)"
     }
 
     private func rank(
-        _ device: DeviceTable.Device, _ key: Key, _ resolver: IdentityResolver?
+        _ device: DeviceTable.Device, _ resolver: IdentityResolver?
     ) -> (Double, String, KernelInstant, BluetoothAddress) {
-        let (first, address) = (device.history.first, key.address ?? .zero)
+        let (first, address) = (device.history.first, device.latest.address ?? .zero)
         switch sort {
-        case .rssi: return (-(levels[key] ?? -.infinity), "", first, address)
+        case .rssi: return (-(levels[key(device)] ?? -.infinity), "", first, address)
         case .name:
             let name = device.name(resolver)
             return (name.isEmpty ? 1 : 0, name.lowercased(), first, address)
