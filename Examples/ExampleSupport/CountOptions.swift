@@ -3,7 +3,7 @@ import ArgumentParser
 /// The number of results of a command that would otherwise run until it is stopped.
 public struct CountOptions: ParsableArguments, Sendable {
     /// The number.
-    @Option(help: "Exit after this number of results; fewer within the time of --for are a failure.")
+    @Option(help: "Exit after this number of results, such as values; fewer within the time of --for are a failure.")
     public var count: Int?
 
     /// The defaults.
@@ -16,9 +16,7 @@ public struct CountOptions: ParsableArguments, Sendable {
 
     /// Runs `body` as ``upTo(_:_:)`` does, with the number; the end of the time is a failure if there is one.
     public func upTo(_ limit: Duration?, _ body: @escaping @Sendable (_ count: Int) async throws -> Void) async throws {
-        let count = count ?? .max
-        let isDone: Void? = try await ExampleSupport.upTo(limit) { try await body(count) }
-        if isDone == nil { try check(0) }
+        if try await ExampleSupport.upTo(limit, { try await body(count ?? .max) }) == nil { try check(0) }
     }
 
     /// Fails if there are fewer results than requested.

@@ -48,17 +48,8 @@ public enum PrivacyOption: String, ExpressibleByArgument, CaseIterable, Sendable
 
 /// The option with a name.
 public protocol NamingOptions: ParsableArguments, Sendable {
-    /// The name.
-    var name: String? { get }
-}
-
-extension NamingOptions {
-    /// The same as the name of a device.
-    var options: NameOptions {
-        var options = NameOptions()
-        options.name = name
-        return options
-    }
+    /// The option as the program parses it.
+    var parsed: NameOptions { get }
 }
 
 /// The name of a peripheral, with the same option as that of a device.
@@ -66,16 +57,19 @@ public struct AdvertisedNameOptions: NamingOptions {
     /// The name to advertise.
     @Option(name: [.short, .long], help: "The name to advertise.")
     public var name: String?
+    /// The option of a device's name, which the program parses for all its commands.
+    public private(set) var parsed = NameOptions()
 
-    private enum CodingKeys: CodingKey { case name, parsed }
+    /// `program` is no property: its option is found by the type.
+    private enum CodingKeys: CodingKey { case name, parsed, program }
 
     /// The defaults.
     public init() {}
 
-    /// The name that the program has parsed, for all its commands, as that of a device.
+    /// The option that the program has parsed.
     public init(from decoder: any Decoder) throws {
         let values = try decoder.container(keyedBy: CodingKeys.self)
-        name = try values.decode(OptionGroup<NameOptions>.self, forKey: .parsed).wrappedValue.name
+        parsed = try values.decode(OptionGroup<NameOptions>.self, forKey: .program).wrappedValue
     }
 }
 
@@ -84,6 +78,9 @@ public struct NameOptions: NamingOptions {
     /// The device's name or a part of it.
     @Option(name: [.short, .long], help: "The device's advertised name, or a part of it, ignoring case.")
     public var name: String?
+
+    /// Itself.
+    public var parsed: NameOptions { self }
 
     /// The defaults.
     public init() {}

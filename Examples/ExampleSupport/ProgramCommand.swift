@@ -25,9 +25,9 @@ extension ProgramCommand {
         } catch {
             let (text, status) = explanation(of: error, for: arguments)
             if status != 0 {
-                if !text.isEmpty { writeAll(text + "\n", to: STDERR_FILENO) }
+                if !text.isEmpty { writeAll(fitted(text, to: STDERR_FILENO) + "\n", to: STDERR_FILENO) }
             } else if !text.isEmpty {
-                print(text)
+                print(fitted(text, to: STDOUT_FILENO))
             }
             end(status)
         }

@@ -83,7 +83,8 @@ extension Console {
         } else if decoder.format?.kind == .raw {
             result(value)
         } else if let text {
-            result(prefix + text)
+            // Unbroken, so that it can be copied.
+            result(Array((prefix + text + "\n").utf8))
         } else {
             result((prefix.isEmpty ? "\(attribute.title)  " : prefix) + decoder.describe(value, limit: nil))
         }

@@ -53,8 +53,9 @@ private func list(
         }
     } else if !adapters.isEmpty {
         var table = Table([
-            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("HEALTH", .left), ("LINKS", .right),
-            ("SETS", .right), ("BLUETOOTH", .left), ("MANUFACTURER", .left),
+            .init("NAME"), .init("ADDRESS"), .init("STATE"), .init("HEALTH", omission: 4),
+            .init("LINKS", .right, omission: 2), .init("SETS", .right, omission: 1), .init("BLUETOOTH", omission: 3),
+            .init("MANUFACTURER", minimum: 12),
         ])
         for adapter in adapters {
             table.add([
@@ -64,7 +65,7 @@ private func list(
                 adapter.versionName + (adapter.isDualMode ? " dual" : ""), printable("\(adapter.manufacturer)"),
             ])
         }
-        for line in table.lines { console.result(line) }
+        console.result(table)
     }
     guard adapters.isEmpty else { return }
     if let selector { throw ProgramError.noAdapter(selector) }

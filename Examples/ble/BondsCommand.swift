@@ -39,16 +39,16 @@ struct BondsCommand: AsyncParsableCommand {
                     console.message("No bonds are stored.")
                 } else {
                     var table = Table([
-                        ("ADDRESS", .left), ("TYPE", .left), ("NAME", .left), ("PROTECTION", .left), ("PAIRED", .left),
-                        ("ADAPTER", .left),
+                        .init("ADDRESS"), .init("TYPE", omission: 1), .init("NAME"), .init("PAIRED", omission: 3),
+                        .init("ADAPTER", omission: 2), .init("PROTECTION", minimum: 10),
                     ])
                     for (adapter, bond) in bonds {
                         table.add([
-                            "\(bond.identity)", "\(bond.identity.kind)", printable(bond.name ?? ""), protection(bond),
-                            console.date(bond.time), "\(adapter)",
+                            "\(bond.identity)", "\(bond.identity.kind)", printable(bond.name ?? ""),
+                            console.date(bond.time), "\(adapter)", protection(bond),
                         ])
                     }
-                    for line in table.lines { console.result(line) }
+                    console.result(table)
                 }
             }
         }

@@ -42,17 +42,16 @@ struct DoctorCommand: AsyncParsableCommand {
         if let silence, !(silence >= 1 && silence <= 86_400) {
             throw ValidationError("--silence takes 1 to 86400 seconds, not \(silence).")
         }
-        let needless = [
-            ("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil),
-            ("--count", counted.count != nil),
-        ]
+        let needless = [("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil)]
         if !watch, let option = needless.first(where: \.1)?.0 {
             throw ValidationError("\(option) has a meaning with --watch only.")
         }
     }
 
     func run() async throws {
-        let (common, watches, counted, limit) = (scoped.common, watch, counted, runTime.duration)
+        let (common, watches, counted, limit) = (
+            scoped.common, watch || counted.count != nil, counted, runTime.duration
+        )
         var recovery = RecoveryOptions(mode: recover ? .recover : .noticeOnly)
         if let silence {
             let least = Duration.seconds(silence)

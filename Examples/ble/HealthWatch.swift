@@ -104,7 +104,7 @@ extension Console {
             let padding = String(repeating: " ", count: max(0, 8 - line.word.count))
             result("\(time())  \(adapter.name)  \(paint(line))\(padding)  \(printable(line.text))")
             for remedy in (line.remedy ?? "").split(separator: "\n") {
-                result(String(repeating: " ", count: 42) + printable(remedy))
+                result("    " + printable(remedy))
             }
             return
         }

@@ -131,14 +131,7 @@ struct ScanCommand: StepCommand {
     private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
         let scan = try await adapter.scan(options(console, resolver))
         console.detail("scanning on \(adapter.information.name)")
-        let display = Display(console, raw: raw, sort, counted, resolver)
-        do throws(BluetoothError) {
-            for try await advertisement in scan where await display.add(advertisement) { break }
-        } catch {
-            // After Ctrl-C the results so far are still printed.
-            guard error.code == .cancelled else { throw error }
-        }
-        try await display.finish(missed: scan.missedCount)
+        try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
     }
 
     /// Scans on several adapters as one.
@@ -148,13 +141,23 @@ struct ScanCommand: StepCommand {
         let scan = try await group.scan(options(console, resolver))
         let names = await group.adapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        let display = Display(console, raw: raw, sort, counted, resolver)
+        try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
+    }
+
+    private func show(
+        _ reports: some AsyncSequence<(Advertisement, [GroupAdvertisement.Signal]), BluetoothError>, _ console: Console,
+        _ resolver: IdentityResolver?, missed: () -> Int
+    ) async throws {
+        let display = Display(console, raw: raw, sort, resolver)
         do throws(BluetoothError) {
-            for try await found in scan where await display.add(found.advertisement, found.signals) { break }
+            for try await (advertisement, signals) in reports.prefix(counted.count ?? .max) {
+                await display.add(advertisement, signals)
+            }
         } catch {
+            // After Ctrl-C the results so far are still printed.
             guard error.code == .cancelled else { throw error }
         }
-        try await display.finish(missed: scan.missedCount)
+        try counted.check(await display.finish(missed: missed()))
     }
 
     private func options(_ console: Console, _ resolver: IdentityResolver?) -> ScanOptions {
@@ -178,7 +181,6 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
 private actor Display {
     private let console: Console
     private let raw: Bool
-    private let counted: CountOptions
     private let resolver: IdentityResolver?
     private let start = ContinuousClock.now
     /// Limited, since private addresses change and would fill the memory.
@@ -188,28 +190,26 @@ private actor Display {
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ counted: CountOptions, _ resolver: IdentityResolver?) {
+    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ resolver: IdentityResolver?) {
         self.console = console
         self.raw = raw
         order = DeviceOrder(sort)
-        self.counted = counted
         self.resolver = resolver
     }
 
-    /// Adds a report; true after the last one of those requested.
-    func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal] = []) -> Bool {
+    func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal]) {
         reportCount += 1
         if console.isJSON {
             console.result(
                 fields(of: advertisement, raw: raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
-        } else {
-            devices.record(advertisement)
-            redraw()
+            return
         }
-        return reportCount == counted.count
+        devices.record(advertisement)
+        redraw()
     }
 
-    func finish(missed: Int) throws {
+    /// Prints the table, and returns the number of reports.
+    func finish(missed: Int) -> Int {
         if !console.isJSON {
             if console.output.isTerminal {
                 let width = console.size.width
@@ -225,7 +225,7 @@ private actor Display {
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
         console.message(summary)
-        try counted.check(reportCount)
+        return reportCount
     }
 
     /// Redraws the table, at most twice a second.

@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test(arguments: [
-        ["--recover"], ["--silence", "5"], ["--for", "1"], ["--count", "1"], ["--watch", "--silence", "0"],
+        ["--recover"], ["--silence", "5"], ["--for", "1"], ["--watch", "--silence", "0"],
     ])
     func optionsOfTheWatchAreForTheWatch(_ options: [String]) async throws {
         #expect(try await run("ble", ["doctor"] + options).status == 64)
@@ -63,12 +63,12 @@ import Testing
     @Test func aWatchEndsAfterACount() async throws {
         try await Self.withWorld("{}, {}, {}") { world in
             for (command, findings) in [("doctor", "finding"), ("adapters", "")] {
-                let arguments = [command, "--watch", "--json", "--world", world]
+                let arguments = [command, "--json", "--world", world]
                 let ended = try await run("ble", arguments + ["--count", "2"])
                 #expect(ended.status == 0, "\(ended.messages)")
                 let events = ended.lines.filter { findings.isEmpty || !$0.contains("\"event\":\"\(findings)\"") }
                 #expect(events.count == 2, "\(ended.output)")
-                let short = try await run("ble", arguments + ["--count", "1000", "--for", "0.5"])
+                let short = try await run("ble", arguments + ["--watch", "--count", "1000", "--for", "0.5"])
                 #expect(short.status == 75)
                 #expect(
                     short.messages.hasSuffix("Fewer than 1000 results within the time limit.\n"), "\(short.messages)")

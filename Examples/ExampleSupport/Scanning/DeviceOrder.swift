@@ -1,16 +1,10 @@
 import ArgumentParser
 import BluetoothLE
 
-/// What the devices of a scan are sorted by.
+/// What the devices of a scan are sorted by: the RSSI, the strongest first, the name, the time of the first report, or the
+/// address.
 public enum DeviceSort: String, ExpressibleByArgument, CaseIterable, Sendable {
-    /// The RSSI, the strongest first.
-    case rssi
-    /// The name; devices without one are last.
-    case name
-    /// The time of the first report.
-    case seen
-    /// The address.
-    case address
+    case rssi, name, seen, address
 }
 
 /// The order of the devices in a table that is redrawn.
@@ -22,7 +16,7 @@ public struct DeviceOrder: Sendable {
 
     private let sort: DeviceSort
     /// The RSSI that each device was placed by.
-    private var levels: [String: Double] = [:]
+    private var levels: [BluetoothAddress: Double] = [:]
     private var lastMove: ContinuousClock.Instant?
 
     /// An order for a new table.
@@ -34,19 +28,16 @@ public struct DeviceOrder: Sendable {
     public mutating func arrange(
         _ devices: [DeviceTable.Device], _ resolver: IdentityResolver? = nil, at time: ContinuousClock.Instant = .now
     ) -> [DeviceTable.Device] {
-        let means = Dictionary(devices.map { (key($0), $0.history.meanRSSI ?? -.infinity) }) { first, _ in first }
+        let found = devices.map { ($0.latest.address ?? .zero, $0.history.meanRSSI ?? -.infinity) }
+        let means = Dictionary(found, uniquingKeysWith: max)
         // Without those that the table has removed.
         levels = means.merging(levels.filter { means[$0.key] != nil }) { _, level in level }
         if lastMove.map({ time - $0 >= .seconds(1) }) ?? true {
-            let drifts = means.map { (key: $0.key, drift: abs($0.value - (levels[$0.key] ?? $0.value))) }
-            let moved = drifts.filter { $0.drift >= Self.hysteresis }.sorted { $0.drift > $1.drift }
-            for (key, _) in moved.prefix(max(1, devices.count / 40)) { (levels[key], lastMove) = (means[key], time) }
+            let drifts = means.merging(levels) { abs($0 - $1) }.filter { $0.value >= Self.hysteresis }
+            let moved = drifts.sorted { $0.value > $1.value }.prefix(max(1, devices.count / 40))
+            for (address, _) in moved { (levels[address], lastMove) = (means[address], time) }
         }
         return devices.sorted { rank($0, resolver) < rank($1, resolver) }
-    }
-
-    private func key(_ device: DeviceTable.Device) -> String {
-        "\(device.latest.address ?? .zero) \(device.latest.advertisingSetID ?? 255)"
     }
 
     private func rank(
@@ -54,7 +45,7 @@ public struct DeviceOrder: Sendable {
     ) -> (Double, String, KernelInstant, BluetoothAddress) {
         let (first, address) = (device.history.first, device.latest.address ?? .zero)
         switch sort {
-        case .rssi: return (-(levels[key(device)] ?? -.infinity), "", first, address)
+        case .rssi: return (-(levels[address] ?? -.infinity), "", first, address)
         case .name:
             let name = device.name(resolver)
             return (name.isEmpty ? 1 : 0, name.lowercased(), first, address)
