@@ -18,6 +18,12 @@ public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
     /// The assigned UUIDs of descriptors.
     static let descriptors: [ClosedRange<UInt16>] = [0x2900...0x29FF]
 
+    /// The names of the characteristics, each as a word.
+    static var all: [String] { names(in: characteristics).map { $0.words.joined(separator: "-") }.sorted() }
+
+    /// An assigned name as a word.
+    public static func typed(_ name: String) -> String { words(of: name).joined(separator: "-") }
+
     /// A name; nil if no assigned name of a characteristic or descriptor contains its words.
     public init?(_ text: String) {
         let wanted = Self.words(of: text)

@@ -21,6 +21,8 @@ public struct CommonOptions: ParsableArguments, Sendable {
     @OptionGroup(title: "Adapter") var bondOptions: BondOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup(title: "Output") var capture: TraceOptions
+    /// Whether to ask a user about pairing when a device refuses an unprotected request.
+    public var asksToPair = true
 
     /// The defaults.
     public init() {}
@@ -258,7 +260,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     /// All common options.
     public var common: CommonOptions {
         var common = CommonOptions()
-        (common.named, common.addressed, common.identified) = (named.options, addressed, identified)
+        (common.named, common.addressed, common.identified) = (named.parsed, addressed, identified)
         (common.choosing, common.finding, common.longRange) = (choosing, finding, longRange)
         (common.response, common.protection, common.keySize) = (response, protection, keySize)
         (common.adapterOptions, common.opening, common.bondOptions) = (adapterOptions, opening, bondOptions)
@@ -273,7 +275,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
             throw ValidationError("\(option) has no meaning for this command.\(hint)")
         }
         if adapterOptions.namesSeveral, !Scope.allowsSeveralAdapters { throw ValidationError(CommonOptions.oneAdapter) }
-        try reject("--name", of: .name, if: named.name != nil)
+        try reject("--name", of: .name, if: named.parsed.name != nil)
         try reject("--address", of: .address, if: addressed.address != nil)
         try reject("--irk", of: .identity, if: identified.irk != nil)
         try reject("--pick", of: .choosing, if: choosing.pick != nil)

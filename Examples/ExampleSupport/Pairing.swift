@@ -74,7 +74,7 @@ extension CommonOptions {
     /// refuses an unprotected request.
     public func preparePairing(on adapter: Adapter, _ console: Console, always: Bool = false) async throws {
         let isWanted = always || asksForProtection
-        guard isWanted || Self.hasTerminal else { return }
+        guard isWanted || Self.hasTerminal && asksToPair else { return }
         let agent = try await pairingAgent(console)
         do throws(BluetoothError) {
             try await adapter.setPairingAgent(agent)
@@ -91,7 +91,7 @@ extension CommonOptions {
     }
 
     /// Stops asking about pairing unless the command line requests protection: standard input is the program's again.
-    func endAskingToPair(on radio: ChosenRadio) async {
+    public func endAskingToPair(on radio: ChosenRadio) async {
         guard !asksForProtection, Self.hasTerminal else { return }
         for adapter in await radio.adapters { try? await adapter.setPairingAgent(nil) }
     }

@@ -21,29 +21,23 @@ struct NotifyCommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Argument(help: "The characteristics to subscribe to.", transform: AttributeSelector.parse)
+    @Argument(help: "The characteristics to subscribe to.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
     @Flag(help: "Request indications from characteristics that both notify and indicate.")
     var indicate = false
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 
-    @Option(help: "Exit after this number of values.")
-    var count: Int?
-
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
-
-    func validate() throws {
-        if let count, count < 1 { throw ValidationError("--count takes a number above 0, not \(count).") }
-    }
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let kind = indicate ? SubscriptionKind.indication : .automatic
         let streams = try await connection.subscriptions(
             to: attributes, kind: kind, format: format, timeout: common.timeout(or: .seconds(30)), console)
-        try await show(streams, count: count, limit: runTime.duration, console)
+        try await show(streams, count: counted.count, limit: runTime.duration, console)
     }
 }
 

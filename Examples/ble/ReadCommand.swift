@@ -21,10 +21,10 @@ struct ReadCommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Argument(help: "The attributes to read.", transform: AttributeSelector.parse)
+    @Argument(help: "The attributes to read.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 
     func perform(on connection: Connection, _ console: Console) async throws {

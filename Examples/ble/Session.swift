@@ -215,9 +215,10 @@ final class Session: Sendable {
         try await command.prepare()
         guard command.common.name == nil, command.common.address == nil else { throw Self.choosesDevice }
         let (connection, background) = try await connected()
-        let (ready, output) = (command, console.asJSON(command.common.json))
+        let (ready, output, user) = (command, console.asJSON(command.common.json), state.withLock { $0.device })
         do {
-            if type(of: command).isPairing {
+            if !ready.common.asksToPair { await user.endAskingToPair(on: .adapter(adapter)) }
+            if command.isPairing {
                 try await command.common.preparePairing(on: adapter, console, always: true)
             }
             if type(of: command).isOnLoop {
@@ -226,10 +227,12 @@ final class Session: Sendable {
                 try await ready.perform(on: connection, output)
             }
         } catch {
+            if !ready.common.asksToPair { try? await user.preparePairing(on: adapter, console) }
             // The device stays connected, and its values keep coming.
             throw SessionFailure(
                 error: await ready.common.namingPairing(error, on: connection), background: background)
         }
+        if !ready.common.asksToPair { try? await user.preparePairing(on: adapter, console) }
         return background
     }
 

@@ -69,13 +69,13 @@ struct SubscribeStep: SessionStep {
         commandName: "subscribe", abstract: "Print the values of characteristics while the next steps run.",
         discussion: "\(AttributeSelector.help)")
 
-    @Argument(help: "The characteristics to subscribe to.", transform: AttributeSelector.parse)
+    @Argument(help: "The characteristics to subscribe to.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
     @Flag(help: "Request indications from characteristics that both notify and indicate.")
     var indicate = false
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 }
 
@@ -83,7 +83,7 @@ struct UnsubscribeStep: SessionStep {
     static let configuration = CommandConfiguration(
         commandName: "unsubscribe", abstract: "End subscriptions: all, or those to the given characteristics.")
 
-    @Argument(help: "The characteristics.", transform: AttributeSelector.parse)
+    @Argument(help: "The characteristics.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector] = []
 }
 

@@ -26,14 +26,14 @@ struct WriteCommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Argument(help: "The attribute to write.", transform: AttributeSelector.parse)
+    @Argument(help: "The attribute to write.", completion: .attributes, transform: AttributeSelector.parse)
     var attribute: AttributeSelector
 
     // Unrecognized arguments include negative numbers.
     @Argument(parsing: .allUnrecognized, help: "The value; several words are joined by spaces.")
     var value: [String]
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 
     @Flag(exclusivity: .exclusive)

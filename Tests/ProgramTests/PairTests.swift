@@ -108,6 +108,22 @@ import Testing
         #expect(ended.output == "secret\n")
     }
 
+    @Test func exploringAsksNothing() async throws {
+        let ended = try await run("ble", ["explore", "--simulate"], answers: [("Pair with .* \\[y/N]", "y")])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.messages == "")
+        #expect(ended.output == ExploreTests.tree)
+        let paired = try await run("ble", ["explore", "--simulate", "--pair"])
+        #expect(paired.status == 0, "\(paired.messages)")
+        #expect(paired.output == ExploreTests.tree.replacing("(requires pairing: --pair)", with: "= \"secret\""))
+        // The steps after it ask again.
+        let steps = try await run(
+            "ble", ["exec", "--simulate", "explore; read --format text \(Self.secret)"],
+            answers: [("Pair with .* \\[y/N]", "y"), ("The number that .* shows:", "123456")])
+        #expect(steps.status == 0, "\(steps.messages)")
+        #expect(steps.output == ExploreTests.tree + "secret\n")
+    }
+
     @Test func aUserWhoDeclinesGetsTheCommand() async throws {
         let ended = try await run(
             "ble", ["read", "--simulate", "--format", "text", Self.secret], answers: [("Pair with .* \\[y/N]", "n")])
