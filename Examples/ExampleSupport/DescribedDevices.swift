@@ -30,7 +30,9 @@ public struct DescribedDevices: Sendable {
         }
         guard let device = devices.first(where: { $0.name == wanted || $0.address.map { "\($0)" } == wanted }) else {
             throw ProgramError(
-                .badData, "\(path) describes no device named '\(printable(wanted))'.",
+                .badData,
+                "\(path) describes no device named '\(printable(wanted))'."
+                    + Suggestion.question(for: wanted, among: devices.compactMap(\.name)),
                 remedy: devices.isEmpty ? nil : list)
         }
         return device

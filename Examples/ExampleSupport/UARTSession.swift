@@ -40,7 +40,8 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     public mutating func validate() throws {
         guard profile == "auto" || UARTProfile(named: profile) != nil else {
             let names = Self.profileNames.joined(separator: ", ")
-            throw ValidationError("--profile takes auto, \(names), not '\(profile)'.")
+            let question = Suggestion.question(for: profile, among: Self.profileNames + ["auto"])
+            throw ValidationError("--profile takes auto, \(names), not '\(profile)'.\(question)")
         }
         guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
         for (name, value) in [("--chunk", chunk), ("--pace", pace), ("--baud", baud)] {

@@ -54,14 +54,18 @@ extension Connection {
         _ console: Console
     ) async throws -> [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] {
         var streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] = []
-        for attribute in try await choose(selectors, needsDeclarations: true, timeout: timeout) {
+        let needed: CharacteristicProperties = [.notify, .indicate]
+        for attribute in try await choose(selectors, needing: needed, needsDeclarations: true, timeout: timeout) {
             guard let characteristic = attribute.characteristic else {
                 throw ProgramError(
                     .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
-                    remedy: "List the device's characteristics with: ble explore")
+                    remedy: attribute.handleHint ?? "List the device's characteristics with: ble explore")
             }
             let decoder = try await decoder(for: attribute, format: format, timeout: timeout)
-            streams.append((attribute, decoder, try await subscribe(to: characteristic, kind: kind, timeout: timeout)))
+            let stream = try await attribute.named {
+                try await subscribe(to: characteristic, kind: kind, timeout: timeout)
+            }
+            streams.append((attribute, decoder, stream))
             console.detail("subscribed to \(attribute.title)")
         }
         return streams

@@ -44,13 +44,23 @@ struct ServedDevice: Sendable {
         changing: LocalCharacteristic("2A37", properties: .notify)
     ) { [0x06, UInt8(60 + abs(30 - $0 % 60))] }
 
+    /// The profiles that are no files.
+    static let profiles = ["battery", "heart-rate", "bench"]
+
     /// The battery, the heart rate sensor, or a device that a file describes.
     /// - Parameter device: the name or the address of the device in a file with several.
     init(_ profile: String, device: String? = nil) throws {
         switch profile {
         case "battery": self = .battery
         case "heart-rate": self = .heartRate
-        default: try self.init(DescribedDevices(contentsOf: profile).choose(device), from: profile)
+        default:
+            do {
+                try self.init(DescribedDevices(contentsOf: profile).choose(device), from: profile)
+            } catch var error as ProgramError {
+                let isMissing = error.status == .noInput
+                if isMissing { error.message += Suggestion.question(for: profile, among: Self.profiles) }
+                throw error
+            }
         }
     }
 

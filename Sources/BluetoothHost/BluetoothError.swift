@@ -146,16 +146,26 @@ public struct BluetoothError: Error, Hashable, Sendable {
 }
 
 extension BluetoothError: CustomStringConvertible {
-    /// The operation, the problem, the underlying status and the fix.
+    /// The operation, the problem, the underlying status unless the problem names it, and the fix.
     public var description: String {
         var text = "\(operation): \(message)"
-        if let cause { text += " [\(cause)]" }
+        if let cause, !message.contains(cause.status) { text += " [\(cause)]" }
         if let remedy { text += "\n\(remedy)" }
         return text
     }
 }
 
 extension BluetoothError.Cause: CustomStringConvertible {
+    /// The status alone.
+    fileprivate var status: String {
+        switch self {
+        case .kernel(let error): "\(error)"
+        case .attribute(let code): "\(code)"
+        case .controller(let status): "\(status)"
+        case .management(let status): "\(status)"
+        }
+    }
+
     /// The status with the layer that reported it.
     public var description: String {
         switch self {

@@ -198,7 +198,7 @@ extension CBLinux.Configuration {
             case "refuse": agent = RefusingPairingAgent()
             default:
                 // The value is not logged, as it may be a mistyped secret.
-                guard let passkey = Passkey(digits: word) else {
+                guard let passkey = Passkey(sixDigits: word) else {
                     pairingProblem = .init(
                         .invalidArgument, operation, "BLUETOOTH_PAIRING is invalid.",
                         remedy: "Use terminal, accept, refuse or a passkey of six digits.")
