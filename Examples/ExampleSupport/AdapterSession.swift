@@ -1,5 +1,6 @@
 import BluetoothLE
 import BluetoothSimulation
+import BluetoothSystem
 import Logging
 
 #if canImport(Glibc)
@@ -229,6 +230,19 @@ extension CommonOptions {
     /// - Parameter adapterCount: the number of adapters of the machine with --simulate.
     public func makeKernel(adapterCount: Int = 1) throws -> (any BluetoothKernel)? {
         simulate ? SimulatedWorld.makeKernel(adapterCount: adapterCount) : try makeWorld() ?? .environment
+    }
+}
+
+extension CommonOptions {
+    /// The messages on variables that a program with file capabilities ignores.
+    func ignoredVariables(
+        isSecure: Bool = SystemFiles.isSecureExecution, _ variable: (String) -> String? = SystemFiles.environment
+    ) -> [String] {
+        let variables = [(EnvironmentRadio.variable, "--world", simulate || world != nil)]
+        return variables.compactMap { name, option, isGiven in
+            guard isSecure, !isGiven, let value = variable(name) else { return nil }
+            return "\(name) is ignored: this program has file capabilities. Use \(option) \(printable(value))"
+        }
     }
 }
 

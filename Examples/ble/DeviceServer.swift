@@ -222,7 +222,7 @@ extension Console {
             var line = "\(messages.dim(timestamp()))  \(peer)  \(event)"
             if let uuid { line += "  \(uuid)\(uuid.assignedName.map { " \($0)" } ?? "")" }
             if let value { line += "  \(ValueText.describe(value, of: uuid))" }
-            if let reason { line += "  \(reason)" }
+            if let reason { line += "  \(reason.words)" }
             return result(line)
         }
         var fields: [(String, JSONValue)] = [

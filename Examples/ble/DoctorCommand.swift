@@ -63,8 +63,15 @@ struct DoctorCommand: AsyncParsableCommand {
             try Task.checkCancellation()
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             if let selector { diagnosis.leaveOutAdapters { !selector.matches($0) } }
-            for finding in diagnosis.findings {
-                console.isJSON ? console.json(finding) : console.show(finding)
+            var shown: Set<String> = []
+            for var finding in diagnosis.findings {
+                finding.remedy = BluetoothError.forUsers(finding.remedy)
+                guard !console.isJSON else {
+                    console.json(finding)
+                    continue
+                }
+                if let remedy = finding.remedy, !shown.insert(remedy).inserted { finding.remedy = nil }
+                console.show(finding)
             }
             if let selector, diagnosis.adapters.isEmpty {
                 guard watches else { throw ProgramError.noAdapter(selector) }

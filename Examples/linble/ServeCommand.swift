@@ -210,7 +210,7 @@ extension Console {
                 return error is CancellationError ? "stopped" : "\(error)"
             }
             if error.code == .cancelled { return "stopped" }
-            return error.disconnectReason.map { "\($0)" } ?? error.message
+            return error.disconnectReason.map { isJSON ? "\($0)" : $0.words } ?? error.message
         }
         guard isJSON else {
             var line = "\(messages.dim(timestamp()))  \(peer)  \(event)"

@@ -145,6 +145,19 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var attribute: AttributeHandle? { operation.attribute }
 }
 
+extension BluetoothError {
+    /// A remedy for somebody who uses a program and did not write it: without the lines that begin with `In code`, and
+    /// without remarks after three blanks, such as how to build.
+    package static func forUsers(_ remedy: String?) -> String? {
+        let lines = (remedy ?? "").split(separator: "\n").filter { !$0.hasPrefix("In code") }.map {
+            $0[..<($0.firstRange(of: "   (")?.lowerBound ?? $0.endIndex)]
+        }
+        guard let first = lines.first else { return nil }
+        let start = first.hasPrefix("Or run:") ? "Run:" + first.dropFirst(7) : String(first)
+        return ([start] + lines.dropFirst().map { String($0) }).joined(separator: "\n")
+    }
+}
+
 extension BluetoothError: CustomStringConvertible {
     /// The operation, the problem, the underlying status unless the problem names it, and the fix.
     public var description: String {
@@ -190,13 +203,13 @@ extension BluetoothError {
     @usableFromInline package static func secondConsumer(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation, "Another task waits for the next element of this stream.",
-            remedy: "A stream has one consumer; make a stream for each.")
+            remedy: "In code, make a stream for each consumer.")
     }
 
     package static func overflow(_ operation: Operation, capacity: Int) -> BluetoothError {
         BluetoothError(
             .overflow, operation, "More than \(capacity) elements were waiting and were not consumed.",
-            remedy: "Consume elements faster, or use a larger buffer.")
+            remedy: "In code, consume elements faster, or use a larger buffer.")
     }
 
     /// The error of a link that the controller has refused for want of room.
@@ -204,8 +217,8 @@ extension BluetoothError {
         BluetoothError(
             .linkLimitReached, operation, "The controller has no room for another link.",
             remedy: """
-                End a link that is not needed, or wait until one ends: ConnectionOptions.slotTimeout.
-                A further adapter takes further links: AdapterGroup.
+                End a link that is not needed, wait until one ends, or use a further adapter.
+                In code: ConnectionOptions.slotTimeout, AdapterGroup.
                 """,
             cause: cause, isRetryable: true)
     }
@@ -213,7 +226,7 @@ extension BluetoothError {
     package static func attributesChanged(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .attributesChanged, operation, "The peer's attributes have changed since they were discovered.",
-            remedy: "Call discover() again and use what it returns.")
+            remedy: "In code, call discover() again and use what it returns.")
     }
 
     package static func invalidArgument(_ operation: Operation, _ message: String) -> BluetoothError {

@@ -26,6 +26,17 @@ import Testing
         }
     }
 
+    /// Who runs a program neither calls Swift nor builds it.
+    @Test(arguments: [["doctor", "--simulate"], ["scan", "--simulate", "--no-power-on"]])
+    func aRemedyNamesACommandOnce(_ arguments: [String]) async throws {
+        let ended = try await run("ble", arguments)
+        let text = ended.output + ended.messages
+        #expect(text.matches(of: /Run: sudo ble power on -i hci0\n/).count == 1, "\(text)")
+        for word in ["Adapter.open", "setPowered", "In code", "swift build"] {
+            #expect(!text.contains(word), "\(text)")
+        }
+    }
+
     @Test func aHardwareErrorIsToldWithItsRecovery() async throws {
         let fault = #"{"powered": true, "events": [{"after": 0.5, "event": "hardwareError"}]}"#
         try await Self.withWorld(fault) { world in
