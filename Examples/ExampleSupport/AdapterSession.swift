@@ -173,7 +173,7 @@ extension CommonOptions {
     /// The trace that --trace requests. If its file cannot be created the program ends; if a later write fails, the
     /// failure is printed and the program continues.
     private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async throws -> PacketTrace? {
-        guard let path = trace else { return nil }
+        guard let path = trace ?? EnvironmentTrace.path else { return nil }
         let writesToOutput = tracesToStandardOutput
         // Inherited descriptors lack FD_CLOEXEC; those with it are the program's own and not for the user.
         if let number = ["/dev/fd/", "/proc/self/fd/"].first(where: path.hasPrefix)
@@ -184,7 +184,8 @@ extension CommonOptions {
         }
         do throws(BluetoothError) {
             let trace = try await PacketTrace.open(
-                path == "-" ? "/dev/stdout" : path, replacingExisting: force, on: kernel, log: makeLog()
+                trace == "-" ? "/dev/stdout" : path, replacingExisting: force && trace != nil, on: kernel,
+                log: makeLog()
             ) { error in
                 // A closed pipe ends the program quietly, as it does for results.
                 if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
@@ -203,7 +204,10 @@ extension CommonOptions {
             guard error.code == .failed else { throw error }
             var error = error
             if case .kernel(let cause)? = error.cause, cause.number == .fileExists {
-                error.remedy = "Choose another name, or replace the file with --force."
+                error.remedy =
+                    trace == nil
+                    ? "Choose another name for \(EnvironmentTrace.variable), such as one with %p for the process."
+                    : "Choose another name, or replace the file with --force."
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)
         }

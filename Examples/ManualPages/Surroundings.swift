@@ -18,6 +18,11 @@ enum Surroundings {
                     "A file that describes a simulated radio with its devices; the program runs on that instead of the machine's adapters."
             ),
             Entry(
+                name: "BLUETOOTH_TRACE",
+                meaning:
+                    "A new file to record packets in without --trace; %p in its name is the process, %t the seconds since 1970."
+            ),
+            Entry(
                 name: "STATE_DIRECTORY, XDG_STATE_HOME, HOME",
                 meaning: "Where the bonds are stored without --bonds: the first that is set, see FILES."),
         ]

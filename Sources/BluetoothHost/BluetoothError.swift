@@ -149,12 +149,9 @@ extension BluetoothError {
     /// A remedy for somebody who uses a program and did not write it: without the lines that begin with `In code`, and
     /// without remarks after three blanks, such as how to build.
     package static func forUsers(_ remedy: String?) -> String? {
-        let lines = (remedy ?? "").split(separator: "\n").filter { !$0.hasPrefix("In code") }.map {
-            $0[..<($0.firstRange(of: "   (")?.lowerBound ?? $0.endIndex)]
-        }
-        guard let first = lines.first else { return nil }
-        let start = first.hasPrefix("Or run:") ? "Run:" + first.dropFirst(7) : String(first)
-        return ([start] + lines.dropFirst().map { String($0) }).joined(separator: "\n")
+        let shown = (remedy ?? "").replacing(#/   \(.*/#, with: "").split(separator: "\n")
+        let text = shown.filter { !$0.hasPrefix("In code") }.joined(separator: "\n")
+        return text.isEmpty ? nil : text.hasPrefix("Or run:") ? "Run:" + text.dropFirst(7) : text
     }
 }
 
@@ -162,23 +159,14 @@ extension BluetoothError: CustomStringConvertible {
     /// The operation, the problem, the underlying status unless the problem names it, and the fix.
     public var description: String {
         var text = "\(operation): \(message)"
-        if let cause, !message.contains(cause.status) { text += " [\(cause)]" }
+        let isNamed = if case .attribute(let code)? = cause { message.contains("\(code)") } else { false }
+        if let cause, !isNamed { text += " [\(cause)]" }
         if let remedy { text += "\n\(remedy)" }
         return text
     }
 }
 
 extension BluetoothError.Cause: CustomStringConvertible {
-    /// The status alone.
-    fileprivate var status: String {
-        switch self {
-        case .kernel(let error): "\(error)"
-        case .attribute(let code): "\(code)"
-        case .controller(let status): "\(status)"
-        case .management(let status): "\(status)"
-        }
-    }
-
     /// The status with the layer that reported it.
     public var description: String {
         switch self {
