@@ -203,11 +203,8 @@ extension CommonOptions {
         } catch {
             guard error.code == .failed else { throw error }
             var error = error
-            if case .kernel(let cause)? = error.cause, cause.number == .fileExists {
-                error.remedy =
-                    trace == nil
-                    ? "Choose another name for \(EnvironmentTrace.variable), such as one with %p for the process."
-                    : "Choose another name, or replace the file with --force."
+            if trace != nil, case .kernel(let cause)? = error.cause, cause.number == .fileExists {
+                error.remedy = "Choose another name, or replace the file with --force."
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)
         }
@@ -238,15 +235,13 @@ extension CommonOptions {
 }
 
 extension CommonOptions {
-    /// The messages on variables that a program with file capabilities ignores.
-    func ignoredVariables(
+    /// The message on a variable that a program with file capabilities ignores; nil if there is none.
+    func ignoredVariable(
         isSecure: Bool = SystemFiles.isSecureExecution, _ variable: (String) -> String? = SystemFiles.environment
-    ) -> [String] {
-        let variables = [(EnvironmentRadio.variable, "--world", simulate || world != nil)]
-        return variables.compactMap { name, option, isGiven in
-            guard isSecure, !isGiven, let value = variable(name) else { return nil }
-            return "\(name) is ignored: this program has file capabilities. Use \(option) \(printable(value))"
-        }
+    ) -> String? {
+        let name = EnvironmentRadio.variable
+        guard isSecure, !simulate, world == nil, let value = variable(name) else { return nil }
+        return "\(name) is ignored: this program has file capabilities. Use --world \(printable(value))"
     }
 }
 

@@ -8,12 +8,15 @@ public struct DescribedDevices: Sendable {
     package let file: DeviceFile
 
     /// Reads a file.
-    public init(contentsOf path: String) throws {
+    /// - Parameter words: what else the user may have meant.
+    public init(contentsOf path: String, orOneOf words: [String] = []) throws {
         self.path = path
         do throws(DeviceFile.Problem) {
             file = try DeviceFile(contentsOf: path)
         } catch {
-            throw ProgramError(path, error)
+            var failure = ProgramError(path, error)
+            if error.isMissing { failure.message += Suggestion.question(for: path, among: words) }
+            throw failure
         }
     }
 

@@ -1,4 +1,5 @@
 import BluetoothLE
+import Synchronization
 
 extension CommonOptions {
     /// The name of the device that --simulate selects if none is given.
@@ -40,6 +41,48 @@ extension CommonOptions {
         // Without waiting: the kernel ends the link, also after the program.
         await connection.disconnect(timeout: .zero)
         return try result.get()
+    }
+
+    /// Connects as ``withConnection(_:link:isPairing:isOnLoop:_:)`` does, and again whenever a link is lost, until `body`
+    /// returns or fails otherwise. The device and the adapters are waited for. Once found, the device stays the same if its
+    /// address does.
+    public func keepingConnection(
+        _ console: Console, link settings: RequestedSettings,
+        _ body: @escaping @Sendable (Connection) async throws -> Void
+    ) async throws {
+        try await withRadio(console, whileAbsent: { console.message("waiting for the adapter: \($0.message)") }) {
+            radio in
+            var (device, last) = (self, "")
+            let peer = Mutex<BluetoothAddress?>(nil)
+            while true {
+                do {
+                    return try await device.withConnection(on: radio, console, link: settings) { connection in
+                        peer.withLock { $0 = connection.peer }
+                        try await body(connection)
+                    }
+                } catch {
+                    guard !Task.isCancelled, let reason = Self.transientReason(of: error) else { throw error }
+                    let found = peer.withLock { peer in
+                        defer { peer = nil }
+                        return peer
+                    }
+                    // The same failure of several attempts is told once.
+                    if found != nil || reason != last {
+                        console.message(console.messages.yellow("\(reason) Trying again."))
+                    }
+                    last = reason
+                    if let found, found.isIdentity, device.identified.irk == nil { device.setDevice(found) }
+                    try await Task.sleep(for: .seconds(1))
+                }
+            }
+        }
+    }
+
+    /// The message of an error that may be over at the next attempt; nil for others.
+    private static func transientReason(of error: any Error) -> String? {
+        if let error = error as? ProgramError { return error.status == .notFound ? error.message : nil }
+        guard let error = error as? BluetoothError else { return nil }
+        return error.isRetryable || error.isAdapterAbsent || error.code == .disconnected ? error.message : nil
     }
 
     /// Finds the device that -n or -a selects, and connects to it with these settings. The caller disconnects.

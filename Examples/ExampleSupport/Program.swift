@@ -26,7 +26,7 @@ extension CommonOptions {
         let console = Console(self)
         let interruption = Interruption()
         interruption.watch()
-        for message in ignoredVariables() { console.message(message) }
+        if let message = ignoredVariable() { console.message(message) }
         let task = Task {
             try checkFiles(reading: inputs, writing: outputs)
             // A passkey that cannot be used is an error before a device is looked for.

@@ -96,7 +96,8 @@ extension CommonOptions {
     /// The common options that are followed by a value.
     static let namesWithValue: Set<String> = [
         "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
-        "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--mtu", "--chunk", "--pace", "--baud",
+        "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--service", "--write", "--notify", "--mtu",
+        "--chunk", "--pace", "--baud",
         "--world", "--privacy", "--min-key-size", "--irk",
     ]
 }

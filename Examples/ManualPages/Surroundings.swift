@@ -19,9 +19,7 @@ enum Surroundings {
             ),
             Entry(
                 name: "BLUETOOTH_TRACE",
-                meaning:
-                    "A new file to record packets in without --trace; %p in its name is the process, %t the seconds since 1970."
-            ),
+                meaning: "The file of --trace; in its name %p is the process, %t the time in seconds since 1970."),
             Entry(
                 name: "STATE_DIRECTORY, XDG_STATE_HOME, HOME",
                 meaning: "Where the bonds are stored without --bonds: the first that is set, see FILES."),

@@ -10,12 +10,14 @@ struct NotifyCommand: DeviceCommand {
             \(AttributeSelector.help)
 
             Prints a line for each notification or indication as it arrives, until Ctrl-C, for the time of --for, or \
-            until --count values have arrived. Fewer than --count values within the time of --for are a failure.
+            until --count values have arrived. Fewer than --count values within the time of --for are a failure. With \
+            --keep a lost link is no end: the device is waited for and subscribed to again, as is the adapter.
 
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37
               ble notify -n Pulse-Z1 2A37 2A1C --count 4 --json
               ble notify -n Pulse-Z1 2A37 --format u8 --count 2
+              ble notify -n Pulse-Z1 2A37 --keep --json
             """)
 
     @OptionGroup var common: CommonOptions
@@ -33,17 +35,60 @@ struct NotifyCommand: DeviceCommand {
     @Option(help: "Exit after this number of values.")
     var count: Int?
 
+    @Flag(help: "Keep the device: wait for it, and connect again whenever the link is lost.")
+    var keep = false
+
     @OptionGroup var runTime: RunTimeOptions
 
     func validate() throws {
         if let count, count < 1 { throw ValidationError("--count takes a number above 0, not \(count).") }
     }
 
+    func run() async throws {
+        guard keep else { return try await runOnDevice() }
+        let command = self
+        try await common.run("ble notify", isServer: true) { console in
+            try command.common.validateDevice()
+            _ = try await command.common.identity()
+            let countdown = Countdown(command.count)
+            try await countdown.wait(for: command.runTime.duration) {
+                try await command.common.keepingConnection(console, link: command.link.settings) {
+                    try await command.show(command.streams(on: $0, console), countdown, console)
+                }
+            }
+        }
+    }
+
     func perform(on connection: Connection, _ console: Console) async throws {
-        let kind = indicate ? SubscriptionKind.indication : .automatic
-        let streams = try await connection.subscriptions(
-            to: attributes, kind: kind, format: format, timeout: common.timeout(or: .seconds(30)), console)
-        try await show(streams, count: count, limit: runTime.duration, console)
+        guard !keep else { throw ProgramError(.usage, "--keep has no meaning for a step.") }
+        let (countdown, streams) = (Countdown(count), try await streams(on: connection, console))
+        try await countdown.wait(for: runTime.duration) { try await show(streams, countdown, console) }
+    }
+
+    private typealias Streams = [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)]
+
+    private func streams(on connection: Connection, _ console: Console) async throws -> Streams {
+        try await connection.subscriptions(
+            to: attributes, kind: indicate ? .indication : .automatic, format: format,
+            timeout: common.timeout(or: .seconds(30)), console)
+    }
+
+    /// Prints the values until the link is lost or there were enough.
+    private func show(_ streams: Streams, _ countdown: Countdown, _ console: Console) async throws {
+        try await withThrowingTaskGroup(of: Void.self) { group in
+            for (attribute, decoder, values) in streams {
+                group.addTask {
+                    for try await value in values {
+                        let left = countdown.take()
+                        if left >= 0 { try console.show(value, sentBy: attribute, decoder) }
+                        if left <= 0 { return }
+                    }
+                }
+            }
+            // The first to end has received the last value or the end of the link.
+            try await group.next()
+            group.cancelAll()
+        }
     }
 }
 
@@ -75,43 +120,21 @@ extension Connection {
 /// The number of values still to be printed.
 private final class Countdown: Sendable {
     private let remaining: Atomic<Int>
+    private let count: Int?
 
     init(_ count: Int?) {
+        self.count = count
         remaining = Atomic(count ?? .max)
     }
 
     /// Decrements the count and returns it; negative if it was 0.
     func take() -> Int { remaining.subtract(1, ordering: .relaxed).newValue }
 
-    var left: Int { remaining.load(ordering: .relaxed) }
-}
-
-/// Prints the streams' values until there were `count` of them or `limit` has passed.
-private func show(
-    _ streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)], count: Int?, limit: Duration?,
-    _ console: Console
-) async throws {
-    let countdown = Countdown(count)
-    let isDone = try await upTo(limit) {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for (attribute, decoder, values) in streams {
-                group.addTask {
-                    for try await value in values {
-                        let left = countdown.take()
-                        if left >= 0 { try console.show(value, sentBy: attribute, decoder) }
-                        if left <= 0 { return }
-                    }
-                }
-            }
-            // The first to end has received the last value or the end of the link.
-            try await group.next()
-            group.cancelAll()
-        }
-        return true
-    }
-    if isDone == nil, let count {
-        throw ProgramError(
-            .timedOut, "Only \(count - countdown.left) of \(count) values arrived within the time limit.")
+    /// Runs `body` until it ends or `limit` has passed, which is a failure if values are missing.
+    func wait(for limit: Duration?, _ body: @escaping @Sendable () async throws -> Void) async throws {
+        guard try await upTo(limit, body) == nil, let count else { return }
+        let left = remaining.load(ordering: .relaxed)
+        throw ProgramError(.timedOut, "Only \(count - left) of \(count) values arrived within the time limit.")
     }
 }
 

@@ -54,13 +54,8 @@ struct ServedDevice: Sendable {
         case "battery": self = .battery
         case "heart-rate": self = .heartRate
         default:
-            do {
-                try self.init(DescribedDevices(contentsOf: profile).choose(device), from: profile)
-            } catch var error as ProgramError {
-                let isMissing = error.status == .noInput
-                if isMissing { error.message += Suggestion.question(for: profile, among: Self.profiles) }
-                throw error
-            }
+            let devices = try DescribedDevices(contentsOf: profile, orOneOf: Self.profiles)
+            try self.init(devices.choose(device), from: profile)
         }
     }
 

@@ -74,24 +74,6 @@ struct WriteCommand: DeviceCommand {
     }
 }
 
-/// The procedure that writes a value.
-enum WriteWay: String, EnumerableFlag, Sendable {
-    case request, command
-
-    static func help(for value: WriteWay) -> ArgumentHelp? {
-        switch value {
-        case .request: "Write with response: wait for the device's confirmation."
-        case .command: "Write without response."
-        }
-    }
-
-    /// The procedure that the characteristic's properties permit.
-    init(for attribute: ChosenAttribute) {
-        let properties = attribute.characteristic?.properties ?? .write
-        self = properties.contains(.writeWithoutResponse) && !properties.contains(.write) ? .command : .request
-    }
-}
-
 extension Console {
     fileprivate func wrote(_ value: [UInt8], to attribute: ChosenAttribute, _ way: WriteWay) {
         guard isJSON else {

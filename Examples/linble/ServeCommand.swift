@@ -105,7 +105,7 @@ struct ServeCommand: AsyncParsableCommand {
 extension UARTProgramOptions {
     /// The options of the served UART.
     fileprivate var serverOptions: UARTServerOptions {
-        var options = UARTServerOptions(profile: UARTProfile(named: profile) ?? .linble)
+        var options = UARTServerOptions(profile: profiles[0])
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
         options.pacing = pacing ?? .unlimited

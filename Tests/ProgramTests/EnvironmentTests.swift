@@ -6,6 +6,9 @@ import Testing
     private static let world = #filePath.replacing(
         "/Tests/ProgramTests/EnvironmentTests.swift", with: "/Examples/CoreBluetoothCentral/world.json")
 
+    private static let smallWorld = #filePath.replacing(
+        "/Tests/ProgramTests/EnvironmentTests.swift", with: "/Examples/Small/world.json")
+
     @Test func aProgramFindsTheDevicesOfTheFile() async throws {
         let ended = try await run(
             "ble", ["read", "-n", "Pulse-Z1", "2A19"], environment: [("BLUETOOTH_SIMULATION", Self.world)])
@@ -23,12 +26,12 @@ import Testing
     @Test(
         arguments: [
             "ble read -n Pulse-Z1 2A19", "SMALL_PROGRAM=ReadBattery SmallPrograms",
-            "SMALL_PROGRAM=CoreBluetoothScanner timeout 3 SmallPrograms",
+            "SMALL_PROGRAM=CoreBluetoothScanner SmallPrograms",
         ])
     func packetsAreRecordedWithoutAnOption(_ command: String) async throws {
         let ended = try await inShell(
             """
-            export BLUETOOTH_SIMULATION='\(Self.world)' BLUETOOTH_TRACE="$FOLDER/%%-%p-%t.btsnoop"
+            export BLUETOOTH_SIMULATION='\(Self.smallWorld)' BLUETOOTH_TRACE="$FOLDER/%%-%p-%t.btsnoop"
             env \(command) >$FOLDER/result
             ble decode "$(echo $FOLDER/%-[1-9]*-1[0-9]*.btsnoop)"
             """)
@@ -39,7 +42,7 @@ import Testing
     @Test func anExistingFileIsNoTrace() async throws {
         let ended = try await inShell(
             """
-            export BLUETOOTH_SIMULATION='\(Self.world)' BLUETOOTH_TRACE="$FOLDER/file"
+            export BLUETOOTH_SIMULATION='\(Self.smallWorld)' BLUETOOTH_TRACE="$FOLDER/file"
             echo precious >$FOLDER/file
             ble read -n Pulse-Z1 2A19 --force; echo $?
             SMALL_PROGRAM=ReadBattery SmallPrograms

@@ -43,7 +43,7 @@ import Testing
 
     @Test(
         arguments: [
-            ("12345x", 65, "$FOLDER/pin"), ("12", 65, "$FOLDER/pin"), ("", 65, "$FOLDER/pin"),
+            ("12345x", 65, "$FOLDER/pin"), ("1234", 65, "$FOLDER/pin"), ("", 65, "$FOLDER/pin"),
             ("1234567", 65, "$FOLDER/pin"),
             ("123456", 64, "$FOLDER/absent"), ("xyzzy", 65, "-"),
         ] as [(String, Int32, String)])

@@ -149,6 +149,20 @@ import Testing
         #expect(ended.output.contains(#""hex":"006D0100FF","meaning":"36.5 °C","value":36.5,"unit":"°C"}"#))
     }
 
+    @Test(arguments: [(" --keep", 0), ("", 74)] as [(String, Int32)])
+    func aKeptDeviceIsSubscribedToAgain(_ option: String, _ status: Int32) async throws {
+        let ended = try await inShell(
+            """
+            echo '{"adapters":[{"powered":true,"events":[{"after":4,"event":"unplugged"},{"after":5,"event":"plugged"}]}],
+            "devices":[{"name":"Pulse","services":[{"uuid":"180D","characteristics":[
+            {"uuid":"2A37","properties":["notify"],"hex":"0648","every":0.25}]}]}]}' >$FOLDER/world
+            ble notify --world $FOLDER/world -n pulse 2A37 --count 20 --for 60\(option)
+            """)
+        #expect(ended.status == status, "\(ended.messages)")
+        #expect(ended.lines.count == 20 || status != 0, "\(ended.output)")
+        #expect(ended.messages.contains("Trying again.") == (status == 0), "\(ended.messages)")
+    }
+
     @Test(arguments: [("INT", 130, "interrupted"), ("TERM", 143, "terminated")] as [(String, Int32, String)])
     func aSignalEndsItCleanly(signal: String, status: Int32, word: String) async throws {
         let ended = try await run("ble", ["notify", "--simulate", "2A37"], signal: signal)
