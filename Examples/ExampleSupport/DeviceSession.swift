@@ -1,5 +1,4 @@
 import BluetoothLE
-import Synchronization
 
 extension CommonOptions {
     /// The name of the device that --simulate selects if none is given.
@@ -31,10 +30,18 @@ extension CommonOptions {
         isPairing: Bool = false, isOnLoop: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         let connection = try await openConnection(on: radio, console, link: settings, isPairing: isPairing).connection
+        return try await use(connection) { connection in
+            isOnLoop ? try await radio.run { try await body(connection) } : try await body(connection)
+        }
+    }
+
+    /// Runs `body`, and disconnects in any case.
+    private func use<Value: Sendable>(
+        _ connection: Connection, _ body: @Sendable (Connection) async throws -> Value
+    ) async throws -> Value {
         let result: Result<Value, any Error>
         do {
-            result = .success(
-                isOnLoop ? try await radio.run { try await body(connection) } : try await body(connection))
+            result = .success(try await body(connection))
         } catch {
             result = .failure(await namingPairing(error, on: connection))
         }
@@ -53,25 +60,17 @@ extension CommonOptions {
         try await withRadio(console, whileAbsent: { console.message("waiting for the adapter: \($0.message)") }) {
             radio in
             var (device, last) = (self, "")
-            let peer = Mutex<BluetoothAddress?>(nil)
             while true {
                 do {
-                    return try await device.withConnection(on: radio, console, link: settings) { connection in
-                        peer.withLock { $0 = connection.peer }
-                        try await body(connection)
-                    }
+                    let connection = try await device.openConnection(on: radio, console, link: settings).connection
+                    if connection.peer.isIdentity, device.identified.irk == nil { device.setDevice(connection.peer) }
+                    last = ""
+                    return try await device.use(connection, body)
                 } catch {
                     guard !Task.isCancelled, let reason = Self.transientReason(of: error) else { throw error }
-                    let found = peer.withLock { peer in
-                        defer { peer = nil }
-                        return peer
-                    }
                     // The same failure of several attempts is told once.
-                    if found != nil || reason != last {
-                        console.message(console.messages.yellow("\(reason) Trying again."))
-                    }
+                    if reason != last { console.message(console.messages.yellow("\(reason) Trying again.")) }
                     last = reason
-                    if let found, found.isIdentity, device.identified.irk == nil { device.setDevice(found) }
                     try await Task.sleep(for: .seconds(1))
                 }
             }

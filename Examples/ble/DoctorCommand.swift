@@ -63,15 +63,12 @@ struct DoctorCommand: AsyncParsableCommand {
             try Task.checkCancellation()
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             if let selector { diagnosis.leaveOutAdapters { !selector.matches($0) } }
-            var shown: Set<String> = []
+            var shown: Set<String?> = []
             for var finding in diagnosis.findings {
                 finding.remedy = BluetoothError.forUsers(finding.remedy)
-                guard !console.isJSON else {
-                    console.json(finding)
-                    continue
-                }
-                if let remedy = finding.remedy, !shown.insert(remedy).inserted { finding.remedy = nil }
-                console.show(finding)
+                let isNew = shown.insert(finding.remedy).inserted
+                if !isNew, !console.isJSON { finding.remedy = nil }
+                console.isJSON ? console.json(finding) : console.show(finding)
             }
             if let selector, diagnosis.adapters.isEmpty {
                 guard watches else { throw ProgramError.noAdapter(selector) }
