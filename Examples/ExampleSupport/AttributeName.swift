@@ -44,6 +44,20 @@ public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
         return found.count == 1 ? found.first?.uuid : nil
     }
 
+    /// The notation of an attribute with each mistyped word of an assigned name corrected; nil if none was.
+    static func nearest(to text: String) -> String? {
+        let known = Set(names(in: services + characteristics + descriptors).flatMap(\.words)).sorted()
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false).map { part in
+            guard BluetoothUUID(String(part)) == nil else { return String(part) }
+            return words(of: String(part)).map { word in
+                let isKnown = known.contains { $0.hasPrefix(word) }
+                return isKnown ? word : Suggestion.nearest(to: word, among: known) ?? word
+            }.joined(separator: "-")
+        }
+        let corrected = parts.joined(separator: "/")
+        return AttributeSelector(corrected) == nil ? nil : corrected
+    }
+
     private static func names(in ranges: [ClosedRange<UInt16>]) -> [(uuid: BluetoothUUID, words: [String])] {
         BluetoothUUID.assignedNames.filter { number, _ in ranges.contains { $0.contains(number) } }
             .map { (BluetoothUUID($0.key), words(of: $0.value)) }

@@ -299,7 +299,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
 }
 
 /// A number of seconds without superfluous digits.
-func formatShortly(_ seconds: Double) -> String {
+public func formatShortly(_ seconds: Double) -> String {
     formatDecimal(seconds, digits: seconds == seconds.rounded() ? 0 : 1)
 }
 

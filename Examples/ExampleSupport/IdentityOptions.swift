@@ -40,8 +40,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
         } catch {
             if error.code == .notFound {
                 throw ProgramError(
-                    .usage, "--irk takes a key or a file, and there is no such file. \(notKey.message)",
-                    remedy: "A key has 32 hexadecimal digits, or 24 characters of Base64.")
+                    .usage, "--irk takes a key or a file, and there is no such file. \(notKey.message)")
             }
             guard error.code == .invalidArgument else { throw error }
             throw ProgramError(.badData, printable(error.message), remedy: error.remedy)

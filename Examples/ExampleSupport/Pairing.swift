@@ -37,11 +37,11 @@ extension CommonOptions {
     /// - Throws: ``ProgramError``; its message does not contain the passkey.
     public func pairingPasskey() async throws -> Passkey? {
         guard let passkey else { return nil }
-        if let passkey = Passkey(digits: passkey) { return passkey }
-        let bytes = try await SecretArgument.contents(of: passkey, "--passkey takes one to six digits")
-        guard let found = SecretArgument.text(bytes).flatMap({ Passkey(digits: $0) }) else {
+        if let passkey = Passkey(sixDigits: passkey) { return passkey }
+        let bytes = try await SecretArgument.contents(of: passkey, "--passkey takes six digits")
+        guard let found = SecretArgument.text(bytes).flatMap({ Passkey(sixDigits: $0) }) else {
             let source = passkey == "-" ? "Standard input" : printable(passkey)
-            throw ProgramError(.badData, "\(source) is not a passkey, which has one to six digits.")
+            throw ProgramError(.badData, "\(source) is not a passkey, which has six digits.")
         }
         return found
     }

@@ -24,6 +24,7 @@ extension CommonOptions {
         let console = Console(self)
         let interruption = Interruption()
         interruption.watch()
+        if let message = ignoredVariable() { console.message(message) }
         let task = Task {
             try checkFiles(reading: inputs, writing: outputs)
             // A passkey that cannot be used is an error before a device is looked for.
@@ -106,7 +107,7 @@ extension Console {
         case let exit as ExitCode: return exit
         case let bluetooth as BluetoothError:
             status = ExitStatus(bluetooth)
-            self.error(program, bluetooth.withoutRemedy, remedy: bluetooth.remedy)
+            self.error(program, bluetooth.withoutRemedy, remedy: BluetoothError.forUsers(bluetooth.remedy))
         case let own as ProgramError:
             status = own.status
             self.error(program, own.message, remedy: own.remedy)
@@ -144,5 +145,12 @@ extension BluetoothError {
         var error = self
         error.remedy = nil
         return error.description
+    }
+}
+
+extension DisconnectReason {
+    /// The reason in words for people, such as `adapter removed`.
+    public var words: String {
+        rawValue.reduce(into: "") { $0 += $1.isUppercase ? " \($1.lowercased())" : "\($1)" }
     }
 }

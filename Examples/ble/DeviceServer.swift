@@ -121,7 +121,9 @@ struct DeviceServer {
                 }
                 let isOn = !subscription.configuration.isEmpty
                 if let characteristic { notified.set(subscription.configuration, characteristic.id, by: connection) }
-                console.tell(isOn ? "subscribed" : "unsubscribed", by: connection.peer, characteristic?.uuid)
+                // The only other one that notifies is the kernel's.
+                let uuid = characteristic?.uuid ?? .serviceChanged
+                console.tell(isOn ? "subscribed" : "unsubscribed", by: connection.peer, uuid)
                 if isOn, let characteristic { starts[characteristic.id]?.continuation.yield() }
             }
         } catch {
@@ -220,7 +222,7 @@ extension Console {
             var line = "\(time())  \(peer)  \(event)"
             if let uuid { line += "  \(uuid)\(uuid.assignedName.map { " \($0)" } ?? "")" }
             if let value { line += "  \(ValueText.describe(value, of: uuid))" }
-            if let reason { line += "  \(reason)" }
+            if let reason { line += "  \(reason.words)" }
             return result(line)
         }
         var fields: [(String, JSONValue)] = [

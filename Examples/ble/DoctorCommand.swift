@@ -65,7 +65,11 @@ struct DoctorCommand: AsyncParsableCommand {
             try Task.checkCancellation()
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             if let selector { diagnosis.leaveOutAdapters { !selector.matches($0) } }
-            for finding in diagnosis.findings {
+            var shown: Set<String?> = []
+            for var finding in diagnosis.findings {
+                finding.remedy = BluetoothError.forUsers(finding.remedy)
+                let isNew = shown.insert(finding.remedy).inserted
+                if !isNew, !console.isJSON { finding.remedy = nil }
                 console.isJSON ? console.json(finding) : console.show(finding)
             }
             if let selector, diagnosis.adapters.isEmpty {

@@ -143,7 +143,9 @@ struct HealthLine {
     var tone: Tone
 
     init(_ error: BluetoothError) {
-        (word, kind, text, remedy, tone) = ("no watch", "unwatched", error.message, error.remedy, .bad)
+        (word, kind, text, remedy, tone) = (
+            "no watch", "unwatched", error.message, BluetoothError.forUsers(error.remedy), .bad
+        )
     }
 
     init(_ event: HealthEvent, _ mode: RecoveryOptions.Mode, _ adapter: String) {
@@ -164,7 +166,7 @@ struct HealthLine {
             (word, kind, text, self.step) = ("step", "step", "trying to \(step)", step.key)
         case .failed(let step, let error):
             (word, kind, text) = ("failed", "stepFailed", "could not \(step): \(error.message)")
-            (self.step, remedy) = (step.key, error.remedy)
+            (self.step, remedy) = (step.key, BluetoothError.forUsers(error.remedy))
         case .recovered(let step):
             (word, kind, text, self.step) = ("works", "recovered", "\(event)", step?.key)
         case .waitingForLinks:
@@ -173,7 +175,7 @@ struct HealthLine {
                 "End them, or recover nevertheless: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
         case .gaveUp(let error, let delay):
             (word, kind, text, retryAfter) = ("gave up", "gaveUp", error.message, delay)
-            remedy = error.remedy
+            remedy = BluetoothError.forUsers(error.remedy)
         }
     }
 }

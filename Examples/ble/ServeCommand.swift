@@ -31,7 +31,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Argument(
         help: "battery, heart-rate, bench, or a file that describes the device.",
-        completion: .words(["battery", "heart-rate", "bench"], orFilesEndingIn: ".json"))
+        completion: .words(ServedDevice.profiles, orFilesEndingIn: ".json"))
     var profile: String
 
     @Option(help: ArgumentHelp("The device to serve, of a file that describes several.", valueName: "name"))

@@ -86,9 +86,9 @@ final class Session: Sendable {
         guard let name = step.words.first, !name.hasPrefix("-") else { return }
         if step.words == ["help"] { throw ProgramError(.success, SessionCommand.overview) }
         if name == "help" || SessionCommand.names.contains(name) { return }
-        let nearest = Suggestion.nearest(to: name, among: SessionCommand.names).map { " Did you mean \($0)?" } ?? ""
+        let question = Suggestion.question(for: name, among: SessionCommand.names)
         throw ProgramError(
-            .usage, "'\(printable(name))' is not a step.\(nearest)", remedy: "List the steps with: help")
+            .usage, "'\(printable(name))' is not a step.\(question)", remedy: "List the steps with: help")
     }
 
     /// The result of a step.

@@ -91,11 +91,11 @@ struct SleepStep: SessionStep {
     static let configuration = CommandConfiguration(
         commandName: "sleep", abstract: "Wait, while subscribed values are printed.")
 
-    @Argument(help: ArgumentHelp("The time.", valueName: "seconds"))
+    @Argument(help: ArgumentHelp("The time, up to 1000000.", valueName: "seconds"))
     var seconds: Double
 
     func validate() throws {
-        guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 or more seconds.") }
+        guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 to 1000000 seconds.") }
     }
 }
 

@@ -60,32 +60,17 @@ struct WriteCommand: DeviceCommand {
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let (bytes, timeout) = (try await written.bytes(), common.timeout(or: .seconds(30)))
-        for attribute in try await connection.choose([attribute], timeout: timeout) {
+        let needed: CharacteristicProperties = [.write, .writeWithoutResponse]
+        for attribute in try await connection.choose([attribute], needing: needed, timeout: timeout) {
             let way = way ?? WriteWay(for: attribute)
-            switch way {
-            case .request: try await connection.write(bytes, to: attribute, timeout: timeout)
-            case .command: try await connection.writeCommand(bytes, to: attribute, timeout: timeout)
+            try await attribute.named {
+                switch way {
+                case .request: try await connection.write(bytes, to: attribute, timeout: timeout)
+                case .command: try await connection.writeCommand(bytes, to: attribute, timeout: timeout)
+                }
             }
             console.wrote(bytes, to: attribute, way)
         }
-    }
-}
-
-/// The procedure that writes a value.
-enum WriteWay: String, EnumerableFlag, Sendable {
-    case request, command
-
-    static func help(for value: WriteWay) -> ArgumentHelp? {
-        switch value {
-        case .request: "Write with response: wait for the device's confirmation."
-        case .command: "Write without response."
-        }
-    }
-
-    /// The procedure that the characteristic's properties permit.
-    init(for attribute: ChosenAttribute) {
-        let properties = attribute.characteristic?.properties ?? .write
-        self = properties.contains(.writeWithoutResponse) && !properties.contains(.write) ? .command : .request
     }
 }
 

@@ -98,9 +98,10 @@ final class BridgeReport: Sendable {
                 ])
         case .offline(let error, let count):
             let reason = error.disconnectReason.map { "\($0)" } ?? error.message
-            manager.setStatus("offline: \(reason)")
+            let words = error.disconnectReason?.words ?? error.message
+            manager.setStatus("offline: \(words)")
             line(
-                "offline", "\(reason)  \(counts.text)",
+                "offline", "\(words)  \(counts.text)",
                 [("reason", .string(reason)), ("lost", .integer(count))] + counts.fields)
         case .failed(let error, let delay):
             manager.setStatus("failed: \(error.message)")

@@ -112,7 +112,7 @@ struct ServeCommand: AsyncParsableCommand {
 extension UARTProgramOptions {
     /// The options of the served UART.
     fileprivate var serverOptions: UARTServerOptions {
-        var options = UARTServerOptions(profile: UARTProfile(named: profile) ?? .linble)
+        var options = UARTServerOptions(profile: profiles[0])
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
         options.pacing = pacing ?? .unlimited
@@ -217,7 +217,7 @@ extension Console {
                 return error is CancellationError ? "stopped" : "\(error)"
             }
             if error.code == .cancelled { return "stopped" }
-            return error.disconnectReason.map { "\($0)" } ?? error.message
+            return error.disconnectReason.map { isJSON ? "\($0)" : $0.words } ?? error.message
         }
         guard isJSON else {
             var line = "\(time())  \(peer)  \(event)"

@@ -26,6 +26,17 @@ import Testing
         }
     }
 
+    /// Who runs a program neither calls Swift nor builds it.
+    @Test(arguments: [["doctor", "--simulate"], ["scan", "--simulate", "--no-power-on"]])
+    func aRemedyNamesACommandOnce(_ arguments: [String]) async throws {
+        let ended = try await run("ble", arguments)
+        let text = ended.output + ended.messages
+        #expect(text.matches(of: /Run: sudo ble power on -i hci0\n/).count == 1, "\(text)")
+        for word in ["Adapter.open", "setPowered", "In code", "swift build"] {
+            #expect(!text.contains(word), "\(text)")
+        }
+    }
+
     @Test(arguments: [("INT", 130, "interrupted"), ("TERM", 0, "stopped")] as [(String, Int32, String)])
     func aHardwareErrorIsToldWithItsRecovery(_ signal: String, _ status: Int32, _ word: String) async throws {
         let fault = #"{"powered": true, "events": [{"after": 0.5, "event": "hardwareError"}]}"#

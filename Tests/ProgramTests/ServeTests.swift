@@ -10,6 +10,10 @@ import Testing
             (["--mtu", "23"], "\"hello\"", "5 bytes received"),
             (["--sample"], "receives 0D 43 31 2E 32", "4 bytes received"),
             (["--profile", "nordic", "-n", "other"], "\"hello\"", "5 bytes received"),
+            (
+                ["--service", "FFF5", "--write", "FFF6", "--notify", "FFF7", "--request", "-n", "own"], "\"hello\"",
+                "5 bytes received"
+            ),
         ] as [([String], String, String)])
     func aUARTIsServed(_ arguments: [String], _ answer: String, _ count: String) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--once", "--for", "60"] + arguments)

@@ -61,7 +61,8 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
             call.fail(
                 BluetoothError(
                     .timedOut, operation, "The peer's responses take more than \(limit.inSeconds) together.",
-                    remedy: "For a peer that is this slow, give the call a longer timeout.", isRetryable: true))
+                    remedy: "For a peer that is this slow, allow more time.\nIn code: a longer timeout of the call.",
+                    isRetryable: true))
         }
         timer?.set(at: start.advanced(by: limit))
     }
