@@ -1,5 +1,6 @@
 import BluetoothLE
 import BluetoothSimulation
+import BluetoothSystem
 import Logging
 
 #if canImport(Glibc)
@@ -172,7 +173,7 @@ extension CommonOptions {
     /// The trace that --trace requests. If its file cannot be created the program ends; if a later write fails, the
     /// failure is printed and the program continues.
     private func openTrace(_ console: Console, on kernel: (any BluetoothKernel)?) async throws -> PacketTrace? {
-        guard let path = trace else { return nil }
+        guard let path = trace ?? EnvironmentTrace.path else { return nil }
         let writesToOutput = tracesToStandardOutput
         // Inherited descriptors lack FD_CLOEXEC; those with it are the program's own and not for the user.
         if let number = ["/dev/fd/", "/proc/self/fd/"].first(where: path.hasPrefix)
@@ -183,7 +184,8 @@ extension CommonOptions {
         }
         do throws(BluetoothError) {
             let trace = try await PacketTrace.open(
-                path == "-" ? "/dev/stdout" : path, replacingExisting: force, on: kernel, log: makeLog()
+                trace == "-" ? "/dev/stdout" : path, replacingExisting: force && trace != nil, on: kernel,
+                log: makeLog()
             ) { error in
                 // A closed pipe ends the program quietly, as it does for results.
                 if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
@@ -202,7 +204,7 @@ extension CommonOptions {
         } catch {
             guard error.code == .failed else { throw error }
             var error = error
-            if case .kernel(let cause)? = error.cause, cause.number == .fileExists {
+            if trace != nil, case .kernel(let cause)? = error.cause, cause.number == .fileExists {
                 error.remedy = "Choose another name, or replace the file with --force."
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)
@@ -230,6 +232,17 @@ extension CommonOptions {
     /// - Parameter adapterCount: the number of adapters of the machine with --simulate.
     public func makeKernel(adapterCount: Int = 1) throws -> (any BluetoothKernel)? {
         simulate ? SimulatedWorld.makeKernel(adapterCount: adapterCount) : try makeWorld() ?? .environment
+    }
+}
+
+extension CommonOptions {
+    /// The message on a variable that a program with file capabilities ignores; nil if there is none.
+    func ignoredVariable(
+        isSecure: Bool = SystemFiles.isSecureExecution, _ variable: (String) -> String? = SystemFiles.environment
+    ) -> String? {
+        let name = EnvironmentRadio.variable
+        guard isSecure, !simulate, world == nil, let value = variable(name) else { return nil }
+        return "\(name) is ignored: this program has file capabilities. Use --world \(printable(value))"
     }
 }
 

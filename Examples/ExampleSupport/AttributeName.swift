@@ -18,6 +18,12 @@ public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
     /// The assigned UUIDs of descriptors.
     static let descriptors: [ClosedRange<UInt16>] = [0x2900...0x29FF]
 
+    /// The names of the characteristics, each as a word.
+    static var all: [String] { names(in: characteristics).map { $0.words.joined(separator: "-") }.sorted() }
+
+    /// An assigned name as a word.
+    public static func typed(_ name: String) -> String { words(of: name).joined(separator: "-") }
+
     /// A name; nil if no assigned name of a characteristic or descriptor contains its words.
     public init?(_ text: String) {
         let wanted = Self.words(of: text)
@@ -36,6 +42,20 @@ public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
         let wanted = words(of: text).joined()
         let found = names(in: ranges).filter { $0.words.joined() == wanted }
         return found.count == 1 ? found.first?.uuid : nil
+    }
+
+    /// The notation of an attribute with each mistyped word of an assigned name corrected; nil if none was.
+    static func nearest(to text: String) -> String? {
+        let known = Set(names(in: services + characteristics + descriptors).flatMap(\.words)).sorted()
+        let parts = text.split(separator: "/", omittingEmptySubsequences: false).map { part in
+            guard BluetoothUUID(String(part)) == nil else { return String(part) }
+            return words(of: String(part)).map { word in
+                let isKnown = known.contains { $0.hasPrefix(word) }
+                return isKnown ? word : Suggestion.nearest(to: word, among: known) ?? word
+            }.joined(separator: "-")
+        }
+        let corrected = parts.joined(separator: "/")
+        return AttributeSelector(corrected) == nil ? nil : corrected
     }
 
     private static func names(in ranges: [ClosedRange<UInt16>]) -> [(uuid: BluetoothUUID, words: [String])] {

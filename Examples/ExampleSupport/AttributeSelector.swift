@@ -61,7 +61,7 @@ public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
         guard let selector = AttributeSelector(text) else {
             throw ValidationError(
                 "give a UUID (2A19), an assigned name (battery-level), a handle (0x0012) or SERVICE/CHARACTERISTIC "
-                    + "(180F/2A19).")
+                    + "(180F/2A19)." + (AttributeName.nearest(to: text).map { " Did you mean \($0)?" } ?? ""))
         }
         return selector
     }
@@ -82,6 +82,8 @@ public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
     public var characteristic: RemoteCharacteristic?
     /// The characteristic of a descriptor.
     public var owner: RemoteCharacteristic?
+    /// What the user typed; nil if the attribute was not chosen by a selector.
+    public var typed: String?
 
     /// An attribute known only by its handle.
     public init(_ handle: AttributeHandle) {
@@ -106,17 +108,48 @@ public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
     public var title: String {
         [uuid.map { "\($0)" }, uuid?.knownName, "\(attributeHandle)"].compactMap { $0 }.joined(separator: " ")
     }
+
+    /// The UUID that a user may have meant by a handle; nil for an attribute of the device's database.
+    public var handleHint: String? {
+        let meant = BluetoothUUID(attributeHandle.rawValue)
+        guard uuid == nil, let name = meant.knownName else { return nil }
+        return "\(attributeHandle) is a handle. \(name) has the UUID \(meant): leave out 0x."
+    }
+
+    /// Runs `body`, whose errors name the attribute as the user did.
+    public func named<Value>(_ body: () async throws -> Value) async throws -> Value {
+        do {
+            return try await body()
+        } catch var error as BluetoothError {
+            guard let typed, error.attribute != nil else { throw error }
+            error.operation.name += " \(typed)"
+            error.operation.attribute = nil
+            switch error.cause {
+            case .attribute(.invalidHandle): error.remedy = handleHint
+            case .attribute(.readNotPermitted), .attribute(.writeNotPermitted):
+                error.remedy = characteristic.map { "Its properties are \($0.properties)." }
+            default: break
+            }
+            throw error
+        }
+    }
 }
 
 extension AttributeSelector {
     /// The attribute of a database that matches the selector.
+    /// - Parameter needed: of several that match, the only one with any of these properties is chosen.
     /// - Throws: ``ProgramError``: ``ExitStatus/protocolError`` if none matches, ``ExitStatus/usage`` if several do.
-    public func resolve(in services: some Collection<RemoteService>) throws -> ChosenAttribute {
+    public func resolve(
+        in services: some Collection<RemoteService>, needing needed: CharacteristicProperties = []
+    ) throws -> ChosenAttribute {
         let all = candidates(in: services)
         let exact = all.filter { attribute, _ in isExact(attribute) }
         let found = exact.isEmpty ? all : exact
-        if let only = found.first, found.count == 1 { return only.attribute }
-        if case .handle(let handle) = self { return ChosenAttribute(handle) }
+        let able = found.filter { !needed.isDisjoint(with: $0.attribute.characteristic?.properties ?? []) }
+        var chosen = (able.count == 1 ? able : found.count == 1 ? found : []).first?.attribute
+        if chosen == nil, case .handle(let handle) = self { chosen = ChosenAttribute(handle) }
+        chosen?.typed = description
+        if let chosen { return chosen }
         guard !found.isEmpty else {
             throw ProgramError(
                 .protocolError, "The device has no attribute \(self).", remedy: "List its attributes with: ble explore")
@@ -162,12 +195,15 @@ extension AttributeSelector {
 
 extension Connection {
     /// The attributes that match the selectors. Runs discovery only if a selector requires it.
-    /// - Parameter needsDeclarations: whether attributes named by handle need their characteristic declarations too.
+    /// - Parameters:
+    ///   - needed: of several that match a selector, the only one with any of these properties is chosen.
+    ///   - needsDeclarations: whether attributes named by handle need their characteristic declarations too.
     public func choose(
-        _ selectors: [AttributeSelector], needsDeclarations: Bool = false, timeout: Duration?
+        _ selectors: [AttributeSelector], needing needed: CharacteristicProperties, needsDeclarations: Bool = false,
+        timeout: Duration?
     ) async throws -> [ChosenAttribute] {
         let isKnown = !needsDeclarations && !selectors.contains(where: \.needsDiscovery)
         let services = isKnown ? [] : try await discover(timeout: timeout).services
-        return try selectors.map { try $0.resolve(in: services) }
+        return try selectors.map { try $0.resolve(in: services, needing: needed) }
     }
 }

@@ -21,6 +21,8 @@ public struct CommonOptions: ParsableArguments, Sendable {
     @OptionGroup(title: "Adapter") var bondOptions: BondOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup(title: "Output") var capture: TraceOptions
+    /// Whether to ask a user about pairing when a device refuses an unprotected request.
+    public var asksToPair = true
 
     /// The defaults.
     public init() {}
@@ -213,6 +215,8 @@ public struct OptionGroups: OptionSet, Sendable {
 
 /// The common options that have a meaning for some commands.
 public protocol OptionScope: Sendable {
+    /// What -n names.
+    associatedtype Name: NamingOptions = NameOptions
     /// The groups besides the adapter and the output, which all commands have.
     static var groups: OptionGroups { get }
     /// What replaces --timeout, as an option with its value or a sentence; nil if nothing does.
@@ -231,7 +235,7 @@ extension OptionScope {
 /// The common options of a command for which some have no meaning: those are absent from its help, and rejected where
 /// they would promise something. ``common`` contains all.
 public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
-    @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: NameOptions
+    @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: Scope.Name
     @OptionGroup(title: "Device", visibility: Self.visibility(.address)) var addressed: AddressOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.identity)) var identified: IdentityOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.choosing)) var choosing: ChoosingOptions
@@ -256,7 +260,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     /// All common options.
     public var common: CommonOptions {
         var common = CommonOptions()
-        (common.named, common.addressed, common.identified) = (named, addressed, identified)
+        (common.named, common.addressed, common.identified) = (named.parsed, addressed, identified)
         (common.choosing, common.finding, common.longRange) = (choosing, finding, longRange)
         (common.response, common.protection, common.keySize) = (response, protection, keySize)
         (common.adapterOptions, common.opening, common.bondOptions) = (adapterOptions, opening, bondOptions)
@@ -271,7 +275,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
             throw ValidationError("\(option) has no meaning for this command.\(hint)")
         }
         if adapterOptions.namesSeveral, !Scope.allowsSeveralAdapters { throw ValidationError(CommonOptions.oneAdapter) }
-        try reject("--name", of: .name, if: named.name != nil)
+        try reject("--name", of: .name, if: named.parsed.name != nil)
         try reject("--address", of: .address, if: addressed.address != nil)
         try reject("--irk", of: .identity, if: identified.irk != nil)
         try reject("--pick", of: .choosing, if: choosing.pick != nil)
@@ -295,7 +299,7 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
 }
 
 /// A number of seconds without superfluous digits.
-func formatShortly(_ seconds: Double) -> String {
+public func formatShortly(_ seconds: Double) -> String {
     formatDecimal(seconds, digits: seconds == seconds.rounded() ? 0 : 1)
 }
 

@@ -8,6 +8,9 @@ extension CompletionKind {
         words.contains("--simulate") ? ["hci0"] : adapterNames(in: "/sys/class/bluetooth")
     }
 
+    /// The names of attributes.
+    public static let attributes = custom { _, _, _ in AttributeName.all }
+
     /// Words, and the files of a type in the directory that is being typed, or in the current one.
     public static func words(_ words: [String], orFilesEndingIn ending: String) -> CompletionKind {
         custom { _, _, prefix in words + fileNames(beginningWith: prefix, endingIn: ending) }

@@ -40,9 +40,14 @@ public struct Console: Sendable {
     /// The size in cells of the terminal for results; 80 by 24 if they go elsewhere.
     public var size: (width: Int, height: Int) { terminalSize(of: results.descriptor) }
 
-    /// Writes a line of results.
+    /// Writes a line of results, broken to the width of a terminal.
     public func result(_ line: String) {
-        results.write(Array((line + "\n").utf8))
+        results.write(Array((fitted(line, to: results.descriptor) + "\n").utf8))
+    }
+
+    /// Writes a table, in the columns for which a terminal has room.
+    public func result(_ table: Table) {
+        for line in output.isTerminal ? table.wholeLines(fitting: size.width) : table.lines { result(line) }
     }
 
     /// Writes bytes to the results unchanged.
@@ -57,12 +62,12 @@ public struct Console: Sendable {
 
     /// Writes a JSON object as one line of results, with a time of its own as its first field, `t`.
     public func result(_ fields: [(String, JSONValue)], at time: String) {
-        result(JSONValue.object([("t", .string(time))] + fields).description)
+        result(Array((JSONValue.object([("t", .string(time))] + fields).description + "\n").utf8))
     }
 
-    /// Writes a line to standard error.
+    /// Writes a line to standard error, broken to the width of a terminal.
     public func message(_ line: String) {
-        results.writeMessage(Array((line + "\n").utf8))
+        results.writeMessage(Array((fitted(line, to: STDERR_FILENO) + "\n").utf8))
     }
 
     /// Writes everything above the line that a user types on this terminal.

@@ -8,12 +8,15 @@ public struct DescribedDevices: Sendable {
     package let file: DeviceFile
 
     /// Reads a file.
-    public init(contentsOf path: String) throws {
+    /// - Parameter words: what else the user may have meant.
+    public init(contentsOf path: String, orOneOf words: [String] = []) throws {
         self.path = path
         do throws(DeviceFile.Problem) {
             file = try DeviceFile(contentsOf: path)
         } catch {
-            throw ProgramError(path, error)
+            var failure = ProgramError(path, error)
+            if error.isMissing { failure.message += Suggestion.question(for: path, among: words) }
+            throw failure
         }
     }
 
@@ -30,7 +33,9 @@ public struct DescribedDevices: Sendable {
         }
         guard let device = devices.first(where: { $0.name == wanted || $0.address.map { "\($0)" } == wanted }) else {
             throw ProgramError(
-                .badData, "\(path) describes no device named '\(printable(wanted))'.",
+                .badData,
+                "\(path) describes no device named '\(printable(wanted))'."
+                    + Suggestion.question(for: wanted, among: devices.compactMap(\.name)),
                 remedy: devices.isEmpty ? nil : list)
         }
         return device

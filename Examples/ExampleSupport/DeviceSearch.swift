@@ -21,14 +21,14 @@ public struct DeviceQuery: Sendable {
         case exact
     }
 
-    private enum Subject: Sendable {
+    enum Subject: Sendable {
         case name(String)
         case address(BluetoothAddress)
         case identity(DeviceIdentity, IdentityResolver)
         case uart(name: String, services: [BluetoothUUID])
     }
 
-    private let subject: Subject
+    let subject: Subject
 
     /// Devices whose name contains a text, case-insensitive; exactly this name is an exact match.
     public static func name(_ name: String) -> DeviceQuery { DeviceQuery(subject: .name(name)) }
@@ -183,10 +183,12 @@ struct DeviceSearch: Sendable {
                 .notFound, "The device \(device) advertises, but does not accept connections.",
                 remedy: "Beacons never do, and other devices may not while they are connected. See: ble scan")
         }
+        var question = ""
+        if case .name(let name) = query.subject { question = Suggestion.question(for: name, among: names.sorted()) }
         let all = names.sorted() + addresses.map { "\($0)" }.sorted()
         let seen = all.prefix(Self.listLimit).map { printable($0) } + (all.count > Self.listLimit ? ["…"] : [])
         return ProgramError(
-            .notFound, "No device \(device) advertised within \(formatShortly(limit / .seconds(1))) s.",
+            .notFound, "No device \(device) advertised within \(formatShortly(limit / .seconds(1))) s.\(question)",
             remedy: seen.isEmpty
                 ? "No device was seen. Is it on, in range, and not connected to another central?"
                 : "Seen: \(seen.joined(separator: ", ")) (ble scan shows all)\n"

@@ -30,16 +30,58 @@ extension CommonOptions {
         isPairing: Bool = false, isOnLoop: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         let connection = try await openConnection(on: radio, console, link: settings, isPairing: isPairing).connection
+        return try await use(connection) { connection in
+            isOnLoop ? try await radio.run { try await body(connection) } : try await body(connection)
+        }
+    }
+
+    /// Runs `body`, and disconnects in any case.
+    private func use<Value: Sendable>(
+        _ connection: Connection, _ body: @Sendable (Connection) async throws -> Value
+    ) async throws -> Value {
         let result: Result<Value, any Error>
         do {
-            result = .success(
-                isOnLoop ? try await radio.run { try await body(connection) } : try await body(connection))
+            result = .success(try await body(connection))
         } catch {
             result = .failure(await namingPairing(error, on: connection))
         }
         // Without waiting: the kernel ends the link, also after the program.
         await connection.disconnect(timeout: .zero)
         return try result.get()
+    }
+
+    /// Connects as ``withConnection(_:link:isPairing:isOnLoop:_:)`` does, and again whenever a link is lost, until `body`
+    /// returns or fails otherwise. The device and the adapters are waited for. Once found, the device stays the same if its
+    /// address does.
+    public func keepingConnection(
+        _ console: Console, link settings: RequestedSettings,
+        _ body: @escaping @Sendable (Connection) async throws -> Void
+    ) async throws {
+        try await withRadio(console, whileAbsent: { console.message("waiting for the adapter: \($0.message)") }) {
+            radio in
+            var (device, last) = (self, "")
+            while true {
+                do {
+                    let connection = try await device.openConnection(on: radio, console, link: settings).connection
+                    if connection.peer.isIdentity, device.identified.irk == nil { device.setDevice(connection.peer) }
+                    last = ""
+                    return try await device.use(connection, body)
+                } catch {
+                    guard !Task.isCancelled, let reason = Self.transientReason(of: error) else { throw error }
+                    // The same failure of several attempts is told once.
+                    if reason != last { console.message(console.messages.yellow("\(reason) Trying again.")) }
+                    last = reason
+                    try await Task.sleep(for: .seconds(1))
+                }
+            }
+        }
+    }
+
+    /// The message of an error that may be over at the next attempt; nil for others.
+    private static func transientReason(of error: any Error) -> String? {
+        if let error = error as? ProgramError { return error.status == .notFound ? error.message : nil }
+        guard let error = error as? BluetoothError else { return nil }
+        return error.isRetryable || error.isAdapterAbsent || error.code == .disconnected ? error.message : nil
     }
 
     /// Finds the device that -n or -a selects, and connects to it with these settings. The caller disconnects.

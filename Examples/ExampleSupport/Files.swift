@@ -13,7 +13,7 @@ func systemMessage(_ number: Int32 = errno) -> String { String(cString: strerror
 public func readFile(_ path: String) throws -> [UInt8] {
     let limit = 64 << 20
     let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw ProgramError(.noInput, "Cannot open \(path): \(systemMessage())") }
+    guard descriptor >= 0 else { throw cannotOpen(path) }
     defer { close(descriptor) }
     var contents: [UInt8] = []
     var block = [UInt8](repeating: 0, count: 65_536)
@@ -39,6 +39,13 @@ public func contents(of path: String, limit: Int) async throws -> [UInt8] {
     return contents
 }
 
+private func cannotOpen(_ path: String, _ number: Int32 = errno) -> ProgramError {
+    let path = printable(path)
+    return ProgramError(
+        .noInput, number == ENOENT ? "\(path): there is no such file." : "Cannot open \(path): \(systemMessage(number))"
+    )
+}
+
 private func isTooLarge(_ path: String, _ limit: Int) -> ProgramError {
     ProgramError(.badData, "\(printable(path)) is larger than \(limit >> 10) KiB.")
 }
@@ -62,7 +69,7 @@ public final class InputFile: Sendable {
             input = StandardInput(openingPipe: path)
         } else {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-            guard descriptor >= 0 else { throw ProgramError(.noInput, "Cannot open \(path): \(systemMessage())") }
+            guard descriptor >= 0 else { throw cannotOpen(path) }
             input = StandardInput(owning: descriptor)
         }
     }

@@ -28,7 +28,10 @@ enum HelpLayout {
             }
         }
         let order = sections.indices.sorted { (ranks[$0], $0) < (ranks[$1], $1) }
-        var result = lines[..<first].joined(separator: "\n") + "\n"
+        // As wide as the rest, below its first word.
+        let usages = wrapped("       " + lines[usage].dropFirst(7), toCells: 80).joined(separator: "\n")
+        let head = lines[..<usage] + ["USAGE: " + usages.dropFirst(7)] + lines[(usage + 1)..<first]
+        var result = head.joined(separator: "\n") + "\n"
         result += order.map { sections[$0].joined(separator: "\n") }.joined(separator: "\n\n")
         return end.isEmpty ? result : result + "\n\n" + end.joined(separator: "\n")
     }

@@ -40,8 +40,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
         } catch {
             if error.code == .notFound {
                 throw ProgramError(
-                    .usage, "--irk is neither a key nor an existing file. \(notKey.message)",
-                    remedy: "A key has 32 hexadecimal digits, or 24 characters of Base64.")
+                    .usage, "--irk is neither a key nor an existing file. \(notKey.message)")
             }
             guard error.code == .invalidArgument else { throw error }
             throw ProgramError(.badData, printable(error.message), remedy: error.remedy)

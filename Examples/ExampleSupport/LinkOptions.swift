@@ -23,7 +23,7 @@ public struct LinkOptions: ParsableArguments, Sendable {
             "The peripheral latency: how many connection events the device may skip, 0 to 499.", valueName: "events"))
     public var latency: Int?
 
-    /// The supervision time-out in milliseconds.
+    /// The supervision timeout in milliseconds.
     @Option(help: ArgumentHelp("The supervision timeout, 100 to 32000.", valueName: "ms"))
     public var supervisionTimeout: Int?
 

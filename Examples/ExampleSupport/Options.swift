@@ -46,13 +46,41 @@ public enum PrivacyOption: String, ExpressibleByArgument, CaseIterable, Sendable
     }
 }
 
-/// A name.
-public struct NameOptions: ParsableArguments, Sendable {
-    /// The device's name or a part of it; of a peripheral, the name to advertise.
-    @Option(
-        name: [.short, .long],
-        help: "The device's advertised name, or a part of it in any case; for a peripheral, the name to advertise.")
+/// The option with a name.
+public protocol NamingOptions: ParsableArguments, Sendable {
+    /// The option as the program parses it.
+    var parsed: NameOptions { get }
+}
+
+/// The name of a peripheral, with the same option as that of a device.
+public struct AdvertisedNameOptions: NamingOptions {
+    /// The name to advertise.
+    @Option(name: [.short, .long], help: "The name to advertise.")
     public var name: String?
+    /// The option of a device's name, which the program parses for all its commands.
+    public private(set) var parsed = NameOptions()
+
+    /// `program` is no property: its option is found by the type.
+    private enum CodingKeys: CodingKey { case name, parsed, program }
+
+    /// The defaults.
+    public init() {}
+
+    /// The option that the program has parsed.
+    public init(from decoder: any Decoder) throws {
+        let values = try decoder.container(keyedBy: CodingKeys.self)
+        parsed = try values.decode(OptionGroup<NameOptions>.self, forKey: .program).wrappedValue
+    }
+}
+
+/// The name of a device.
+public struct NameOptions: NamingOptions {
+    /// The device's name or a part of it.
+    @Option(name: [.short, .long], help: "The device's advertised name, or a part of it, ignoring case.")
+    public var name: String?
+
+    /// Itself.
+    public var parsed: NameOptions { self }
 
     /// The defaults.
     public init() {}
@@ -100,7 +128,9 @@ public struct ChoosingOptions: ParsableArguments, Sendable {
 /// How long a device is looked for.
 public struct FindingOptions: ParsableArguments, Sendable {
     /// The time limit in seconds.
-    @Option(help: ArgumentHelp("How long to look for the device (default: 10).", valueName: "seconds"))
+    @Option(
+        parsing: .unconditional,
+        help: ArgumentHelp("How long to look for the device (default: 10).", valueName: "seconds"))
     public var findTime: Double?
 
     /// The defaults.
@@ -108,9 +138,7 @@ public struct FindingOptions: ParsableArguments, Sendable {
 
     /// Rejects an invalid time.
     public mutating func validate() throws {
-        if let findTime, !(findTime > 0 && findTime <= 1_000_000) {
-            throw ValidationError("--find-time takes a number of seconds above 0, not \(findTime).")
-        }
+        try checkSeconds(findTime, "--find-time")
     }
 }
 
@@ -128,7 +156,7 @@ public struct LongRangeOptions: ParsableArguments, Sendable {
 public struct TimeoutOptions: ParsableArguments, Sendable {
     /// The time limit in seconds.
     @Option(
-        name: [.short, .long],
+        name: [.short, .long], parsing: .unconditional,
         help: ArgumentHelp(
             "How long to wait for the connection and for each response (default: 30, or 5 for a response of a UART or a microcontroller).",
             valueName: "seconds"))
@@ -139,9 +167,7 @@ public struct TimeoutOptions: ParsableArguments, Sendable {
 
     /// Rejects an invalid time.
     public mutating func validate() throws {
-        if let timeout, !(timeout > 0 && timeout <= 1_000_000) {
-            throw ValidationError("--timeout takes a number of seconds above 0, not \(timeout).")
-        }
+        try checkSeconds(timeout, "--timeout")
     }
 }
 
@@ -169,12 +195,16 @@ public struct ProtectionOptions: ParsableArguments, Sendable {
     /// The defaults.
     public init() {}
 
-    /// Rejects a flag that would have no effect.
+    /// Rejects a flag that would have no effect, and a number that is no passkey.
     public mutating func validate() throws {
-        guard justWorks else { return }
-        if passkey == nil { throw ValidationError("--just-works goes with --passkey.") }
-        if let security, security > .encrypted {
+        if justWorks, passkey == nil { throw ValidationError("--just-works goes with --passkey.") }
+        if justWorks, let security, security > .encrypted {
             throw ValidationError("--just-works authenticates nobody, which --security \(security.rawValue) requires.")
+        }
+        if let passkey, passkey.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
+            Passkey(sixDigits: passkey) == nil
+        {
+            throw ValidationError("--passkey takes six digits, such as 004711, not \(passkey.utf8.count).")
         }
     }
 }
@@ -215,10 +245,12 @@ public struct AdapterOptions: ParsableArguments, Sendable {
     /// The adapter's name, index or address.
     @Option(
         name: [.customShort("i"), .long],
-        help:
-            "The adapter: hci0, 0 or its address (default: the first one); for scans and links also a list of these, or all.",
+        help: "The adapter: hci0, 0 or its address (default: the first one).",
         completion: .adapters)
     public var adapter: String?
+
+    /// The `--help` text of a command that can use several adapters.
+    public static let several = "-i takes several adapters as one: hci0,hci1 or all."
 
     /// Whether ``adapter`` names several adapters: `all`, or a list such as `hci0,hci1`.
     public var namesSeveral: Bool { adapter.map { $0 == "all" || $0.contains(",") } ?? false }
@@ -340,10 +372,18 @@ public struct TraceOptions: ParsableArguments, Sendable {
     }
 }
 
+/// Rejects a time of an option that is not a positive number, or too long.
+public func checkSeconds(_ seconds: Double?, _ option: String) throws {
+    guard let seconds, !(seconds > 0 && seconds <= 1_000_000) else { return }
+    throw ValidationError("\(option) takes a number of seconds above 0, up to 1000000, not \(formatShortly(seconds)).")
+}
+
 /// How long a command runs that would otherwise run until it is stopped.
 public struct RunTimeOptions: ParsableArguments, Sendable {
     /// The time in seconds.
-    @Option(name: .customLong("for"), help: ArgumentHelp("Exit after this time.", valueName: "seconds"))
+    @Option(
+        name: .customLong("for"), parsing: .unconditional,
+        help: ArgumentHelp("Exit after this time, up to 1000000.", valueName: "seconds"))
     public var seconds: Double?
 
     /// The defaults.
@@ -351,9 +391,7 @@ public struct RunTimeOptions: ParsableArguments, Sendable {
 
     /// Rejects an invalid time.
     public mutating func validate() throws {
-        if let seconds, !(seconds > 0 && seconds <= 1_000_000) {
-            throw ValidationError("--for takes a number of seconds above 0, not \(seconds).")
-        }
+        try checkSeconds(seconds, "--for")
     }
 
     /// The time; nil without one.

@@ -37,11 +37,11 @@ extension CommonOptions {
     /// - Throws: ``ProgramError``; its message does not contain the passkey.
     public func pairingPasskey() async throws -> Passkey? {
         guard let passkey else { return nil }
-        if let passkey = Passkey(digits: passkey) { return passkey }
-        let bytes = try await SecretArgument.contents(of: passkey, "--passkey takes one to six digits")
-        guard let found = SecretArgument.text(bytes).flatMap({ Passkey(digits: $0) }) else {
+        if let passkey = Passkey(sixDigits: passkey) { return passkey }
+        let bytes = try await SecretArgument.contents(of: passkey, "--passkey takes six digits")
+        guard let found = SecretArgument.text(bytes).flatMap({ Passkey(sixDigits: $0) }) else {
             let source = passkey == "-" ? "Standard input" : printable(passkey)
-            throw ProgramError(.badData, "\(source) is not a passkey, which has one to six digits.")
+            throw ProgramError(.badData, "\(source) is not a passkey, which has six digits.")
         }
         return found
     }
@@ -74,7 +74,7 @@ extension CommonOptions {
     /// refuses an unprotected request.
     public func preparePairing(on adapter: Adapter, _ console: Console, always: Bool = false) async throws {
         let isWanted = always || asksForProtection
-        guard isWanted || Self.hasTerminal else { return }
+        guard isWanted || Self.hasTerminal && asksToPair else { return }
         let agent = try await pairingAgent(console)
         do throws(BluetoothError) {
             try await adapter.setPairingAgent(agent)
@@ -91,7 +91,7 @@ extension CommonOptions {
     }
 
     /// Stops asking about pairing unless the command line requests protection: standard input is the program's again.
-    func endAskingToPair(on radio: ChosenRadio) async {
+    public func endAskingToPair(on radio: ChosenRadio) async {
         guard !asksForProtection, Self.hasTerminal else { return }
         for adapter in await radio.adapters { try? await adapter.setPairingAgent(nil) }
     }

@@ -125,10 +125,27 @@ public func formatDecimal(_ value: Double, digits: Int) -> String {
 }
 
 /// The current time in ISO 8601, in UTC with milliseconds.
-public func timestamp() -> String {
+public func timestamp() -> String { timestamp(microseconds: currentTime()) }
+
+private func currentTime() -> Int64 {
     var time = timespec()
     clock_gettime(CLOCK_REALTIME, &time)
-    return "\(dateAndTime(time.tv_sec)).\(padded(time.tv_nsec / 1_000_000, 3))Z"
+    return Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_nsec / 1000)
+}
+
+extension Console {
+    /// The time of a line, in microseconds of Unix time or the current one: on a terminal the local time of day, otherwise
+    /// as in JSON.
+    public func time(_ microseconds: Int64? = nil) -> String {
+        let text = timestamp(microseconds: microseconds ?? currentTime(), isLocal: output.isTerminal)
+        return output.dim(output.isTerminal ? String(text.suffix(13).dropLast()) : text)
+    }
+
+    /// A Unix time: on a terminal the local date and time, otherwise as in JSON.
+    public func date(_ seconds: UInt64) -> String {
+        guard output.isTerminal else { return timestamp(of: seconds) }
+        return dateAndTime(time_t(clamping: seconds), isLocal: true).replacing("T", with: " ")
+    }
 }
 
 /// A Unix time in ISO 8601, such as `2026-11-03T09:30:00Z`.
@@ -137,16 +154,18 @@ public func timestamp(of seconds: UInt64) -> String {
 }
 
 /// A Unix time in microseconds in ISO 8601 with milliseconds, such as `2026-11-03T09:30:00.125Z`.
-public func timestamp(microseconds: Int64) -> String {
+public func timestamp(microseconds: Int64) -> String { timestamp(microseconds: microseconds, isLocal: false) }
+
+private func timestamp(microseconds: Int64, isLocal: Bool) -> String {
     var (seconds, rest) = microseconds.quotientAndRemainder(dividingBy: 1_000_000)
     if rest < 0 { (seconds, rest) = (seconds - 1, rest + 1_000_000) }
-    return "\(dateAndTime(time_t(seconds))).\(padded(Int(rest / 1000), 3))Z"
+    return "\(dateAndTime(time_t(seconds), isLocal: isLocal)).\(padded(Int(rest / 1000), 3))Z"
 }
 
 /// The nearest time of the years 0 to 9999, which ISO 8601 writes with four digits.
-private func dateAndTime(_ seconds: time_t) -> String {
+private func dateAndTime(_ seconds: time_t, isLocal: Bool = false) -> String {
     var (seconds, parts) = (min(max(seconds, -62_167_219_200), 253_402_300_799), tm())
-    gmtime_r(&seconds, &parts)
+    _ = isLocal ? localtime_r(&seconds, &parts) : gmtime_r(&seconds, &parts)
     let date =
         "\(padded(Int(parts.tm_year) + 1900, 4))-\(padded(Int(parts.tm_mon) + 1, 2))-\(padded(Int(parts.tm_mday), 2))"
     let clock = "\(padded(Int(parts.tm_hour), 2)):\(padded(Int(parts.tm_min), 2)):\(padded(Int(parts.tm_sec), 2))"

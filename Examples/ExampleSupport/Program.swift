@@ -15,17 +15,16 @@ extension CommonOptions {
     /// - Parameters:
     ///   - isServer: whether the body runs until it is stopped, so that SIGTERM is its regular end: it then exits
     ///     with 0, as a service manager expects.
-    ///   - endsBySignal: whether Ctrl-C is its regular end as well.
     ///   - inputs: the files that the command reads, besides those of the common options.
     ///   - outputs: the files that it writes, besides those of the common options.
     public func run(
-        _ program: String, isServer: Bool = false, endsBySignal: Bool = false, reading inputs: [String?] = [],
-        writing outputs: [String?] = [],
+        _ program: String, isServer: Bool = false, reading inputs: [String?] = [], writing outputs: [String?] = [],
         _ body: @escaping @Sendable (Console) async throws -> Void
     ) async throws {
         let console = Console(self)
         let interruption = Interruption()
         interruption.watch()
+        if let message = ignoredVariable() { console.message(message) }
         let task = Task {
             try checkFiles(reading: inputs, writing: outputs)
             // A passkey that cannot be used is an error before a device is looked for.
@@ -45,7 +44,7 @@ extension CommonOptions {
         // The failure of the trace was printed when it happened.
         let success: ExitStatus = console.results.hasLostTrace ? .linkLost : .success
         if let signal = interruption.signal {
-            let isRegular = isServer && signal == SIGTERM || endsBySignal && signal != SIGHUP
+            let isRegular = isServer && signal == SIGTERM
             // Overwrites the ^C that a terminal echoes.
             let start = console.messages.isTerminal ? "\r\u{1B}[K" : ""
             let word =
@@ -108,7 +107,7 @@ extension Console {
         case let exit as ExitCode: return exit
         case let bluetooth as BluetoothError:
             status = ExitStatus(bluetooth)
-            self.error(program, bluetooth.withoutRemedy, remedy: bluetooth.remedy)
+            self.error(program, bluetooth.withoutRemedy, remedy: BluetoothError.forUsers(bluetooth.remedy))
         case let own as ProgramError:
             status = own.status
             self.error(program, own.message, remedy: own.remedy)
@@ -146,5 +145,12 @@ extension BluetoothError {
         var error = self
         error.remedy = nil
         return error.description
+    }
+}
+
+extension DisconnectReason {
+    /// The reason in words for people, such as `adapter removed`.
+    public var words: String {
+        rawValue.reduce(into: "") { $0 += $1.isUppercase ? " \($1.lowercased())" : "\($1)" }
     }
 }

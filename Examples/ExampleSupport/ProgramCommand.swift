@@ -25,9 +25,9 @@ extension ProgramCommand {
         } catch {
             let (text, status) = explanation(of: error, for: arguments)
             if status != 0 {
-                if !text.isEmpty { writeAll(text + "\n", to: STDERR_FILENO) }
+                if !text.isEmpty { writeAll(fitted(text, to: STDERR_FILENO) + "\n", to: STDERR_FILENO) }
             } else if !text.isEmpty {
-                print(text)
+                print(fitted(text, to: STDOUT_FILENO))
             }
             end(status)
         }
@@ -38,24 +38,40 @@ extension ProgramCommand {
     public static func explanation(of error: any Error, for arguments: [String]) -> (text: String, status: Int32) {
         let status = exitCode(for: error).rawValue
         let text = fullMessage(for: error)
-        if status == 0 { return (HelpLayout.arranged(text), status) }
-        guard status == ExitStatus.usage.rawValue, !(error is ExitCode), let mistyped = mistypedCommand(in: arguments)
-        else { return (text, status) }
-        return (mistyped, status)
+        let (name, mistyped) = command(in: arguments)
+        if status == 0 {
+            // The parser answers a request for help on something unknown with the overview.
+            if let mistyped, arguments.first == "help" { return (mistyped, ExitStatus.usage.rawValue) }
+            return (HelpLayout.arranged(text), status)
+        }
+        guard status == ExitStatus.usage.rawValue, !(error is ExitCode) else { return (text, status) }
+        if let mistyped { return (mistyped, status) }
+        return (suggesting(text.hasPrefix("Error: ") ? "\(name): \(text.dropFirst(7))" : text), status)
     }
 
-    /// The message on the first word that should be a command and is none; nil if there is no such word.
-    static func mistypedCommand(in arguments: [String]) -> String? {
+    /// The message on a value that is none of an option's, with the one that was probably meant.
+    private static func suggesting(_ text: String) -> String {
+        let message = /The value '([^']*)' is invalid for [^\n]*\. Please provide one of ([^\n]*)\./
+        guard let match = text.firstMatch(of: message) else { return text }
+        let values = match.2.matches(of: /'([^']*)'/).map { String($0.1) }
+        let end = match.range.upperBound
+        return text[..<end] + Suggestion.question(for: String(match.1), among: values) + text[end...]
+    }
+
+    /// The name of the command that the arguments choose, and the message on the first word that should be a command and
+    /// is none; nil if there is no such word.
+    static func command(in arguments: [String]) -> (name: String, mistyped: String?) {
         var (node, path) = (self as any ParsableCommand.Type, [_commandName])
         var rest = arguments[...]
+        var name: String { path.joined(separator: " ") }
         while let argument = rest.popFirst() {
-            if argument == "--" { return nil }
+            if argument == "--" { break }
             if argument.hasPrefix("-") {
                 if CommonOptions.namesWithValue.contains(argument) { rest = rest.dropFirst() }
                 continue
             }
             let commands = node.configuration.subcommands
-            if commands.isEmpty { return nil }
+            if commands.isEmpty { break }
             if argument == "help" { continue }
             let next = commands.first {
                 $0._commandName == argument || $0.configuration.aliases.contains(argument)
@@ -65,14 +81,11 @@ extension ProgramCommand {
                 path.append(argument)
                 continue
             }
-            let name = path.joined(separator: " ")
-            let start = "\(name): '\(printable(argument))' is not a command."
-            if let nearest = Suggestion.nearest(to: argument, among: commands.map { $0._commandName }) {
-                return "\(start) Did you mean \(nearest)?\nList the commands with: \(name) --help"
-            }
-            return "\(start)\nList the commands with: \(name) --help"
+            let question = Suggestion.question(for: argument, among: commands.map { $0._commandName })
+            let message = "\(name): '\(printable(argument))' is not a command.\(question)"
+            return (name, "\(message)\nList the commands with: \(name) --help")
         }
-        return nil
+        return (name, nil)
     }
 }
 
@@ -83,7 +96,8 @@ extension CommonOptions {
     /// The common options that are followed by a value.
     static let namesWithValue: Set<String> = [
         "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
-        "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--mtu", "--chunk", "--pace", "--baud",
+        "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--service", "--write", "--notify", "--mtu",
+        "--chunk", "--pace", "--baud",
         "--world", "--privacy", "--min-key-size", "--irk",
     ]
 }

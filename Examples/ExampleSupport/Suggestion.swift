@@ -9,6 +9,11 @@ public enum Suggestion {
         return longer.count == 1 ? longer[0] : nil
     }
 
+    /// ` Did you mean …?` with the word that most likely was meant; empty if there is none.
+    public static func question(for typed: String, among words: [String]) -> String {
+        nearest(to: typed, among: words).map { " Did you mean \(printable($0))?" } ?? ""
+    }
+
     /// The number of letters to insert, remove, replace or swap with the next one (optimal string alignment).
     static func distance(_ left: String, _ right: String) -> Int {
         let (left, right) = (Array(left.lowercased()), Array(right.lowercased()))

@@ -67,22 +67,13 @@ public struct Table: Sendable {
         return lines(of: chosen, widths: widths).map { shortened($0, toCells: width) }
     }
 
-    /// As ``lines(fitting:)``, but nothing is truncated: a last cell that does not fit goes to lines of its own, which
-    /// are broken between words.
+    /// As ``lines(fitting:)``, but nothing is truncated: rows with the last column are broken between words. A heading that
+    /// does not fit is left out.
     public func wholeLines(fitting width: Int) -> [String] {
-        var (chosen, widths) = layout(width)
-        guard let last = columns.indices.last else { return [] }
-        let natural = naturalWidths
-        for column in chosen where column != last { widths[column] = natural[column] }
-        let hasLast = chosen.contains(last)
-        let shown = chosen.filter { $0 != last }
-        let start = shown.reduce(0) { $0 + widths[$1] + Self.gap }
-        return all.enumerated().flatMap { index, row -> [String] in
-            let fits = hasLast && start + cellWidth(row[last]) <= width
-            let line = self.line(row, of: fits ? chosen : shown, widths)
-            let isWhole = fits || row[last].isEmpty || index == 0
-            return isWhole ? [line] : [line] + wrapped(row[last], toCells: width - 2).map { "  " + $0 }
-        }
+        let chosen = layout(width).columns
+        let shown = columns.indices.filter { chosen.contains($0) || $0 == columns.count - 1 }
+        let lines = lines(of: shown, widths: naturalWidths).map { wrapped($0, toCells: width) }
+        return Array(lines[0].prefix(1)) + lines.dropFirst().joined()
     }
 
     private var all: [[String]] { [columns.map(\.title)] + rows }

@@ -65,22 +65,57 @@ func shortened(_ text: String, toCells width: Int, keepingWordsOf length: Int) -
     return shortened(result.isEmpty ? "…" : result + " …", toCells: width)
 }
 
-/// The lines of at most `width` cells that the words of a text fill; a longer word has a line of its own.
-func wrapped(_ text: String, toCells width: Int) -> [String] {
-    var lines: [String] = []
-    for word in text.split(separator: " ") {
-        if let last = lines.last, cellWidth(last) + 1 + cellWidth(word) <= width {
-            lines[lines.count - 1] = last + " " + word
-        } else {
-            lines.append(String(word))
+/// The number of cells of a text without the escape sequences in it.
+private func visibleWidth(_ text: some StringProtocol) -> Int {
+    cellWidth(String(text).replacing(/\u{1B}\[[0-9]*[A-Za-z]/, with: ""))
+}
+
+/// The lines of at most `width` cells that a line is broken into: between words, or within a longer word. Those after the
+/// first are indented as it is, with the branches of a tree, or by two cells.
+func wrapped(_ line: some StringProtocol, toCells width: Int) -> [String] {
+    guard visibleWidth(line) > width else { return [String(line)] }
+    let start = line.prefix { " │├└─".contains($0) }
+    let isFlat = start.isEmpty || cellWidth(start) > width / 2
+    let indent = isFlat ? "  " : String(start.map { "├│".contains($0) ? "│" : " " })
+    var lines = [String(start)]
+    for (number, word) in line[start.endIndex...].split(separator: " ", omittingEmptySubsequences: false).enumerated() {
+        for (index, part) in parts(of: String(word), toCells: max(1, width - cellWidth(indent))).enumerated() {
+            let longer = lines[lines.count - 1] + (number > 0 && index == 0 ? " " : "") + part
+            if visibleWidth(longer) <= width {
+                lines[lines.count - 1] = longer
+            } else if !part.isEmpty {
+                lines = (lines == [String(start)] ? [] : lines) + [indent + part]
+            }
         }
     }
-    return lines
+    return lines.map { String($0[..<($0.lastIndex { $0 != " " }.map($0.index(after:)) ?? $0.startIndex)]) }
+}
+
+/// A word in pieces of at most `width` cells, which end with a part of it, such as of a UUID or a path, or with a byte.
+private func parts(of word: String, toCells width: Int) -> [Substring] {
+    var (parts, rest) = ([Substring](), word[...])
+    while visibleWidth(rest) > width {
+        let fitting = rest.indices.prefix { visibleWidth(rest[...$0]) <= width }
+        let end = fitting.dropFirst(fitting.count / 2).last { "-/:,".contains(rest[$0]) }
+        let last = end ?? fitting.dropLast(fitting.count % 2).last ?? rest.startIndex
+        parts.append(rest[...last])
+        rest = rest[rest.index(after: last)...]
+    }
+    return parts + [rest]
+}
+
+/// A text whose lines are broken for the terminal of a descriptor; the same text for anything else.
+func fitted(_ text: String, to descriptor: Int32) -> String {
+    guard isatty(descriptor) == 1 else { return text }
+    let width = terminalSize(of: descriptor).width
+    let lines = text.split(separator: "\n", omittingEmptySubsequences: false)
+    return lines.flatMap { wrapped($0, toCells: width) }.joined(separator: "\n")
 }
 
 /// The escape sequences that redraw a block of lines at the end of a terminal's output.
 public struct LiveText: Sendable {
     private var count = 0
+    private var widest = 0
 
     /// A block without lines.
     public init() {}
@@ -95,20 +130,21 @@ public struct LiveText: Sendable {
         let room = max(2, size.height - 1)
         var visible = lines
         if lines.count > room { visible = lines.prefix(room - 1) + ["… \(lines.count - room + 1) more"] }
-        return draw(visible.map { shortened($0, toCells: size.width) })
+        return draw(visible.map { shortened($0, toCells: size.width) }, toCells: size.width)
     }
 
-    /// The output that draws the final lines, without cutting any.
-    public mutating func last(_ lines: [String]) -> String {
-        defer { count = 0 }
-        return draw(lines)
+    /// The output that draws the final lines in a terminal of `width` cells, without cutting any.
+    public mutating func last(_ lines: [String], toCells width: Int = .max) -> String {
+        defer { (count, widest) = (0, 0) }
+        return draw(lines, toCells: width)
     }
 
-    private mutating func draw(_ lines: [String]) -> String {
+    private mutating func draw(_ lines: [String], toCells width: Int) -> String {
         // Return to column 0, since the terminal may have echoed ^C. Clear each line before writing it: after a line of
         // the terminal's full width the cursor is still on its last character.
-        let start = "\r" + (count > 0 ? "\u{1B}[\(count)A" : "")
-        count = lines.count
+        // A terminal that has become narrower than the former lines has broken them: clear it all.
+        let start = widest > width ? "\u{1B}[H\u{1B}[2J" : "\r" + (count > 0 ? "\u{1B}[\(count)A" : "")
+        (count, widest) = (lines.count, lines.map { cellWidth($0) }.max() ?? 0)
         return start + lines.map { "\u{1B}[K\($0)\n" }.joined() + "\u{1B}[J"
     }
 }
@@ -126,27 +162,33 @@ public final class StatusLine {
         self.descriptor = descriptor
     }
 
+    /// Clears the line, and those into which a terminal has broken it that has become narrower.
+    private var start: String {
+        let count = (visibleWidth(text ?? "") - 1) / terminalSize(of: descriptor).width
+        return "\r" + (count > 0 ? "\u{1B}[\(count)A\u{1B}[J" : "\u{1B}[K")
+    }
+
     /// The number of cells available.
     public var width: Int { max(1, terminalSize(of: descriptor).width - Self.margin) }
 
     /// Replaces the text, which must fit into ``width`` cells.
     public func show(_ text: String) {
         if self.text == nil { hideCursor(on: descriptor) }
+        writeAll("\(start)\(text)", to: descriptor)
         self.text = text
-        writeAll("\r\u{1B}[K\(text)", to: descriptor)
     }
 
     /// Removes the text, which otherwise remains at the end.
     public func clear() {
         guard text != nil else { return }
+        writeAll(start, to: descriptor)
         text = nil
-        writeAll("\r\u{1B}[K", to: descriptor)
         showCursor()
     }
 
     deinit {
         guard let text else { return }
-        writeAll("\r\u{1B}[K\(text)\n", to: descriptor)
+        writeAll("\(start)\(text)\n", to: descriptor)
         showCursor()
     }
 }
@@ -160,7 +202,7 @@ extension Console {
 
     /// Replaces `text` with these lines for good, without cutting any, and shows the cursor.
     public func drawLast(_ lines: [String], over text: inout LiveText) {
-        result(Array(text.last(lines).utf8))
+        result(Array(text.last(lines, toCells: size.width).utf8))
         showCursor()
     }
 

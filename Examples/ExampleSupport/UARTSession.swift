@@ -10,6 +10,22 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         completion: .list(Self.profileNames + ["auto"]))
     public var profile = "linble"
 
+    /// The service of a UART of one's own.
+    @Option(help: ArgumentHelp("The service of another UART, with --write and --notify.", valueName: "uuid"))
+    public var service: BluetoothUUID?
+
+    /// The characteristic that is written.
+    @Option(help: ArgumentHelp("The characteristic that takes bytes.", valueName: "uuid"))
+    public var write: BluetoothUUID?
+
+    /// The characteristic that notifies.
+    @Option(help: ArgumentHelp("The characteristic that sends bytes.", valueName: "uuid"))
+    public var notify: BluetoothUUID?
+
+    /// The procedure that writes, instead of the profile's.
+    @Flag(exclusivity: .exclusive)
+    public var way: WriteWay?
+
     /// The ATT_MTU to request.
     @Option(help: "The ATT_MTU to request, 23 to 517.")
     public var mtu: UInt16 = 517
@@ -36,11 +52,27 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         }
     }
 
+    /// The profiles that the device may have: that of the UUIDs, or those that --profile names.
+    public var profiles: [UARTProfile] {
+        var profiles = UARTProfile(named: profile).map { [$0] } ?? UARTProfile.known
+        if let service, let write, let notify {
+            profiles = [UARTProfile(name: "\(service)", service: service, toDevice: write, fromDevice: notify)]
+        }
+        for index in profiles.indices where way != nil {
+            profiles[index].writeType = way == .request ? .request : .command
+        }
+        return profiles
+    }
+
     /// Rejects invalid values.
     public mutating func validate() throws {
+        let given = [service, write, notify].count(where: { $0 != nil })
+        guard given == 0 || given == 3 else { throw ValidationError("--service, --write and --notify go together.") }
+        guard given == 0 || profile == "linble" else { throw ValidationError("Give either --profile or --service.") }
         guard profile == "auto" || UARTProfile(named: profile) != nil else {
             let names = Self.profileNames.joined(separator: ", ")
-            throw ValidationError("--profile takes auto, \(names), not '\(profile)'.")
+            let question = Suggestion.question(for: profile, among: Self.profileNames + ["auto"])
+            throw ValidationError("--profile takes auto, \(names), not '\(profile)'.\(question)")
         }
         guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
         for (name, value) in [("--chunk", chunk), ("--pace", pace), ("--baud", baud)] {
@@ -58,7 +90,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     /// The library's options.
     public func options(_ common: CommonOptions) -> UARTOptions {
         var options = UARTOptions()
-        options.profiles = UARTProfile(named: profile).map { [$0] } ?? UARTProfile.known
+        options.profiles = profiles
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
         options.security.level = common.requiredLevel
@@ -73,6 +105,11 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         }
         return options
     }
+}
+
+extension BluetoothUUID: ExpressibleByArgument {
+    /// Parses a UUID.
+    public init?(argument: String) { self.init(argument) }
 }
 
 extension CommonOptions {

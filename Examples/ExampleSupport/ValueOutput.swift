@@ -14,7 +14,8 @@ extension ValueFormat {
         guard let format = ValueFormat(text) else {
             throw ValidationError(
                 "give \(names.dropLast().joined(separator: ", ")) or \(names.last ?? ""), numbers of several bytes also "
-                    + "with the suffix be for big endian (u16be).")
+                    + "with the suffix be for big endian (u16be)."
+                    + Suggestion.question(for: text, among: names + names.map { $0 + "be" }))
         }
         return format
     }
@@ -28,7 +29,7 @@ extension ValueDecoder {
         case .hex: return value.hexadecimal
         case .text:
             guard let text = ValueText.text(value) ?? (value.isEmpty ? "" : nil) else {
-                throw ValueFormatError("it is not text")
+                throw ValueFormatError("\(value.hexadecimal) is not UTF-8")
             }
             return text
         case .number: return try format?.numbers(value).map(\.text).joined(separator: " ")
@@ -75,7 +76,7 @@ extension Console {
         } catch {
             throw ProgramError(
                 .badData,
-                "The value of \(attribute.title) is not \(decoder.format?.name ?? ""): \(error): \(value.hexadecimal)",
+                "The value of \(attribute.title) is not \(decoder.format?.name ?? ""): \(error).",
                 remedy: "Choose another --format, such as hex, or none.")
         }
         if isJSON {
@@ -83,7 +84,8 @@ extension Console {
         } else if decoder.format?.kind == .raw {
             result(value)
         } else if let text {
-            result(prefix + text)
+            // Unbroken, so that it can be copied.
+            result(Array((prefix + text + "\n").utf8))
         } else {
             result((prefix.isEmpty ? "\(attribute.title)  " : prefix) + decoder.describe(value, limit: nil))
         }

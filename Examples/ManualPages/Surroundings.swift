@@ -18,6 +18,9 @@ enum Surroundings {
                     "A file that describes a simulated radio with its devices; the program runs on that instead of the machine's adapters."
             ),
             Entry(
+                name: "BLUETOOTH_TRACE",
+                meaning: "The file of --trace; in its name %p is the process, %t the time in seconds since 1970."),
+            Entry(
                 name: "STATE_DIRECTORY, XDG_STATE_HOME, HOME",
                 meaning: "Where the bonds are stored without --bonds: the first that is set, see FILES."),
         ]

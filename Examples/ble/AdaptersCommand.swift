@@ -21,16 +21,17 @@ struct AdaptersCommand: AsyncParsableCommand {
     @Flag(help: "Print each change until Ctrl-C, or for the time of --for.")
     var watch = false
 
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
     func run() async throws {
-        let (common, limit) = (scoped.common, runTime.duration)
-        let watch = watch || limit != nil
+        let (common, counted, limit) = (scoped.common, counted, runTime.duration)
+        let watch = watch || limit != nil || counted.count != nil
         try await common.run("ble adapters") { console in
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             let kernel = try common.makeKernel()
             if watch {
-                try await follow(selector, on: kernel, limit: limit, console)
+                try await counted.upTo(limit) { try await follow(selector, on: kernel, count: $0, console) }
             } else {
                 try await list(selector, common, on: kernel, console)
             }
@@ -52,8 +53,9 @@ private func list(
         }
     } else if !adapters.isEmpty {
         var table = Table([
-            ("NAME", .left), ("ADDRESS", .left), ("STATE", .left), ("HEALTH", .left), ("LINKS", .right),
-            ("SETS", .right), ("BLUETOOTH", .left), ("MANUFACTURER", .left),
+            .init("NAME"), .init("ADDRESS"), .init("STATE"), .init("HEALTH", omission: 4),
+            .init("LINKS", .right, omission: 2), .init("SETS", .right, omission: 1), .init("BLUETOOTH", omission: 3),
+            .init("MANUFACTURER", minimum: 12),
         ])
         for adapter in adapters {
             table.add([
@@ -63,7 +65,7 @@ private func list(
                 adapter.versionName + (adapter.isDualMode ? " dual" : ""), printable("\(adapter.manufacturer)"),
             ])
         }
-        for line in table.lines { console.result(line) }
+        console.result(table)
     }
     guard adapters.isEmpty else { return }
     if let selector { throw ProgramError.noAdapter(selector) }
@@ -107,23 +109,16 @@ extension CommonOptions {
 }
 
 private func follow(
-    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, limit: Duration?, _ console: Console
+    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, count: Int, _ console: Console
 ) async throws {
-    let changes = try await Adapter.changes(on: kernel)
-    _ = try await upTo(limit) {
-        do throws(BluetoothError) {
-            for try await change in changes where selector?.matches(change.adapter) ?? true { console.show(change) }
-        } catch {
-            // The time limit ends the loop by cancelling it.
-            guard error.code == .cancelled else { throw error }
-        }
-    }
+    let changes = try await Adapter.changes(on: kernel).filter { selector?.matches($0.adapter) ?? true }
+    for try await change in changes.prefix(count) { console.show(change) }
 }
 
 extension Console {
     /// Prints the appearance, change or removal of an adapter.
     func show(_ change: AdapterChange) {
-        guard isJSON else { return result("\(timestamp())  \(change)") }
+        guard isJSON else { return result("\(time())  \(change)") }
         let event =
             switch change {
             case .added: "added"

@@ -32,8 +32,8 @@ struct BenchCommand: DeviceCommand {
     var groups: [BenchmarkGroup] = []
 
     @Option(
-        name: .customLong("for"), help: ArgumentHelp("The time of each measurement (default: 2).", valueName: "seconds")
-    )
+        name: .customLong("for"), parsing: .unconditional,
+        help: ArgumentHelp("The time of each measurement, up to 1000000 (default: 2).", valueName: "seconds"))
     var seconds: Double?
 
     @Option(help: ArgumentHelp("The number of packets of each measurement.", valueName: "number"))
@@ -46,9 +46,7 @@ struct BenchCommand: DeviceCommand {
     var size: Int?
 
     func validate() throws {
-        if let seconds, !(seconds > 0 && seconds <= 1_000_000) {
-            throw ValidationError("--for takes a number of seconds above 0, not \(seconds).")
-        }
+        try checkSeconds(seconds, "--for")
         if let count, !(1...1_000_000_000).contains(count) {
             throw ValidationError("--count takes a number from 1 to 1000000000, not \(count).")
         }

@@ -203,7 +203,7 @@ extension Console {
         let counts = report.counts
         guard isJSON else {
             return result(
-                "\(messages.dim(timestamp()))  \(peer)  sent \(counts.received) packets, \(counts.bytes) bytes"
+                "\(time())  \(peer)  sent \(counts.received) packets, \(counts.bytes) bytes"
                     + (counts.corrupted > 0 ? ", \(counts.corrupted) corrupted packets" : ""))
         }
         result([
@@ -217,7 +217,7 @@ extension Console {
     fileprivate func showSent(_ count: Int, as kind: BenchmarkSending, to peer: BluetoothAddress) {
         let name = kind == .notifications ? "notifications" : "indications"
         guard isJSON else {
-            return result("\(messages.dim(timestamp()))  \(peer)  was sent \(count) \(name)")
+            return result("\(time())  \(peer)  was sent \(count) \(name)")
         }
         result([
             ("event", .string("benchSent")), ("peer", .string("\(peer)")), ("kind", .string(name)),

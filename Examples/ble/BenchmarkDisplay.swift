@@ -86,9 +86,7 @@ final class BenchmarkDisplay {
 
     private func show(_ table: Table) {
         console.result("")
-        for line in console.output.isTerminal ? table.lines(fitting: console.size.width) : table.lines {
-            console.result(line)
-        }
+        console.result(table)
     }
 
     private func text(_ duration: Duration?) -> String {

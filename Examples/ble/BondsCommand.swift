@@ -39,16 +39,16 @@ struct BondsCommand: AsyncParsableCommand {
                     console.message("No bonds are stored.")
                 } else {
                     var table = Table([
-                        ("ADDRESS", .left), ("TYPE", .left), ("NAME", .left), ("PROTECTION", .left), ("PAIRED", .left),
-                        ("ADAPTER", .left),
+                        .init("ADDRESS"), .init("TYPE", omission: 1), .init("NAME"), .init("PAIRED", omission: 3),
+                        .init("ADAPTER", omission: 2), .init("PROTECTION", minimum: 10),
                     ])
                     for (adapter, bond) in bonds {
                         table.add([
-                            "\(bond.identity)", "\(bond.identity.kind)", printable(bond.name ?? ""), protection(bond),
-                            timestamp(of: bond.time), "\(adapter)",
+                            "\(bond.identity)", "\(bond.identity.kind)", printable(bond.name ?? ""),
+                            console.date(bond.time), "\(adapter)", protection(bond),
                         ])
                     }
-                    for line in table.lines { console.result(line) }
+                    console.result(table)
                 }
             }
         }
@@ -75,7 +75,7 @@ struct BondsCommand: AsyncParsableCommand {
                         console.result(fields(bond, adapter))
                         continue
                     }
-                    for (title, text) in rows(bond, adapter) {
+                    for (title, text) in rows(bond, adapter, console) {
                         console.result(title + String(repeating: " ", count: max(1, 15 - title.count)) + text)
                     }
                 }
@@ -184,10 +184,10 @@ private func protection(_ bond: Bond) -> String {
         + (bond.isAuthenticated ? ", authenticated" : ", not authenticated")
 }
 
-private func rows(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, String)] {
+private func rows(_ bond: Bond, _ adapter: BluetoothAddress, _ console: Console) -> [(String, String)] {
     var rows = [
         ("device", "\(bond.identity) (\(bond.identity.kind))"), ("name", printable(bond.name ?? "-")),
-        ("adapter", "\(adapter)"), ("paired", timestamp(of: bond.time)), ("protection", protection(bond)),
+        ("adapter", "\(adapter)"), ("paired", console.date(bond.time)), ("protection", protection(bond)),
         ("key size", bond.encryptionKeySize.map { "\($0) bytes" } ?? "no key"),
         ("addresses", bond.identityResolvingKey == nil ? "identity address only" : "private addresses are resolved"),
         ("signed writes", bond.signatureKeys.isEmpty ? "no" : "yes"),

@@ -175,8 +175,7 @@ struct CaptureDisplay {
     private func printLine(_ record: CaptureRecord, _ label: String, _ text: String) {
         let adapter = record.adapter == 0 || record.adapter == CapturedPacket.noAdapter ? "" : "hci\(record.adapter)  "
         let padding = String(repeating: " ", count: max(0, 7 - label.count))
-        let time = console.output.dim(timestamp(microseconds: record.time))
-        console.result("\(time)  \(adapter)\(console.output.cyan(label))\(padding)  \(text)")
+        console.result("\(console.time(record.time))  \(adapter)\(console.output.cyan(label))\(padding)  \(text)")
     }
 }
 

@@ -10,7 +10,7 @@ protocol DeviceCommand: StepCommand {
     var link: LinkOptions { get }
 
     /// Whether the operation pairs itself, so that the link is not protected before.
-    static var isPairing: Bool { get }
+    var isPairing: Bool { get }
     /// Whether the operation moves much and does not block, so that it runs on the adapter's event loop.
     static var isOnLoop: Bool { get }
 
@@ -25,7 +25,7 @@ protocol DeviceCommand: StepCommand {
 }
 
 extension DeviceCommand {
-    static var isPairing: Bool { false }
+    var isPairing: Bool { false }
     static var isOnLoop: Bool { false }
 
     mutating func prepare() async throws {}
@@ -47,7 +47,7 @@ extension DeviceCommand {
             let ready = command
             do {
                 try await ready.runOnce(console)
-            } catch let error as BluetoothError where Self.isPairing && error.pairingFailure == .linkLost {
+            } catch let error as BluetoothError where ready.isPairing && error.pairingFailure == .linkLost {
                 // Perhaps the link was that of a program that was killed while it paired.
                 console.detail("connecting again: \(error.message)")
                 try await ready.runOnce(console)
@@ -57,7 +57,7 @@ extension DeviceCommand {
 
     private func runOnce(_ console: Console) async throws {
         try await common.withConnection(
-            console, link: link.settings, isPairing: Self.isPairing, isOnLoop: Self.isOnLoop
+            console, link: link.settings, isPairing: isPairing, isOnLoop: Self.isOnLoop
         ) {
             try await perform(on: $0, console)
         }

@@ -118,7 +118,9 @@ struct DeviceServer {
                     published[$0].handle == subscription.characteristic
                 }
                 let isOn = !subscription.configuration.isEmpty
-                console.tell(isOn ? "subscribed" : "unsubscribed", by: connection.peer, characteristic?.uuid)
+                // The only other one that notifies is the kernel's.
+                let uuid = characteristic?.uuid ?? .serviceChanged
+                console.tell(isOn ? "subscribed" : "unsubscribed", by: connection.peer, uuid)
                 if isOn, let characteristic { starts[characteristic.id]?.continuation.yield() }
             }
         } catch {
@@ -192,10 +194,10 @@ extension Console {
         reason: DisconnectReason? = nil
     ) {
         guard isJSON else {
-            var line = "\(messages.dim(timestamp()))  \(peer)  \(event)"
+            var line = "\(time())  \(peer)  \(event)"
             if let uuid { line += "  \(uuid)\(uuid.assignedName.map { " \($0)" } ?? "")" }
             if let value { line += "  \(ValueText.describe(value, of: uuid))" }
-            if let reason { line += "  \(reason)" }
+            if let reason { line += "  \(reason.words)" }
             return result(line)
         }
         var fields: [(String, JSONValue)] = [

@@ -12,8 +12,8 @@ struct DoctorCommand: AsyncParsableCommand {
             With --watch it then watches the adapters, or the one given with -i, and prints their problems: a \
             controller that does not respond, a scan that no longer receives anything, a hardware error, an adapter \
             that appears, disappears or is switched. It scans passively, which needs CAP_NET_RAW. With --recover it \
-            also takes the steps that may help, which needs CAP_NET_ADMIN. It ends with Ctrl-C, SIGTERM or after the \
-            time of --for, and then exits with 0.
+            also takes the steps that may help, which needs CAP_NET_ADMIN. It ends with Ctrl-C (exit status 130), or with \
+            SIGTERM or after the time of --for (0).
 
             EXAMPLES:
               ble doctor
@@ -36,6 +36,7 @@ struct DoctorCommand: AsyncParsableCommand {
             valueName: "seconds"))
     var silence: Double?
 
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
     func validate() throws {
@@ -49,21 +50,27 @@ struct DoctorCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let (common, watches, limit) = (scoped.common, watch, runTime.duration)
+        let (common, watches, counted, limit) = (
+            scoped.common, watch || counted.count != nil, counted, runTime.duration
+        )
         var recovery = RecoveryOptions(mode: recover ? .recover : .reportOnly)
         if let silence {
             let least = Duration.seconds(silence)
             recovery.silence = least...max(least, recovery.silence.upperBound)
         }
         let options = recovery
-        try await common.run("ble doctor", endsBySignal: watches) { console in
+        try await common.run("ble doctor", isServer: watches) { console in
             let kernel = try common.makeKernel()
             var diagnosis = await Diagnosis.run(on: kernel)
             // Otherwise the check that Ctrl-C has ended would look like a fault of the machine.
             try Task.checkCancellation()
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             if let selector { diagnosis.leaveOutAdapters { !selector.matches($0) } }
-            for finding in diagnosis.findings {
+            var shown: Set<String?> = []
+            for var finding in diagnosis.findings {
+                finding.remedy = BluetoothError.forUsers(finding.remedy)
+                let isNew = shown.insert(finding.remedy).inserted
+                if !isNew, !console.isJSON { finding.remedy = nil }
                 console.isJSON ? console.json(finding) : console.show(finding)
             }
             if let selector, diagnosis.adapters.isEmpty {
@@ -71,7 +78,8 @@ struct DoctorCommand: AsyncParsableCommand {
                 console.message("waiting for \(selector): it is absent.")
             }
             if watches {
-                _ = try await upTo(limit) { try await HealthWatch(common, on: kernel, options, console).run() }
+                let watch = HealthWatch(common, on: kernel, options, console)
+                try await counted.upTo(limit) { try await watch.run(count: $0) }
             } else {
                 guard diagnosis.isUsable else { throw ExitCode(ExitStatus.noBluetooth.rawValue) }
             }

@@ -8,7 +8,7 @@ struct ExploreCommand: DeviceCommand {
         commandName: "explore", abstract: "Show a device's services, characteristics, descriptors and values.",
         discussion: """
             Each line has the UUID and name of an attribute, its handle, its properties, and its value if it is readable. \
-            Invalid declarations are listed at the end as problems.
+            Invalid declarations are listed at the end as problems. \(AdapterOptions.several)
 
             With --json: one line for the device and each service, include, characteristic, descriptor and problem.
 
@@ -26,9 +26,16 @@ struct ExploreCommand: DeviceCommand {
     @Flag(help: "Show long values in full.")
     var full = false
 
+    @Flag(help: "Pair first, which some values require; otherwise nothing pairs, or asks whether to.")
+    var pair = false
+
     static let isOnLoop = true
+    var isPairing: Bool { pair }
+
+    mutating func prepare() async throws { common.asksToPair = false }
 
     func perform(on connection: Connection, _ console: Console) async throws {
+        if pair { _ = try await ble.pair(connection, to: common.requiredLevel ?? .medium, common) }
         let timeout = common.timeout(or: .seconds(30))
         let services = try await connection.discover(timeout: timeout)
         let reading = Reading(connection, isOn: values, timeout: timeout)
@@ -89,6 +96,7 @@ extension Reading.Outcome {
     fileprivate func text(_ decoder: ValueDecoder, limit: Int?) -> String {
         switch self {
         case .value(let value): "= " + decoder.describe(value, limit: limit)
+        case .refused(.insufficientAuthentication), .refused(.insufficientEncryption): "(requires pairing: --pair)"
         case .refused(let code): "(refused: \(code))"
         }
     }

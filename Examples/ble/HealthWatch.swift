@@ -8,6 +8,8 @@ struct HealthWatch: Sendable {
     private let kernel: (any BluetoothKernel)?
     private let recovery: RecoveryOptions
     private let console: Console
+    /// What prints the lines, one after another.
+    private let output = AsyncThrowingStream.makeStream(of: (@Sendable (Console) -> Void).self)
 
     /// A century.
     private static let patience = Duration.seconds(100 * 366 * 86_400)
@@ -18,14 +20,25 @@ struct HealthWatch: Sendable {
         (self.options, self.kernel, self.recovery, self.console) = (options, kernel, recovery, console)
     }
 
-    /// Prints the events until the task is cancelled.
-    func run() async throws {
+    /// Prints the events until the task is cancelled, or there were `count` of them.
+    func run(count: Int) async throws {
+        async let _: Void = followAdapters()
+        for try await line in output.stream.prefix(count) { line(console) }
+    }
+
+    private func show(_ line: @escaping @Sendable (Console) -> Void) { output.continuation.yield(line) }
+
+    private func followAdapters() async {
+        do { try await followChanges() } catch { output.continuation.finish(throwing: error) }
+    }
+
+    private func followChanges() async throws {
         let selector = options.adapter.flatMap { AdapterSelector($0) }
         let changes = try await Adapter.changes(on: kernel)
         try await withThrowingDiscardingTaskGroup { group in
             var watched: Set<String> = []
             for try await change in changes where selector?.matches(change.adapter) ?? true {
-                console.show(change)
+                show { $0.show(change) }
                 // An open adapter is followed through absence, by its address if it has one.
                 guard case .added(let information) = change,
                     watched.insert(information.address.isZero ? information.name : "\(information.address)").inserted
@@ -46,15 +59,15 @@ struct HealthWatch: Sendable {
             await withDiscardingTaskGroup { group in
                 group.addTask { await keepScanning(on: adapter) }
                 do throws(BluetoothError) {
-                    for try await event in events { console.show(event, of: adapter, recovery.mode) }
+                    for try await event in events { show { $0.show(event, of: adapter, recovery.mode) } }
                 } catch {
-                    if error.code != .cancelled { console.show(error, of: adapter.information) }
+                    if error.code != .cancelled { show { $0.show(error, of: adapter.information) } }
                 }
                 group.cancelAll()
             }
             await adapter.close()
         } catch {
-            if error.code != .cancelled { console.show(error, of: information) }
+            if error.code != .cancelled { show { $0.show(error, of: information) } }
         }
     }
 
@@ -68,7 +81,7 @@ struct HealthWatch: Sendable {
                 for try await _ in try await adapter.scan(scan) {}
             } catch {
                 guard error.code != .cancelled else { return }
-                console.show(error, of: adapter.information)
+                show { $0.show(error, of: adapter.information) }
                 guard error.code != .notPermitted else { return }
             }
             try? await Task.sleep(for: Self.retryDelay)
@@ -89,9 +102,9 @@ extension Console {
     private func show(_ line: HealthLine, of adapter: AdapterInformation) {
         guard isJSON else {
             let padding = String(repeating: " ", count: max(0, 8 - line.word.count))
-            result("\(timestamp())  \(adapter.name)  \(paint(line))\(padding)  \(printable(line.text))")
+            result("\(time())  \(adapter.name)  \(paint(line))\(padding)  \(printable(line.text))")
             for remedy in (line.remedy ?? "").split(separator: "\n") {
-                result(String(repeating: " ", count: 42) + printable(remedy))
+                result("    " + printable(remedy))
             }
             return
         }
@@ -130,7 +143,9 @@ struct HealthLine {
     var tone: Tone
 
     init(_ error: BluetoothError) {
-        (word, kind, text, remedy, tone) = ("no watch", "unwatched", error.message, error.remedy, .bad)
+        (word, kind, text, remedy, tone) = (
+            "no watch", "unwatched", error.message, BluetoothError.forUsers(error.remedy), .bad
+        )
     }
 
     init(_ event: HealthEvent, _ mode: RecoveryOptions.Mode, _ adapter: String) {
@@ -151,7 +166,7 @@ struct HealthLine {
             (word, kind, text, self.step) = ("step", "step", "trying to \(step)", step.key)
         case .failed(let step, let error):
             (word, kind, text) = ("failed", "stepFailed", "could not \(step): \(error.message)")
-            (self.step, remedy) = (step.key, error.remedy)
+            (self.step, remedy) = (step.key, BluetoothError.forUsers(error.remedy))
         case .recovered(let step):
             (word, kind, text, self.step) = ("works", "recovered", "\(event)", step?.key)
         case .waitingForLinks:
@@ -160,7 +175,7 @@ struct HealthLine {
                 "End them, or recover anyway: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
         case .gaveUp(let error, let delay):
             (word, kind, text, retryAfter) = ("gave up", "gaveUp", error.message, delay)
-            remedy = error.remedy
+            remedy = BluetoothError.forUsers(error.remedy)
         }
     }
 }

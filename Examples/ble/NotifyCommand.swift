@@ -7,89 +7,69 @@ struct NotifyCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "notify", abstract: "Subscribe to characteristics, and print the values that the device sends.",
         discussion: """
-            \(AttributeSelector.help)
+            \(AttributeSelector.help) \(AdapterOptions.several)
 
             Prints a line for each notification or indication as it arrives, until Ctrl-C, for the time of --for, or \
             until --count values have arrived. It is a failure if fewer than --count values arrive within the time of \
-            --for.
+            --for. With --keep, a lost link does not end it: it waits for the device, and for the adapter, and subscribes \
+            again.
 
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37
               ble notify -n Pulse-Z1 2A37 2A1C --count 4 --json
               ble notify -n Pulse-Z1 2A37 --format u8 --count 2
+              ble notify -n Pulse-Z1 2A37 --keep --json
             """)
 
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Argument(help: "The characteristics to subscribe to.", transform: AttributeSelector.parse)
+    @Argument(help: "The characteristics to subscribe to.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
     @Flag(help: "Request indications from characteristics that both notify and indicate.")
     var indicate = false
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 
-    @Option(help: "Exit after this number of values.")
-    var count: Int?
+    @Flag(help: "Keep the device: wait for it, and connect again whenever the link is lost.")
+    var keep = false
 
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
-    func validate() throws {
-        if let count, count < 1 { throw ValidationError("--count takes a number above 0, not \(count).") }
+    func run() async throws {
+        guard keep else { return try await runOnDevice() }
+        let command = self
+        try await common.run("ble notify", isServer: true) { console in
+            try command.common.validateDevice()
+            _ = try await command.common.identity()
+            let countdown = Countdown(command.counted.count)
+            try await countdown.wait(for: command.runTime.duration) {
+                try await command.common.keepingConnection(console, link: command.link.settings) {
+                    try await command.show(command.streams(on: $0, console), countdown, console)
+                }
+            }
+        }
     }
 
     func perform(on connection: Connection, _ console: Console) async throws {
-        let kind = indicate ? SubscriptionKind.indication : .automatic
-        let streams = try await connection.subscriptions(
-            to: attributes, kind: kind, format: format, timeout: common.timeout(or: .seconds(30)), console)
-        try await show(streams, count: count, limit: runTime.duration, console)
-    }
-}
-
-extension Connection {
-    /// Subscribes to the characteristics that match the selectors.
-    func subscriptions(
-        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, timeout: Duration,
-        _ console: Console
-    ) async throws -> [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] {
-        var streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] = []
-        for attribute in try await choose(selectors, needsDeclarations: true, timeout: timeout) {
-            guard let characteristic = attribute.characteristic else {
-                throw ProgramError(
-                    .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
-                    remedy: "List the device's characteristics with: ble explore")
-            }
-            let decoder = try await decoder(for: attribute, format: format, timeout: timeout)
-            streams.append((attribute, decoder, try await subscribe(to: characteristic, kind: kind, timeout: timeout)))
-            console.detail("subscribed to \(attribute.title)")
-        }
-        return streams
-    }
-}
-
-/// The number of values still to be printed.
-private final class Countdown: Sendable {
-    private let remaining: Atomic<Int>
-
-    init(_ count: Int?) {
-        remaining = Atomic(count ?? .max)
+        guard !keep else { throw ProgramError(.usage, "--keep has no meaning for a step.") }
+        let (countdown, streams) = (Countdown(counted.count), try await streams(on: connection, console))
+        try await countdown.wait(for: runTime.duration) { try await show(streams, countdown, console) }
     }
 
-    /// Decrements the count and returns it; negative if it was 0.
-    func take() -> Int { remaining.subtract(1, ordering: .relaxed).newValue }
+    private typealias Streams = [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)]
 
-    var left: Int { remaining.load(ordering: .relaxed) }
-}
+    private func streams(on connection: Connection, _ console: Console) async throws -> Streams {
+        try await connection.subscriptions(
+            to: attributes, kind: indicate ? .indication : .automatic, format: format,
+            timeout: common.timeout(or: .seconds(30)), console)
+    }
 
-/// Prints the streams' values until there were `count` of them or `limit` has passed.
-private func show(
-    _ streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)], count: Int?, limit: Duration?,
-    _ console: Console
-) async throws {
-    let countdown = Countdown(count)
-    let isDone = try await upTo(limit) {
+    /// Prints the values until the link is lost or there were enough.
+    private func show(_ streams: Streams, _ countdown: Countdown, _ console: Console) async throws {
         try await withThrowingTaskGroup(of: Void.self) { group in
             for (attribute, decoder, values) in streams {
                 group.addTask {
@@ -104,11 +84,52 @@ private func show(
             try await group.next()
             group.cancelAll()
         }
-        return true
     }
-    if isDone == nil, let count {
-        throw ProgramError(
-            .timedOut, "Only \(count - countdown.left) of \(count) values arrived within the time limit.")
+}
+
+extension Connection {
+    /// Subscribes to the characteristics that match the selectors.
+    func subscriptions(
+        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, timeout: Duration,
+        _ console: Console
+    ) async throws -> [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] {
+        var streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] = []
+        let needed: CharacteristicProperties = [.notify, .indicate]
+        for attribute in try await choose(selectors, needing: needed, needsDeclarations: true, timeout: timeout) {
+            guard let characteristic = attribute.characteristic else {
+                throw ProgramError(
+                    .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
+                    remedy: attribute.handleHint ?? "List the device's characteristics with: ble explore")
+            }
+            let decoder = try await decoder(for: attribute, format: format, timeout: timeout)
+            let stream = try await attribute.named {
+                try await subscribe(to: characteristic, kind: kind, timeout: timeout)
+            }
+            streams.append((attribute, decoder, stream))
+            console.detail("subscribed to \(attribute.title)")
+        }
+        return streams
+    }
+}
+
+/// The number of values still to be printed.
+private final class Countdown: Sendable {
+    private let remaining: Atomic<Int>
+    private let count: Int?
+
+    init(_ count: Int?) {
+        self.count = count
+        remaining = Atomic(count ?? .max)
+    }
+
+    /// Decrements the count and returns it; negative if it was 0.
+    func take() -> Int { remaining.subtract(1, ordering: .relaxed).newValue }
+
+    /// Runs `body` until it ends or `limit` has passed, which is a failure if values are missing.
+    func wait(for limit: Duration?, _ body: @escaping @Sendable () async throws -> Void) async throws {
+        guard try await upTo(limit, body) == nil, let count else { return }
+        let left = remaining.load(ordering: .relaxed)
+        throw ProgramError(.timedOut, "Only \(count - left) of \(count) values arrived within the time limit.")
     }
 }
 
@@ -122,6 +143,6 @@ extension Console {
                 ("event", .string("notification")),
                 ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
                 ("handle", .integer(Int(attribute.attributeHandle.rawValue))),
-            ], prefix: "\(messages.dim(timestamp()))  \(attribute.title)  ")
+            ], prefix: "\(time())  \(attribute.title)  ")
     }
 }

@@ -48,11 +48,12 @@ struct OutOfBandCommand: AsyncParsableCommand {
 extension Console {
     fileprivate func show(_ data: OutOfBandData) {
         guard isJSON else {
+            // Unbroken, so that they can be copied.
             for (title, value) in [
                 ("address", data.address.map { "\($0) (\($0.kind))" } ?? "unknown"),
                 ("confirmation", data.confirmation.bytes.hexadecimal), ("random", data.random.bytes.hexadecimal),
                 ("text", data.text), ("NFC", data.nfcMessage.hexadecimal),
-            ] { result(title + String(repeating: " ", count: 14 - title.count) + value) }
+            ] { result(Array("\(title)\(String(repeating: " ", count: 14 - title.count))\(value)\n".utf8)) }
             return
         }
         result([

@@ -36,7 +36,7 @@ struct PairCommand: DeviceCommand {
         completion: .file())
     var oob: String?
 
-    static let isPairing = true
+    var isPairing: Bool { true }
 
     /// The device's data, once read.
     private var data: OutOfBandData?
@@ -82,7 +82,7 @@ struct PairCommand: DeviceCommand {
 }
 
 /// Pairs; if authentication needs a user and there is none, the error names the options that help.
-private func pair(
+func pair(
     _ connection: Connection, to level: SecurityLevel, _ options: CommonOptions
 ) async throws -> PairingOutcome {
     do throws(BluetoothError) {

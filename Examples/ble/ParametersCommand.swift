@@ -9,7 +9,7 @@ struct ParametersCommand: DeviceCommand {
             Connects with the settings, then prints the link's parameters and those that the device prefers. With \
             CAP_NET_ADMIN, a connection interval applies from the first packet; otherwise it is requested once the \
             link is up. Needs CAP_NET_RAW; without it only the ATT_MTU is known. The data length is known once it has \
-            changed.
+            changed. \(AdapterOptions.several)
 
             With --defaults, shows the adapter's defaults for parameters that programs leave unset, or changes them \
             with CAP_NET_ADMIN, for all programs until the adapter is removed. --phy chooses the PHYs on which the \

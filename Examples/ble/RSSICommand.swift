@@ -6,7 +6,7 @@ struct RSSICommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "rssi", abstract: "Show the RSSI of a link.",
         discussion: """
-            Needs no privilege with -a and --address-type, which make a scan unnecessary.
+            Needs no privilege with -a and --address-type, which make a scan unnecessary. \(AdapterOptions.several)
 
             EXAMPLES:
               ble rssi -n Pulse-Z1
@@ -19,22 +19,24 @@ struct RSSICommand: DeviceCommand {
     @Flag(help: "Print it every second, until Ctrl-C or for the time of --for.")
     var watch = false
 
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
     func perform(on connection: Connection, _ console: Console) async throws {
-        guard watch || runTime.duration != nil else {
+        guard watch || runTime.duration != nil || counted.count != nil else {
             let strength = try await connection.rssi()
             return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
         }
-        _ = try await upTo(runTime.duration) { try await follow(connection, console) }
+        try await counted.upTo(runTime.duration) { try await follow(connection, count: $0, console) }
     }
 }
 
 /// Prints a line every second; on a terminal, a single line with a graph of the previous values.
-private func follow(_ connection: Connection, _ console: Console) async throws {
+private func follow(_ connection: Connection, count: Int, _ console: Console) async throws {
     var strengths: [Double] = []
     let line = console.statusLine()
-    while true {
+    for number in 0..<count {
+        if number > 0 { try await Task.sleep(for: .seconds(1)) }
         let strength = try await connection.rssi()
         let text = "\(strength) dBm  "
         strengths = (strengths + [Double(strength)]).suffix(max(1, min(40, line.width - text.count)))
@@ -43,9 +45,8 @@ private func follow(_ connection: Connection, _ console: Console) async throws {
         } else if console.output.isTerminal {
             line.show(shortened(text + sparkline(strengths, in: signalStrengths), toCells: line.width))
         } else {
-            console.result("\(timestamp())  \(strength) dBm")
+            console.result("\(console.time())  \(strength) dBm")
         }
-        try await Task.sleep(for: .seconds(1))
     }
 }
 

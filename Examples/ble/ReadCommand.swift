@@ -6,7 +6,7 @@ struct ReadCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "read", abstract: "Read attribute values.",
         discussion: """
-            \(AttributeSelector.help)
+            \(AttributeSelector.help) \(AdapterOptions.several)
 
             Prints a line for each: its bytes, and their meaning or text, according to the characteristic's own \
             declaration or else its specification. With --format, prints only the value, in that format. Stops at the \
@@ -22,17 +22,17 @@ struct ReadCommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Argument(help: "The attributes to read.", transform: AttributeSelector.parse)
+    @Argument(help: "The attributes to read.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let timeout = common.timeout(or: .seconds(30))
-        for attribute in try await connection.choose(attributes, timeout: timeout) {
+        for attribute in try await connection.choose(attributes, needing: .read, timeout: timeout) {
             let decoder = try await connection.decoder(for: attribute, format: format, timeout: timeout)
-            let value = try await connection.read(attribute, timeout: timeout)
+            let value = try await attribute.named { try await connection.read(attribute, timeout: timeout) }
             try console.show(value, of: attribute, decoder, fields: fields(of: attribute))
         }
     }

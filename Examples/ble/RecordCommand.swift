@@ -27,13 +27,13 @@ struct RecordCommand: AsyncParsableCommand {
     var file: String
 
     @Option(
-        name: .customLong("for"),
-        help: ArgumentHelp("How long to record notifications; 0 records none.", valueName: "seconds"))
+        name: .customLong("for"), parsing: .unconditional,
+        help: ArgumentHelp("How long to record notifications, up to 86400; 0 records none.", valueName: "seconds"))
     var duration = 10.0
 
     func validate() throws {
         guard (0...86400).contains(duration) else {
-            throw ValidationError("--for takes a number of seconds from 0 to 86400, not \(duration).")
+            throw ValidationError("--for takes a number of seconds from 0 to 86400, not \(formatShortly(duration)).")
         }
     }
 

@@ -37,7 +37,11 @@ struct ScanCommand: StepCommand {
     @Flag(help: "Scan until Ctrl-C, or for the time of --for.")
     var watch = false
 
+    @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
+
+    @Option(help: "The order of the table: the mean RSSI, the name, when the device was first seen, or the address.")
+    var sort = DeviceSort.rssi
 
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
@@ -127,14 +131,7 @@ struct ScanCommand: StepCommand {
     private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
         let scan = try await adapter.scan(options(console, resolver))
         console.detail("scanning on \(adapter.information.name)")
-        let display = Display(console, raw: raw, resolver)
-        do throws(BluetoothError) {
-            for try await advertisement in scan { await display.add(advertisement) }
-        } catch {
-            // After Ctrl-C the results so far are still printed.
-            guard error.code == .cancelled else { throw error }
-        }
-        await display.finish(missed: scan.missedCount)
+        try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
     }
 
     /// Scans on several adapters as one.
@@ -144,13 +141,23 @@ struct ScanCommand: StepCommand {
         let scan = try await group.scan(options(console, resolver))
         let names = await group.adapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        let display = Display(console, raw: raw, resolver)
+        try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
+    }
+
+    private func show(
+        _ reports: some AsyncSequence<(Advertisement, [GroupAdvertisement.Signal]), BluetoothError>, _ console: Console,
+        _ resolver: IdentityResolver?, missed: () -> Int
+    ) async throws {
+        let display = Display(console, raw: raw, sort, resolver)
         do throws(BluetoothError) {
-            for try await found in scan { await display.add(found.advertisement, found.signals) }
+            for try await (advertisement, signals) in reports.prefix(counted.count ?? .max) {
+                await display.add(advertisement, signals)
+            }
         } catch {
+            // After Ctrl-C the results so far are still printed.
             guard error.code == .cancelled else { throw error }
         }
-        await display.finish(missed: scan.missedCount)
+        try counted.check(await display.finish(missed: missed()))
     }
 
     private func options(_ console: Console, _ resolver: IdentityResolver?) -> ScanOptions {
@@ -179,16 +186,18 @@ private actor Display {
     /// Limited, since private addresses change and would fill the memory.
     private var devices = DeviceTable(capacity: 2000)
     private var reportCount = 0
+    private var order: DeviceOrder
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, raw: Bool, _ resolver: IdentityResolver?) {
+    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ resolver: IdentityResolver?) {
         self.console = console
         self.raw = raw
+        order = DeviceOrder(sort)
         self.resolver = resolver
     }
 
-    func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal] = []) {
+    func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal]) {
         reportCount += 1
         if console.isJSON {
             console.result(
@@ -199,13 +208,14 @@ private actor Display {
         redraw()
     }
 
-    func finish(missed: Int) {
+    /// Prints the table, and returns the number of reports.
+    func finish(missed: Int) -> Int {
         if !console.isJSON {
             if console.output.isTerminal {
                 let width = console.size.width
-                console.drawLast(Table(of: devices, resolver, width: width).wholeLines(fitting: width), over: &text)
+                console.drawLast(table(width).wholeLines(fitting: width), over: &text)
             } else {
-                for line in Table(of: devices, resolver, width: nil).lines { console.result(line) }
+                for line in table(nil).lines { console.result(line) }
             }
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
@@ -215,6 +225,7 @@ private actor Display {
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
         console.message(summary)
+        return reportCount
     }
 
     /// Redraws the table, at most twice a second.
@@ -224,7 +235,11 @@ private actor Display {
         if let lastDrawing, now - lastDrawing < .milliseconds(500) { return }
         lastDrawing = now
         let width = console.size.width
-        console.draw(Table(of: devices, resolver, width: width).lines(fitting: width), over: &text)
+        console.draw(table(width).lines(fitting: width), over: &text)
+    }
+
+    private func table(_ width: Int?) -> Table {
+        Table(of: order.arrange(devices.all.current(resolver), resolver), resolver, width: width)
     }
 }
 

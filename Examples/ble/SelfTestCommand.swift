@@ -57,7 +57,8 @@ struct SelfTestCommand: AsyncParsableCommand {
         if scoped.common.privacy != nil { throw ValidationError("--privacy has no meaning for this command.") }
         if let unknown = only.first(where: { !Self.names.contains($0) }) {
             throw ValidationError(
-                "'\(unknown)' is not a test. The tests are \(Self.names.joined(separator: ", ")).")
+                "'\(unknown)' is not a test.\(Suggestion.question(for: unknown, among: Self.names)) The tests are "
+                    + "\(Self.names.joined(separator: ", ")).")
         }
         if other == nil, let test = only.first(where: { name in LinkTests.titles.contains { $0.0 == name } }) {
             throw ValidationError("The test \(test) needs a second adapter: --with hciN.")
@@ -100,17 +101,15 @@ struct SelfTestCommand: AsyncParsableCommand {
 private func choose(
     _ own: AdapterSelector?, with other: AdapterSelector?, among adapters: [AdapterInformation]
 ) throws -> (AdapterInformation, AdapterInformation?) {
-    let hint = "List the adapters with: ble adapters"
-    func find(_ selector: AdapterSelector, _ option: String) throws -> AdapterInformation {
+    func find(_ selector: AdapterSelector) throws -> AdapterInformation {
         guard let found = adapters.first(where: { selector.matches($0) }) else {
-            throw ProgramError(
-                .noBluetooth, "There is no adapter as \(option) names it. It names \(selector).", remedy: hint)
+            throw ProgramError.noAdapter(selector)
         }
         return found
     }
-    let second = try other.map { try find($0, "--with") }
+    let second = try other.map { try find($0) }
     if let own {
-        let first = try find(own, "-i")
+        let first = try find(own)
         guard first.index != second?.index else {
             throw ProgramError(.usage, "-i and --with name the same adapter, \(first.name). A link needs two.")
         }
@@ -121,7 +120,8 @@ private func choose(
     guard let first = rest.first(where: { $0.state.isReady }) ?? rest.first else {
         throw ProgramError(
             .noBluetooth, adapters.isEmpty ? "No Bluetooth adapter found." : "There is no second adapter.",
-            remedy: adapters.isEmpty ? "Look for what is missing with: ble doctor" : hint)
+            remedy: adapters.isEmpty
+                ? "Look for what is missing with: ble doctor" : "List the adapters with: ble adapters")
     }
     return (first, second)
 }

@@ -32,7 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Argument(
         help: "battery, heart-rate, bench, or a file that describes the device.",
-        completion: .words(["battery", "heart-rate", "bench"], orFilesEndingIn: ".json"))
+        completion: .words(ServedDevice.profiles, orFilesEndingIn: ".json"))
     var profile: String
 
     @Option(help: ArgumentHelp("The device to serve, if the file describes several.", valueName: "name"))

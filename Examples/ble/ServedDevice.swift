@@ -44,13 +44,18 @@ struct ServedDevice: Sendable {
         changing: LocalCharacteristic("2A37", properties: .notify)
     ) { [0x06, UInt8(60 + abs(30 - $0 % 60))] }
 
+    /// The profiles that are no files.
+    static let profiles = ["battery", "heart-rate", "bench"]
+
     /// The battery, the heart rate sensor, or a device that a file describes.
     /// - Parameter device: the name or the address of the device in a file with several.
     init(_ profile: String, device: String? = nil) throws {
         switch profile {
         case "battery": self = .battery
         case "heart-rate": self = .heartRate
-        default: try self.init(DescribedDevices(contentsOf: profile).choose(device), from: profile)
+        default:
+            let devices = try DescribedDevices(contentsOf: profile, orOneOf: Self.profiles)
+            try self.init(devices.choose(device), from: profile)
         }
     }
 

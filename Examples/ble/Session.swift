@@ -86,9 +86,9 @@ final class Session: Sendable {
         guard let name = step.words.first, !name.hasPrefix("-") else { return }
         if step.words == ["help"] { throw ProgramError(.success, SessionCommand.overview) }
         if name == "help" || SessionCommand.names.contains(name) { return }
-        let nearest = Suggestion.nearest(to: name, among: SessionCommand.names).map { " Did you mean \($0)?" } ?? ""
+        let question = Suggestion.question(for: name, among: SessionCommand.names)
         throw ProgramError(
-            .usage, "'\(printable(name))' is not a step.\(nearest)", remedy: "List the steps with: help")
+            .usage, "'\(printable(name))' is not a step.\(question)", remedy: "List the steps with: help")
     }
 
     /// The result of a step.
@@ -215,9 +215,10 @@ final class Session: Sendable {
         try await command.prepare()
         guard command.common.name == nil, command.common.address == nil else { throw Self.choosesDevice }
         let (connection, background) = try await connected()
-        let (ready, output) = (command, console.asJSON(command.common.json))
+        let (ready, output, user) = (command, console.asJSON(command.common.json), state.withLock { $0.device })
         do {
-            if type(of: command).isPairing {
+            if !ready.common.asksToPair { await user.endAskingToPair(on: .adapter(adapter)) }
+            if command.isPairing {
                 try await command.common.preparePairing(on: adapter, console, always: true)
             }
             if type(of: command).isOnLoop {
@@ -226,10 +227,12 @@ final class Session: Sendable {
                 try await ready.perform(on: connection, output)
             }
         } catch {
+            if !ready.common.asksToPair { try? await user.preparePairing(on: adapter, console) }
             // The device stays connected, and its values keep coming.
             throw SessionFailure(
                 error: await ready.common.namingPairing(error, on: connection), background: background)
         }
+        if !ready.common.asksToPair { try? await user.preparePairing(on: adapter, console) }
         return background
     }
 

@@ -69,13 +69,13 @@ struct SubscribeStep: SessionStep {
         commandName: "subscribe", abstract: "Print the values of characteristics while the next steps run.",
         discussion: "\(AttributeSelector.help)")
 
-    @Argument(help: "The characteristics to subscribe to.", transform: AttributeSelector.parse)
+    @Argument(help: "The characteristics to subscribe to.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector]
 
     @Flag(help: "Request indications from characteristics that both notify and indicate.")
     var indicate = false
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 }
 
@@ -83,7 +83,7 @@ struct UnsubscribeStep: SessionStep {
     static let configuration = CommandConfiguration(
         commandName: "unsubscribe", abstract: "End subscriptions: all, or those to the given characteristics.")
 
-    @Argument(help: "The characteristics.", transform: AttributeSelector.parse)
+    @Argument(help: "The characteristics.", completion: .attributes, transform: AttributeSelector.parse)
     var attributes: [AttributeSelector] = []
 }
 
@@ -91,11 +91,11 @@ struct SleepStep: SessionStep {
     static let configuration = CommandConfiguration(
         commandName: "sleep", abstract: "Wait, while subscribed values are printed.")
 
-    @Argument(help: ArgumentHelp("The time.", valueName: "seconds"))
+    @Argument(help: ArgumentHelp("The time, up to 1000000.", valueName: "seconds"))
     var seconds: Double
 
     func validate() throws {
-        guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 or more seconds.") }
+        guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 to 1000000 seconds.") }
     }
 }
 

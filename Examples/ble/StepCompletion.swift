@@ -65,12 +65,8 @@ final class StepCompletion: Sendable {
         else { return [] }
         let all = services.flatMap(\.characteristics)
             .filter { properties.isEmpty || !$0.properties.isDisjoint(with: properties) }
-        return Set(all.flatMap { [$0.uuid.knownName.map(Self.typed), "\($0.uuid)"].compactMap { $0 } }).sorted()
-    }
-
-    /// An assigned name as a word.
-    private static func typed(_ name: String) -> String {
-        name.lowercased().split { !($0.isLetter || $0.isNumber) }.joined(separator: "-")
+        return Set(all.flatMap { [$0.uuid.knownName.map(AttributeName.typed), "\($0.uuid)"].compactMap { $0 } })
+            .sorted()
     }
 }
 

@@ -6,7 +6,7 @@ struct WriteCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "write", abstract: "Write an attribute value.",
         discussion: """
-            \(AttributeSelector.help)
+            \(AttributeSelector.help) \(AdapterOptions.several)
 
             VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input. \
             With --format, it is in that format: text, or one or several numbers, such as 1234 or '1 -2 0x30'.
@@ -26,14 +26,14 @@ struct WriteCommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Argument(help: "The attribute to write.", transform: AttributeSelector.parse)
+    @Argument(help: "The attribute to write.", completion: .attributes, transform: AttributeSelector.parse)
     var attribute: AttributeSelector
 
     // Unrecognized arguments include negative numbers.
     @Argument(parsing: .allUnrecognized, help: "The value; several words are joined by spaces.")
     var value: [String]
 
-    @Option(help: ValueFormat.help, transform: ValueFormat.parse)
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
     var format: ValueFormat?
 
     @Flag(exclusivity: .exclusive)
@@ -60,32 +60,17 @@ struct WriteCommand: DeviceCommand {
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let (bytes, timeout) = (try await written.bytes(), common.timeout(or: .seconds(30)))
-        for attribute in try await connection.choose([attribute], timeout: timeout) {
+        let needed: CharacteristicProperties = [.write, .writeWithoutResponse]
+        for attribute in try await connection.choose([attribute], needing: needed, timeout: timeout) {
             let way = way ?? WriteWay(for: attribute)
-            switch way {
-            case .request: try await connection.write(bytes, to: attribute, timeout: timeout)
-            case .command: try await connection.writeCommand(bytes, to: attribute, timeout: timeout)
+            try await attribute.named {
+                switch way {
+                case .request: try await connection.write(bytes, to: attribute, timeout: timeout)
+                case .command: try await connection.writeCommand(bytes, to: attribute, timeout: timeout)
+                }
             }
             console.wrote(bytes, to: attribute, way)
         }
-    }
-}
-
-/// The procedure that writes a value.
-enum WriteWay: String, EnumerableFlag, Sendable {
-    case request, command
-
-    static func help(for value: WriteWay) -> ArgumentHelp? {
-        switch value {
-        case .request: "Write with response: wait for the device's confirmation."
-        case .command: "Write without response."
-        }
-    }
-
-    /// The procedure that the characteristic's properties permit.
-    init(for attribute: ChosenAttribute) {
-        let properties = attribute.characteristic?.properties ?? .write
-        self = properties.contains(.writeWithoutResponse) && !properties.contains(.write) ? .command : .request
     }
 }
 

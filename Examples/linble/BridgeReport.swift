@@ -98,9 +98,10 @@ final class BridgeReport: Sendable {
                 ])
         case .offline(let error, let count):
             let reason = error.disconnectReason.map { "\($0)" } ?? error.message
-            manager.setStatus("offline: \(reason)")
+            let words = error.disconnectReason?.words ?? error.message
+            manager.setStatus("offline: \(words)")
             line(
-                "offline", "\(reason)  \(counts.text)",
+                "offline", "\(words)  \(counts.text)",
                 [("reason", .string(reason)), ("lost", .integer(count))] + counts.fields)
         case .failed(let error, let delay):
             manager.setStatus("failed: \(error.message)")
@@ -151,7 +152,7 @@ final class BridgeReport: Sendable {
 
     private func line(_ event: String, _ text: String, _ fields: [(String, JSONValue)]) {
         guard console.isJSON else {
-            return console.result("\(console.messages.dim(timestamp()))  \(event)  \(printable(text))")
+            return console.result("\(console.time())  \(event)  \(printable(text))")
         }
         console.result([("event", .string(event))] + fields)
     }

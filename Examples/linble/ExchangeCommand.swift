@@ -12,7 +12,7 @@ struct ExchangeCommand: AsyncParsableCommand {
             one packet.
 
             A response is complete when no byte has arrived for --gap seconds. If it is not complete after --timeout \
-            seconds (5), the command prints what has arrived and exits with 75.
+            seconds (5), the command prints what has arrived and exits with 75. \(AdapterOptions.several)
 
             EXAMPLES:
               linble exchange 0100 020102

@@ -8,7 +8,7 @@ struct SendCommand: AsyncParsableCommand {
         commandName: "send", abstract: "Send a file.",
         discussion: """
             Exits when the device has received everything or, with --echo, when as many bytes have been received as were \
-            sent. The simulated device LINBLE-ECHO echoes every byte.
+            sent. The simulated device LINBLE-ECHO echoes every byte. \(AdapterOptions.several)
 
             EXAMPLES:
               linble send data.bin

@@ -9,17 +9,21 @@ import Synchronization
 enum Wiring: String, EnumerableFlag {
     case loopback, sample, pty
 
+    /// Those that are flags; `--pty` takes a link.
+    static let allCases: [Wiring] = [.loopback, .sample]
+
     static func help(for value: Wiring) -> ArgumentHelp? {
         switch value {
         case .loopback: "Echo every byte (the default)."
         case .sample: "Simulate a microcontroller that speaks the command protocol of the vendor's sample applications."
-        case .pty: "Open a pseudo terminal for other programs, for one device at a time, and print its path."
+        case .pty: nil
         }
     }
 }
 
 /// The scope of `serve`, whose name is the one to advertise.
 enum ServeScope: OptionScope {
+    typealias Name = AdvertisedNameOptions
     static let groups: OptionGroups = [.name, .security, .keySize, .opening, .bonds, .trace]
 }
 
@@ -30,8 +34,8 @@ struct ServeCommand: AsyncParsableCommand {
             -n is the name to advertise (LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
             first device has disconnected.
 
-            --pty connects the UART to a pseudo terminal, which programs open like a serial port: linble serve --pty \
-            linble.tty, then picocom linble.tty. A program that writes to it blocks until a device connects. A device \
+            --pty connects the UART to a pseudo terminal with a link to it, which programs open like a serial port: \
+            picocom linble.tty. A program that writes to it blocks until a device connects. A device \
             cannot be blocked: its bytes are buffered, and it is disconnected at 262144 unread bytes.
 
             --security encrypted, authenticated or secure-connections serves only links with that level; the latter two \
@@ -49,7 +53,13 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     @Flag(exclusivity: .exclusive)
-    var wiring = Wiring.loopback
+    var chosen: Wiring?
+
+    @Option(
+        help: ArgumentHelp(
+            "The link to create to a pseudo terminal for other programs, for one device at a time.", valueName: "link"),
+        completion: .file())
+    var pty: String?
 
     @Flag(help: "Serve only encrypted links; devices must pair. The same as --security encrypted.")
     var encrypted = false
@@ -59,13 +69,8 @@ struct ServeCommand: AsyncParsableCommand {
 
     @OptionGroup var runTime: RunTimeOptions
 
-    @Argument(help: "With --pty: a symbolic link to create to the pseudo terminal.", completion: .file())
-    var link: String?
-
     func validate() throws {
-        guard link == nil || wiring == .pty else {
-            throw ValidationError("'\(link ?? "")' would be a link to a pseudo terminal, which needs --pty.")
-        }
+        if pty != nil, let chosen { throw ValidationError("Give either --pty or --\(chosen.rawValue), not both.") }
         guard uart.profile != "auto" else { throw ValidationError("serve takes a single --profile, not auto.") }
         guard protection < .high || scoped.common.passkey != nil || CommonOptions.hasTerminal else {
             throw ValidationError(
@@ -74,11 +79,13 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
+    private var wiring: Wiring { pty == nil ? chosen ?? .loopback : .pty }
+
     /// The security level that a link must have to be served.
     private var protection: SecurityLevel { max(encrypted ? .medium : .low, scoped.common.requiredLevel ?? .low) }
 
     func run() async throws {
-        let (common, once, wiring, link, protection) = (scoped.common, once, wiring, link, protection)
+        let (common, once, wiring, link, protection) = (scoped.common, once, wiring, pty, protection)
         let limit = runTime.duration
         var options = uart.serverOptions
         options.security = protection
@@ -105,7 +112,7 @@ struct ServeCommand: AsyncParsableCommand {
 extension UARTProgramOptions {
     /// The options of the served UART.
     fileprivate var serverOptions: UARTServerOptions {
-        var options = UARTServerOptions(profile: UARTProfile(named: profile) ?? .linble)
+        var options = UARTServerOptions(profile: profiles[0])
         options.maximumTransmissionUnit = mtu
         options.maximumChunkLength = chunk
         options.pacing = pacing ?? .unlimited
@@ -210,10 +217,10 @@ extension Console {
                 return error is CancellationError ? "stopped" : "\(error)"
             }
             if error.code == .cancelled { return "stopped" }
-            return error.disconnectReason.map { "\($0)" } ?? error.message
+            return error.disconnectReason.map { isJSON ? "\($0)" : $0.words } ?? error.message
         }
         guard isJSON else {
-            var line = "\(messages.dim(timestamp()))  \(peer)  \(event)"
+            var line = "\(time())  \(peer)  \(event)"
             if let received { line += "  \(received) bytes received" }
             if let reason { line += "  \(reason)" }
             return result(line)

@@ -23,7 +23,7 @@ struct TerminalCommand: AsyncParsableCommand {
         discussion: """
             Ctrl-] exits; every other key goes to the device. If standard input is not a terminal, its bytes are sent \
             unchanged, and the command exits when all have been sent and no byte has been received for --linger \
-            seconds.
+            seconds. \(AdapterOptions.several)
 
             EXAMPLES:
               linble terminal
@@ -47,7 +47,7 @@ struct TerminalCommand: AsyncParsableCommand {
     var linger = 1.0
 
     func validate() throws {
-        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes 0 or more seconds.") }
+        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes 0 to 1000000 seconds.") }
     }
 
     func run() async throws {

@@ -145,11 +145,22 @@ public struct BluetoothError: Error, Hashable, Sendable {
     public var attribute: AttributeHandle? { operation.attribute }
 }
 
+extension BluetoothError {
+    /// A remedy for somebody who uses a program and did not write it: without the lines that begin with `In code`, and
+    /// without remarks after three blanks, such as how to build.
+    package static func forUsers(_ remedy: String?) -> String? {
+        let shown = (remedy ?? "").replacing(#/   \(.*/#, with: "").split(separator: "\n")
+        let text = shown.filter { !$0.hasPrefix("In code") }.joined(separator: "\n")
+        return text.isEmpty ? nil : text.hasPrefix("Or run:") ? "Run:" + text.dropFirst(7) : text
+    }
+}
+
 extension BluetoothError: CustomStringConvertible {
-    /// The operation, the problem, the underlying status and the fix.
+    /// The operation, the problem, the underlying status unless the problem names it, and the fix.
     public var description: String {
         var text = "\(operation): \(message)"
-        if let cause { text += " [\(cause)]" }
+        let isNamed = if case .attribute(let code)? = cause { message.contains("\(code)") } else { false }
+        if let cause, !isNamed { text += " [\(cause)]" }
         if let remedy { text += "\n\(remedy)" }
         return text
     }
@@ -180,13 +191,13 @@ extension BluetoothError {
     @usableFromInline package static func secondConsumer(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation, "Another task waits for the next element of this stream.",
-            remedy: "A stream has one consumer; create a stream for each.")
+            remedy: "In code, create a stream for each consumer.")
     }
 
     package static func overflow(_ operation: Operation, capacity: Int) -> BluetoothError {
         BluetoothError(
             .overflow, operation, "More than \(capacity) elements were waiting to be consumed.",
-            remedy: "Consume elements faster, or use a larger buffer.")
+            remedy: "In code, consume elements faster, or use a larger buffer.")
     }
 
     /// The error of a link that the controller has refused because the link limit is reached.
@@ -194,8 +205,8 @@ extension BluetoothError {
         BluetoothError(
             .linkLimitReached, operation, "The controller has reached its limit of links.",
             remedy: """
-                End a link that is not needed, or wait until one ends: ConnectionOptions.slotTimeout.
-                A further adapter takes further links: AdapterGroup.
+                End a link that is not needed, wait until one ends, or use a further adapter.
+                In code: ConnectionOptions.slotTimeout, AdapterGroup.
                 """,
             cause: cause, isRetryable: true)
     }
@@ -203,7 +214,7 @@ extension BluetoothError {
     package static func attributesChanged(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .attributesChanged, operation, "The peer's attributes have changed since they were discovered.",
-            remedy: "Call discover() again, and use its result.")
+            remedy: "In code, call discover() again, and use its result.")
     }
 
     package static func invalidArgument(_ operation: Operation, _ message: String) -> BluetoothError {

@@ -7,7 +7,7 @@ public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible 
     public var interval: Duration
     /// The peripheral latency: the number of consecutive connection events that the peripheral may skip, 0 to 499.
     public var latency: Int
-    /// The supervision time-out, after which a silent link is lost: 100 ms to 32 s.
+    /// The supervision timeout, after which a silent link is lost: 100 ms to 32 s.
     public var supervisionTimeout: Duration
 
     /// Creates parameters from their values.
@@ -19,7 +19,7 @@ public struct ConnectionParameters: Hashable, Sendable, CustomStringConvertible 
 
     /// The values with their units.
     public var description: String {
-        "interval \(interval.inMilliseconds), latency \(latency), supervision time-out \(supervisionTimeout.inMilliseconds)"
+        "interval \(interval.inMilliseconds), latency \(latency), supervision timeout \(supervisionTimeout.inMilliseconds)"
     }
 }
 
@@ -30,7 +30,7 @@ public struct ConnectionParameterRequest: Hashable, Sendable, CustomStringConver
     public var interval: ClosedRange<Duration>
     /// The peripheral latency: the number of consecutive connection events that the peripheral may skip, 0 to 499.
     public var latency: Int
-    /// The supervision time-out: 100 ms to 32 s, in steps of 10 ms; more than twice the longest interval times
+    /// The supervision timeout: 100 ms to 32 s, in steps of 10 ms; more than twice the longest interval times
     /// (``latency`` + 1).
     public var supervisionTimeout: Duration
 
@@ -51,7 +51,7 @@ public struct ConnectionParameterRequest: Hashable, Sendable, CustomStringConver
 
     /// The values with their units.
     public var description: String {
-        "interval \(intervalText), latency \(latency), supervision time-out \(supervisionTimeout.inMilliseconds)"
+        "interval \(intervalText), latency \(latency), supervision timeout \(supervisionTimeout.inMilliseconds)"
     }
 
     var intervalText: String {

@@ -27,7 +27,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
     public static let remoteLowResources = DisconnectReason(rawValue: "remoteLowResources")
     /// The peer closed the link because it is being powered off (0x15).
     public static let remotePowerOff = DisconnectReason(rawValue: "remotePowerOff")
-    /// The supervision time-out passed without a packet from the peer (0x08), or a Link Layer procedure was not
+    /// The supervision timeout passed without a packet from the peer (0x08), or a Link Layer procedure was not
     /// answered in time (0x22).
     public static let supervisionTimeout = DisconnectReason(rawValue: "supervisionTimeout")
     /// The link was created but never carried a packet (0x3E): the usual failure on busy channels.
@@ -75,7 +75,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
         case .remote: "The peer ended the link."
         case .remoteLowResources: "The peer ended the link because of low resources."
         case .remotePowerOff: "The peer ended the link because it is being powered off."
-        case .supervisionTimeout: "The peer was lost: no packet arrived within the supervision time-out."
+        case .supervisionTimeout: "The peer was lost: no packet arrived within the supervision timeout."
         case .failedToBeEstablished: "The link failed to be established."
         case .authentication: "The link could not be authenticated or encrypted as required."
         case .parameters: "The devices could not agree on the link's parameters."

@@ -37,7 +37,7 @@ extension ConnectionParameterRequest {
         guard (10...3200).contains(timeout), timeout * 8 > silence else {
             throw .invalidArgument(
                 operation,
-                "A supervision time-out is 100 ms to 32 s long, in steps of 10 ms, and more than twice the longest interval times (latency + 1), which is \((.microseconds(1250) * Int(silence)).inMilliseconds): not \(supervisionTimeout.inMilliseconds)."
+                "A supervision timeout is 100 ms to 32 s long, in steps of 10 ms, and more than twice the longest interval times (latency + 1), which is \((.microseconds(1250) * Int(silence)).inMilliseconds): not \(supervisionTimeout.inMilliseconds)."
             )
         }
         return LEConnectionParameters(

@@ -70,12 +70,12 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     package var remedy: String? {
         switch self {
         case .rejected: "Put the device into its pairing mode, if it has one, and try again."
-        case .notConfirmed: "Set an agent that answers the questions of pairing: setPairingAgent(_:)."
+        case .notConfirmed: "In code, set an agent that answers the questions of pairing: setPairingAgent(_:)."
         case .keyMissing:
             "Another program with other bonds may have replaced the kernel's keys: try again. If the device was reset, "
                 + "remove its bond on this machine, and pair again: ble bonds remove ADDRESS; sudo ble pair"
         case .insufficientLevel:
-            "Use an agent that can show or enter a number, if the device can enter or show it."
+            "In code, use an agent that can show or enter a number, if the device can enter or show it."
         case .identityClaimed:
             "If it is that device and was reset, first remove its bond, then pair again: ble bonds remove ADDRESS"
         case .keyTooShort:
@@ -83,7 +83,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
                 + "longer key needs a smaller minimum."
         case .outOfBandDataRejected: "Transfer new data: devices generate it for one pairing."
         case .bondStoreFull:
-            "Remove an unused bond, or open the adapter with a higher BondLimit."
+            "Remove an unused bond.\nIn code, open the adapter with a higher BondLimit."
         case .ownedByDaemon:
             "Stop the daemon, then pair: sudo systemctl stop bluetooth; sudo ble pair"
         default: nil

@@ -52,6 +52,12 @@ public struct Passkey: Hashable, Sendable, CustomStringConvertible, CustomDebugS
         value = digits.reduce(0) { $0 * 10 + UInt32($1 - 0x30) }
     }
 
+    /// Parses exactly six digits, ignoring spaces; nil for anything else, such as a number whose zeros are missing.
+    package init?(sixDigits text: String) {
+        guard text.utf8.count(where: { $0 != UInt8(ascii: " ") }) == 6 else { return nil }
+        self.init(digits: text)
+    }
+
     /// All six digits, for display to the user.
     public var digits: String {
         let text = String(value)

@@ -2,7 +2,7 @@ import BluetoothHCI
 import BluetoothLoop
 
 // The value of the characteristic Peripheral Preferred Connection Parameters (Core Vol 3 Part C §12.3): four numbers of
-// two bytes, of which the intervals and the supervision time-out may be 0xFFFF for none.
+// two bytes, of which the intervals and the supervision timeout may be 0xFFFF for none.
 
 extension LEConnectionParameters {
     /// The value that states these parameters.
@@ -16,7 +16,7 @@ extension LEConnectionParameters {
 extension ConnectionParameterRequest {
     /// The request that satisfies a value; nil if it states no interval.
     ///
-    /// A single limit of the interval is the other one as well, and a missing supervision time-out is 5 s, or longer
+    /// A single limit of the interval is the other one as well, and a missing supervision timeout is 5 s, or longer
     /// where interval and latency need it.
     /// - Throws: `.protocolViolation` for a value outside the specification's ranges.
     package init?(preferred value: [UInt8], _ operation: BluetoothError.Operation) throws(BluetoothError) {
@@ -28,7 +28,7 @@ extension ConnectionParameterRequest {
         guard let shortest = limits.first, let longest = limits.last else { return nil }
         guard shortest <= longest else { throw Self.invalid("has a range of intervals that is reversed", operation) }
         let latency = numbers[2]
-        // The supervision time-out in units of 10 ms exceeds a quarter of the intervals in units of 1.25 ms.
+        // The supervision timeout in units of 10 ms exceeds a quarter of the intervals in units of 1.25 ms.
         let timeout = numbers[3] == 0xFFFF ? max(500, (latency + 1) * longest / 4 + 1) : numbers[3]
         self.init(
             interval: .microseconds(1250) * shortest...(.microseconds(1250) * longest), latency: latency,

@@ -8,7 +8,7 @@ extension Promise where Failure == BluetoothError {
     ///   - operation: the operation named in the errors of this wait.
     ///   - timeout: the time limit; nil for none.
     ///   - loop: the loop whose clock counts.
-    ///   - onAbandon: called, on any thread, when the caller stops waiting because of a time-out or cancellation.
+    ///   - onAbandon: called, on any thread, when the caller stops waiting because of a timeout or cancellation.
     @inlinable
     public func value(
         _ operation: BluetoothError.Operation, timeout: Duration?, on loop: EventLoop,

@@ -2,6 +2,11 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothLinux
 
+/// Whether the program has left the choice of its kernel to the environment.
+package func isEnvironments(_ kernel: any BluetoothKernel) -> Bool {
+    kernel is LinuxKernel || EnvironmentKernel.isSelected(kernel)
+}
+
 /// The kernel to use: the given one, or the machine's own.
 package func chosenKernel(
     _ kernel: (any BluetoothKernel)?, _ operation: BluetoothError.Operation

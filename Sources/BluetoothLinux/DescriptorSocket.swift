@@ -47,7 +47,7 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
     /// Starts reporting the events of a connecting socket to `handler`: the first is that it is writable or closed.
     ///
     /// The kernel can lose an attempt that begins while it still gives up another to the same peer (seen on Linux
-    /// 6.12); it then reports no event at all, not even the time-out. `limit` ends such an attempt.
+    /// 6.12); it then reports no event at all, not even the timeout. `limit` ends such an attempt.
     func startConnecting(
         limit: Duration, on loop: EventLoop, _ handler: @escaping SocketHandler
     ) throws(KernelError) {

@@ -84,7 +84,7 @@ extension L2CAPChannel {
 }
 
 extension timeval {
-    /// A time-out in microseconds, at least one: zero means none.
+    /// A timeout in microseconds, at least one: zero means none.
     fileprivate init(_ duration: Duration) {
         let microseconds = max(1, duration.clampedNanoseconds / 1000)
         self.init(tv_sec: time_t(microseconds / 1_000_000), tv_usec: suseconds_t(microseconds % 1_000_000))
@@ -92,7 +92,7 @@ extension timeval {
 }
 
 extension FileDescriptor {
-    /// Applies the options that are set after binding, except security and time-out.
+    /// Applies the options that are set after binding, except security and timeout.
     func apply(_ options: L2CAPOptions) throws(KernelError) {
         // The other mode is the kernel's default, and a kernel without the enhanced mode does not have the option.
         if options.flowControl == .enhancedCreditBased {

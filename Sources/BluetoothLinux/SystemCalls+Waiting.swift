@@ -57,7 +57,7 @@ extension FileDescriptor {
             "epoll_wait", epoll_wait(number, events.baseAddress, CInt(clamping: events.count), timeout))
     }
 
-    /// An interrupted wait is not restarted here: its time-out must be computed anew.
+    /// An interrupted wait is not restarted here: its timeout must be computed anew.
     private static func waitResult(_ name: String, _ result: CInt) throws(KernelError) -> Int {
         guard result == -1 else { return Int(result) }
         let number = errno

@@ -158,7 +158,7 @@ public struct ManagementDisconnectReason: RawRepresentable, Hashable, Sendable, 
 
     /// The reason is not known.
     public static let unspecified = ManagementDisconnectReason(rawValue: 0)
-    /// The supervision time-out was reached.
+    /// The supervision timeout was reached.
     public static let timeout = ManagementDisconnectReason(rawValue: 1)
     /// This side ended it.
     public static let localHost = ManagementDisconnectReason(rawValue: 2)

@@ -62,7 +62,7 @@ public struct DeviceConnectionParameters: Hashable, Sendable {
     public var intervalMaximum: UInt16
     /// The peripheral latency in connection events, 0 to 499.
     public var latency: UInt16
-    /// The supervision time-out in units of 10 ms, 10 to 3200.
+    /// The supervision timeout in units of 10 ms, 10 to 3200.
     public var supervisionTimeout: UInt16
 
     static let byteCount = 15

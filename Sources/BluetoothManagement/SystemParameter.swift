@@ -31,7 +31,7 @@ public struct SystemParameter: Hashable, Sendable {
         public static let connectionIntervalMaximum = Kind(rawValue: 0x0018)
         /// The peripheral latency, in connection events.
         public static let latency = Kind(rawValue: 0x0019)
-        /// The supervision time-out, in units of 10 ms.
+        /// The supervision timeout, in units of 10 ms.
         public static let supervisionTimeout = Kind(rawValue: 0x001A)
         /// The time limit of connecting, in ms.
         public static let connectTimeout = Kind(rawValue: 0x001B)

@@ -20,8 +20,14 @@ public enum SystemFiles {
     public static let isSecureExecution = getauxval(UInt(AT_SECURE)) != 0
 
     /// As ``environment(_:)``, and nil in secure execution, where the caller's variables choose nothing.
-    public static func trustedEnvironment(_ name: String, isSecure: Bool = isSecureExecution) -> String? {
-        isSecure ? nil : environment(name)
+    /// - Parameter report: called with a message on a variable that is ignored for this reason.
+    public static func trustedEnvironment(
+        _ name: String, isSecure: Bool = isSecureExecution, reporting report: (String) -> Void = { _ in }
+    ) -> String? {
+        let value = environment(name)
+        guard isSecure, value != nil else { return value }
+        report("\(name) is ignored: this program has file capabilities.")
+        return nil
     }
 
     /// The value of an environment variable that names a folder; nil when it is unset or empty, and in a program that

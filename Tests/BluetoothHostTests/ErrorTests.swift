@@ -22,6 +22,15 @@ import Testing
         #expect(error.attribute == Self.operation.attribute)
     }
 
+    @Test func aStatusThatTheMessageNamesIsGivenOnce() {
+        let error = BluetoothError(
+            .attributeProtocol, Self.operation, "The peer refused: Read Not Permitted (0x02).",
+            cause: .attribute(.readNotPermitted))
+        #expect(
+            error.description
+                == "read 0x0012 of C0:98:E5:12:34:56 on hci0: The peer refused: Read Not Permitted (0x02).")
+    }
+
     @Test(arguments: [(1500, "1.5 s"), (30_000, "30 s"), (250, "0.25 s"), (1001, "1.001 s")])
     func timesAreToldWithTheDecimalsTheyNeed(milliseconds: Int, text: String) {
         let error = BluetoothError.timedOut(Self.operation, after: .milliseconds(milliseconds))

@@ -77,10 +77,24 @@ import Testing
         let ours = Self.remedies.filter { $0.contains("sudo ble ") }
         #expect(ours.count >= 2)
         for remedy in ours {
-            let lines = remedy.split(separator: "\n")
-            #expect(lines.count == 2 && lines[0].contains("(") && !lines[0].contains("ble "), "\(remedy)")
-            #expect(
-                lines[1].hasPrefix("Or run: sudo ble ") && lines[1].contains("swift build -c release --product ble"))
+            let lines = remedy.split(separator: "\n").suffix(2)
+            #expect(lines.count == 2 && lines.first?.hasPrefix("In code: ") == true, "\(remedy)")
+            #expect(lines.first?.contains("ble ") == false, "\(remedy)")
+            #expect(lines.last?.hasPrefix("Or run: sudo ble ") == true)
+            #expect(lines.last?.contains("swift build -c release --product ble") == true)
+        }
+    }
+
+    @Test func usersAreNotToldWhatOnlyAnAuthorCanDo() {
+        #expect(BluetoothError.forUsers(BluetoothError.powerRemedy("hci1")) == "Run: sudo ble power on -i hci1")
+        let daemon =
+            "Stop BlueZ's daemon for now: sudo systemctl stop bluetooth\nOr run: sudo ble power off; sudo ble power on"
+        #expect(BluetoothError.forUsers(BluetoothError.daemonRemedy) == daemon)
+        #expect(BluetoothError.forUsers("In code: add(_:).") == nil)
+        #expect(BluetoothError.forUsers(nil) == nil)
+        for remedy in Self.remedies.compactMap({ BluetoothError.forUsers($0) }) {
+            // A call, a case, a property or how to build.
+            #expect(!remedy.contains(/\w\(|\(\.|: \.|[a-z]\.[a-z]+[ =]|swift build|each build/), "\(remedy)")
         }
     }
 }

@@ -27,7 +27,7 @@ import Testing
                 [0x80, 0x0C, 0x80, 0x0C, 0, 0, 0x80, 0x0C],
                 .init(interval: .seconds(4)...(.seconds(4)), supervisionTimeout: .seconds(32))
             ),
-            // Without a shortest or a longest interval, or without a supervision time-out.
+            // Without a shortest or a longest interval, or without a supervision timeout.
             (
                 [0xFF, 0xFF, 40, 0, 0, 0, 44, 1],
                 .init(interval: .milliseconds(50)...(.milliseconds(50)), supervisionTimeout: .seconds(3))
@@ -51,7 +51,7 @@ import Testing
     @Test(
         arguments: [
             [], [80], [80, 0, 160, 0, 1, 0, 44], bytes + [0],
-            // Reversed, too short, too long, latency, supervision time-out.
+            // Reversed, too short, too long, latency, supervision timeout.
             [160, 0, 80, 0, 1, 0, 44, 1], [5, 0, 40, 0, 0, 0, 44, 1], [6, 0, 0x81, 0x0C, 0, 0, 0x80, 0x0C],
             [0, 0, 0, 0, 0, 0, 0, 0], [6, 0, 6, 0, 0xF4, 1, 0x80, 0x0C], [6, 0, 6, 0, 0xFF, 0xFF, 0xFF, 0xFF],
             [6, 0, 6, 0, 0, 0, 9, 0], [6, 0, 6, 0, 0, 0, 0x81, 0x0C], [0x80, 0x0C, 0x80, 0x0C, 0, 0, 44, 1],

@@ -44,6 +44,14 @@ final class TemporaryFile: Sendable {
 }
 
 @Suite struct TraceTests {
+    @Test(
+        arguments: [
+            ("a.btsnoop", "a.btsnoop"), ("%p-%t", "42-7"), ("%%p%p%%%t%", "%p42%7%"), ("", ""),
+        ])
+    func theEnvironmentNamesAFileForAProcessAndATime(_ name: String, _ file: String) {
+        #expect(EnvironmentTrace.expanded(name, process: 42, seconds: 7) == file)
+    }
+
     @Test(arguments: [PacketTrace.Source.monitor, .synthesised])
     func aConnectionIsRecorded(source: PacketTrace.Source) async throws {
         let file = TemporaryFile()

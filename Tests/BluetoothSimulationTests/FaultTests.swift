@@ -35,7 +35,7 @@ struct FaultTests {
             kernel.unplug(0)
             #expect(await connected.end() == KernelError("recv", .connectionAborted))
             #expect(await connecting.end() == KernelError("connect", .connectionAborted))
-            // The other side only notices after the supervision time-out.
+            // The other side only notices after the supervision timeout.
             #expect(echo.log.withLock { $0 } == [])
             try await radio.sleep(for: .milliseconds(421))
             #expect(echo.log.withLock { $0 } == ["disconnected 8"])

@@ -48,7 +48,7 @@ struct FreedTests {
                     try await radio.sleep(for: .milliseconds(100))
                     peripheral.disconnect()
                 }
-                // The link outlives its last socket by two seconds, and its other side by the supervision time-out.
+                // The link outlives its last socket by two seconds, and its other side by the supervision timeout.
                 try await radio.sleep(for: .seconds(5))
                 channel.socket.close()
                 peripheral.remove()

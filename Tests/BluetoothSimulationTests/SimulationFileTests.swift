@@ -56,5 +56,9 @@ import Testing
     @Test func withoutTheVariableItIsTheMachinesOwn() throws {
         #expect(try EnvironmentRadio.makeKernel(nil) == nil)
         #expect(SystemFiles.trustedEnvironment("BLUETOOTH_SIMULATION_IS_NOT_SET") == nil)
+        var messages: [String] = []
+        #expect(SystemFiles.trustedEnvironment("PATH", isSecure: true) { messages.append($0) } == nil)
+        #expect(SystemFiles.trustedEnvironment("PATH", isSecure: false) { messages.append($0) } != nil)
+        #expect(messages == ["PATH is ignored: this program has file capabilities."])
     }
 }

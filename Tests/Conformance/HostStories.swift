@@ -85,7 +85,7 @@ extension Conformance {
                 let first = try await central.attach()
                 // Bumble's controllers report the same parameters of every link.
                 if Fixture.reportsParameters {
-                    #expect(first == "interval 40 ms, latency 1, supervision time-out 3000 ms")
+                    #expect(first == "interval 40 ms, latency 1, supervision timeout 3000 ms")
                 }
                 if let number { await central.endInitialParameters(number) }
             }
@@ -104,7 +104,7 @@ extension Conformance {
                 let next = try await central.attach()
                 // Of the defaults, controllers take the shortest or the longest interval.
                 if Fixture.reportsParameters {
-                    let expected = [30, 50].map { "interval \($0) ms, latency 0, supervision time-out 420 ms" }
+                    let expected = [30, 50].map { "interval \($0) ms, latency 0, supervision timeout 420 ms" }
                     #expect(expected.contains(next))
                 }
             }

@@ -14,6 +14,7 @@ import Testing
             CBLinux.Configuration(environment: { ["BLUETOOTH_PAIRING": word][$0] }).agent
         }
         #expect(agent("") == nil)
+        #expect(agent("4711") == nil)
         #expect(agent("terminal")?.ioCapability == .keyboardDisplay)
         #expect(try await agent("accept")?.confirmPairing(Self.request) == true)
         #expect(try await agent("refuse")?.confirmPairing(Self.request) == false)

@@ -136,7 +136,7 @@ import Testing
 
     @Test(arguments: [40, 64, 80, 100, 120, 200])
     func noUUIDIsCut(_ width: Int) {
-        let table = Table(of: Self.devices(), width: width)
+        let table = Table(of: Self.devices().all, width: width)
         let uuids = [
             "CA010001-1234-5678-9ABC-DEF012345678", "F7826DA6-4FA2-4E98-8024-BC5B71E0893E", "180D", "1809", "180F",
         ]

@@ -49,6 +49,26 @@ import Testing
         #expect(throws: ProgramError.self) { try chosen("1815/2904") }
     }
 
+    @Test func ofSeveralAttributesTheOnlyOneThatCanIsChosen() throws {
+        let reports = [CharacteristicProperties.read, [.read, .notify], .write].enumerated().map { index, properties in
+            let handle = AttributeHandle(UInt16(2 * index + 2))
+            return RemoteCharacteristic(
+                uuid: "2A4D", properties: properties, declarationHandle: handle,
+                valueHandle: AttributeHandle(handle.rawValue + 1), endHandle: AttributeHandle(handle.rawValue + 1))
+        }
+        let services = [
+            RemoteService(uuid: "1812", handles: AttributeHandleRange(start: 1, end: 7), characteristics: reports)
+        ]
+        let selector = try #require(AttributeSelector("2A4D"))
+        let chosen = try selector.resolve(in: services, needing: [.notify, .indicate])
+        #expect(chosen.attributeHandle == 5)
+        #expect(chosen.typed == "2A4D")
+        #expect(try selector.resolve(in: services, needing: .write).attributeHandle == 7)
+        for needed in [CharacteristicProperties.read, .indicate, []] {
+            #expect(throws: ProgramError.self) { try selector.resolve(in: services, needing: needed) }
+        }
+    }
+
     @Test(
         arguments: [
             ("Battery Level", ["2A19"], ["2A19"]), ("BATTERYLEVEL", ["2A19"], ["2A19"]), ("battery", [], ["2A19"]),

@@ -1,5 +1,5 @@
 import BluetoothLE
-import ExampleSupport
+@testable import ExampleSupport
 import Glibc
 import Testing
 
@@ -13,6 +13,26 @@ import Testing
         ] as [(BluetoothError.Code, Int32)])
     func everyErrorHasItsExitStatus(code: BluetoothError.Code, status: Int32) {
         #expect(ExitStatus(BluetoothError(code, .init("test"), "")).rawValue == status)
+    }
+
+    @Test(
+        arguments: [
+            (true, [], "BLUETOOTH_SIMULATION is ignored: this program has file capabilities. Use --world x.json"),
+            (true, ["--world", "y.json"], nil), (true, ["--simulate"], nil), (false, [], nil),
+        ] as [(Bool, [String], String?)])
+    func anIgnoredVariableIsNamed(_ isSecure: Bool, _ arguments: [String], _ message: String?) throws {
+        let options = try CommonOptions.parse(arguments)
+        #expect(
+            options.ignoredVariable(isSecure: isSecure) { $0 == "BLUETOOTH_SIMULATION" ? "x.json" : nil } == message)
+        #expect(options.ignoredVariable(isSecure: isSecure) { _ in nil } == nil)
+    }
+
+    @Test(
+        arguments: [
+            (.remote, "remote"), (.adapterRemoved, "adapter removed"), (.remotePowerOff, "remote power off"),
+        ] as [(DisconnectReason, String)])
+    func aReasonIsShownInWords(_ reason: DisconnectReason, _ words: String) {
+        #expect(reason.words == words)
     }
 
     @Test(.timeLimit(.minutes(1))) func concurrentReadsOfStandardInputAreNotMixed() async throws {

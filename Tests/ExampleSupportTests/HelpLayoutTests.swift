@@ -54,6 +54,14 @@ import Testing
                 """)
     }
 
+    @Test func aLongUsageIsBrokenBetweenWords() {
+        let options = (1...12).map { "[--option-\($0)]" }.joined(separator: " ")
+        let lines = HelpLayout.arranged("USAGE: tool \(options)\n\nOPTIONS:\n  --version").split(separator: "\n")
+        #expect(lines.prefix(3).allSatisfy { $0.count <= 80 })
+        #expect(lines[1].hasPrefix("       [--option-") && lines[0].hasPrefix("USAGE: tool [--option-1] "))
+        #expect(lines.joined(separator: " ").contains("[--option-12]"))
+    }
+
     @Test(arguments: ["", "ble 1.0", "USAGE: tool", "OPTIONS:\n  --json"])
     func anotherTextIsLeftAlone(_ text: String) {
         #expect(HelpLayout.arranged(text) == text)

@@ -11,6 +11,13 @@ private struct Screen {
 
     init(width: Int) { self.width = width }
 
+    /// The same text in a terminal of another width, which breaks longer lines anew.
+    func resized(to width: Int) -> Screen {
+        var screen = Screen(width: width)
+        screen.write(lines.joined(separator: "\n"))
+        return screen
+    }
+
     var lines: [String] {
         rows.map { row in
             var line = row.joined()
@@ -44,7 +51,9 @@ private struct Screen {
     private mutating func obey(_ command: Unicode.Scalar, _ count: Int) {
         switch command {
         case "A": row = max(0, row - max(1, count))
+        case "H": (row, column) = (0, 0)
         case "K": rows[row].removeSubrange(min(column, rows[row].count)...)
+        case "J" where count == 2: for index in rows.indices { rows[index] = [] }
         case "J":
             rows[row].removeSubrange(min(column, rows[row].count)...)
             rows.removeSubrange((row + 1)...)
@@ -87,6 +96,36 @@ private struct Screen {
     func aTextIsTruncatedBetweenCharacters(_ text: String, _ width: Int, _ shorter: String) {
         #expect(shortened(text, toCells: width) == shorter)
         #expect(cellWidth(shorter) <= width)
+    }
+
+    @Test(
+        arguments: [
+            ("one two three", 13, ["one two three"]), ("one two three", 8, ["one two", "  three"]),
+            ("└─ 2A04  = 06 00 28", 13, ["└─ 2A04  = 06", "   00 28"]),
+            ("│  ├─ 2A04 Name", 12, ["│  ├─ 2A04", "│  │  Name"]), ("    a remedy", 10, ["    a", "    remedy"]),
+            // Below the text, if it is far to the right.
+            ("        a remedy", 13, ["        a", "  remedy"]), ("        remedies", 13, ["  remedies"]),
+            // A longer word ends with a part of it, or with a byte.
+            (
+                "id CA010005-1234-5678-9ABC-DEF012345678", 30,
+                ["id CA010005-1234-5678-9ABC-", "  DEF012345678"]
+            ),
+            ("at /usr/lib/swift/linux", 16, ["at /usr/lib/", "  swift/linux"]),
+            ("= 00112233445566", 9, ["= 001122", "  334455", "  66"]),
+            // Escape sequences have no width.
+            ("\u{1B}[1mbold\u{1B}[0m text", 9, ["\u{1B}[1mbold\u{1B}[0m text"]), ("漢字 漢字", 6, ["漢字", "  漢字"]),
+        ] as [(String, Int, [String])])
+    func aLineIsBrokenBetweenWords(_ line: String, _ width: Int, _ lines: [String]) {
+        #expect(wrapped(line, toCells: width) == lines)
+    }
+
+    @Test(arguments: 4...60) func noBrokenLineIsWiderThanTheTerminal(_ width: Int) {
+        let uuid = "CA010005-1234-5678-9ABC-DEF012345678"
+        for line in ["\(uuid) \(uuid)", String(repeating: "0011", count: 40), "/usr/local/bin/漢字/x y z"] {
+            let lines = wrapped(line, toCells: width)
+            #expect(lines.allSatisfy { cellWidth($0) <= width }, "\(lines)")
+            #expect(lines.joined().filter { $0 != " " } == line.filter { $0 != " " })
+        }
     }
 
     // MARK: Tables
@@ -171,6 +210,20 @@ private struct Screen {
         screen.write(text.last(whole))
         if width == 200 { #expect(screen.lines == ["$ ble scan"] + whole + [""]) }
         #expect(!screen.lines.joined().contains("^C"))
+    }
+
+    @Test(arguments: [20, 40, 70]) func aNarrowerTerminalHasNothingOfTheWiderTable(_ width: Int) {
+        var (text, screen) = (LiveText(), Screen(width: 80))
+        screen.write("$ ble scan\n" + text.frame(Self.table().lines(fitting: 80), in: (80, 24)))
+        screen = screen.resized(to: width)
+        let lines = Self.table().lines(fitting: width)
+        screen.write(text.frame(lines, in: (width, 24)))
+        #expect(screen.lines.prefix(4) == lines[...])
+        #expect(screen.lines.dropFirst(4).joined().isEmpty)
+        // Also when the scan ends just then.
+        screen = screen.resized(to: 16)
+        screen.write(text.last(["the end"], toCells: 16))
+        #expect(screen.lines.filter { !$0.isEmpty } == ["the end"])
     }
 
     @Test func aTableHigherThanTheTerminalCountsTheRest() {

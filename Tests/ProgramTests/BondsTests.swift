@@ -10,8 +10,8 @@ import Testing
             #expect(ended.status == 0)
             #expect(
                 ended.output == """
-                    ADDRESS            TYPE    NAME       PROTECTION                         PAIRED                ADAPTER
-                    C0:98:E5:12:34:60  random  Door lock  Secure Connections, authenticated  2026-09-21T14:13:20Z  00:AA:01:00:00:01
+                    ADDRESS            TYPE    NAME       PAIRED                ADAPTER            PROTECTION
+                    C0:98:E5:12:34:60  random  Door lock  2026-09-21T14:13:20Z  00:AA:01:00:00:01  Secure Connections, authenticated
 
                     """)
         }

@@ -30,7 +30,10 @@ import Testing
         ("ble serve ", ["battery", "bench", "heart-rate", "lamp.json"]), ("ble scan --trace no", ["notes.txt"]),
         ("ble params --phy ", ["1m", "2m", "coded"]), ("ble params --use l", ["low-power"]),
         ("ble advertise --extended c", ["coded"]),
-        ("ble scan -n ", []), ("linble serve --profile nor", ["nordic"]), ("linble send l", ["lamp.json"]),
+        ("ble scan -n ", []), ("ble read --format u3", ["u32"]),
+        ("ble read battery-l", ["battery-level"]), ("ble notify heart-rate-mea", ["heart-rate-measurement"]),
+        ("ble write alert-l", ["alert-level"]), ("ble scan --sort s", ["seen"]),
+        ("linble serve --profile nor", ["nordic"]), ("linble send l", ["lamp.json"]),
     ])
     func bashOffers(_ line: String, _ words: [String]) async throws {
         #expect(try await Self.offered(for: line).sorted() == words)

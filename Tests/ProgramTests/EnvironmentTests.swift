@@ -6,6 +6,9 @@ import Testing
     private static let world = #filePath.replacing(
         "/Tests/ProgramTests/EnvironmentTests.swift", with: "/Examples/CoreBluetoothCentral/world.json")
 
+    private static let smallWorld = #filePath.replacing(
+        "/Tests/ProgramTests/EnvironmentTests.swift", with: "/Examples/Small/world.json")
+
     @Test func aProgramFindsTheDevicesOfTheFile() async throws {
         let ended = try await run(
             "ble", ["read", "-n", "Pulse-Z1", "2A19"], environment: [("BLUETOOTH_SIMULATION", Self.world)])
@@ -18,6 +21,36 @@ import Testing
             "linble", ["exchange", "-n", "LINBLE-Z1", "0100"], environment: [("BLUETOOTH_SIMULATION", Self.world)])
         #expect(ended.status == 0, "\(ended.messages)")
         #expect(ended.lines == ["Tx | 0100", "Rx | 0100"])
+    }
+
+    @Test(
+        arguments: [
+            "ble read -n Pulse-Z1 2A19", "SMALL_PROGRAM=ReadBattery SmallPrograms",
+            "SMALL_PROGRAM=CoreBluetoothScanner SmallPrograms",
+        ])
+    func packetsAreRecordedWithoutAnOption(_ command: String) async throws {
+        let ended = try await inShell(
+            """
+            export BLUETOOTH_SIMULATION='\(Self.smallWorld)' BLUETOOTH_TRACE="$FOLDER/%%-%p-%t.btsnoop"
+            env \(command) >$FOLDER/result
+            ble decode "$(echo $FOLDER/%-[1-9]*-1[0-9]*.btsnoop)"
+            """)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.lines.count > 3, "\(ended.output)")
+    }
+
+    @Test func anExistingFileIsNoTrace() async throws {
+        let ended = try await inShell(
+            """
+            export BLUETOOTH_SIMULATION='\(Self.smallWorld)' BLUETOOTH_TRACE="$FOLDER/file"
+            echo precious >$FOLDER/file
+            ble read -n Pulse-Z1 2A19 --force; echo $?
+            SMALL_PROGRAM=ReadBattery SmallPrograms
+            cat $FOLDER/file
+            """)
+        #expect(ended.lines.first == "73", "\(ended.output)")
+        #expect(ended.lines.last == "precious", "\(ended.output)")
+        #expect(ended.output.contains("BLUETOOTH_TRACE: "), "\(ended.output)")
     }
 
     @Test func aWrongFileIsRefusedWithThePlace() async throws {

@@ -20,7 +20,7 @@ import Testing
             (["adapters", "--timeout", "5"], 64, "Use --for 5."),
             (["doctor", "-t", "5"], 64, "--timeout has no meaning for this command."),
             (["adapters", "-n", "x"], 64, "--name has no meaning for this command."),
-            (["bonds", "--passkey", "1"], 64, "--passkey has no meaning for this command."),
+            (["bonds", "--passkey", "123456"], 64, "--passkey has no meaning for this command."),
             (["scan", "--pick", "first"], 64, "--pick has no meaning for this command."),
             (
                 ["scan", "--irk", "8B3F6D"], 64,
@@ -51,6 +51,14 @@ import Testing
             (["scna"], 64, "ble: 'scna' is not a command. Did you mean scan?\nList the commands with: ble --help\n"),
             (["-n", "scan", "raed"], 64, "Did you mean read?"),
             (["bonds", "lst"], 64, "ble bonds: 'lst' is not a command. Did you mean list?"),
+            (["scan", "--for", "-1"], 64, "ble scan: --for takes a number of seconds above 0, up to 1000000, not -1."),
+            (["scan", "--for", "2000000"], 64, "up to 1000000, not 2000000."),
+            (
+                ["read", "-t", "-0.5", "2A00"], 64,
+                "--timeout takes a number of seconds above 0, up to 1000000, not -0.5."
+            ),
+            (["read", "-n", "Pulze-Z1", "--find-time", "1", "2A00"], 68, "within 1 s. Did you mean Pulse-Z1?"),
+            (["serve", "heart-rat"], 66, "heart-rat: there is no such file. Did you mean heart-rate?"),
             (["everything"], 64, "ble: 'everything' is not a command.\nList"),
         ] as [([String], Int32, String)])
     func everyCommandLineHasItsAnswer(arguments: [String], status: Int32, words: String) async throws {
@@ -71,6 +79,30 @@ import Testing
         let ended = try await run("linble", arguments + ["--simulate"])
         #expect(ended.status == status)
         #expect((status == 0 ? ended.output : ended.messages).contains(words), "\(ended.messages)")
+    }
+
+    @Test func helpOnAnUnknownCommandIsAnError() async throws {
+        let ended = try await run("ble", ["help", "scna"])
+        #expect(ended.status == 64)
+        #expect(ended.messages.contains("Did you mean scan?"), "\(ended.messages)")
+    }
+
+    @Test(
+        arguments: [
+            (["--request"], 76, "Write Not Permitted"), (["--command"], 0, "Rx | AB"), ([], 0, "Rx | AB"),
+            (["--profile", "nordic"], 64, "either --profile or --service"),
+            (["--request", "--command"], 64, "--command"),
+        ] as [([String], Int32, String)])
+    func aUARTIsNamedByItsUUIDs(_ arguments: [String], _ status: Int32, _ words: String) async throws {
+        let uuids = [("--service", "A"), ("--write", "C"), ("--notify", "B")].flatMap {
+            [$0.0, "27ADC9C\($0.1)-35EB-465A-9154-B8FF9076F3E8"]
+        }
+        let ended = try await run("linble", ["exchange", "-n", "LINBLE-ECHO", "AB", "--simulate"] + uuids + arguments)
+        #expect(ended.status == status, "\(ended.messages)")
+        #expect((status == 0 ? ended.output : ended.messages).contains(words), "\(ended.messages)")
+        for missing in [["--service", "FFE0"], ["--write", "x", "--service", "FFE0", "--notify", "FFE1"]] {
+            #expect(try await run("linble", ["exchange", "AB", "--simulate"] + missing).status == 64)
+        }
     }
 
     @Test func onlyWhatAppliesIsInTheHelp() {

@@ -26,14 +26,26 @@ import Testing
         }
     }
 
-    @Test func aHardwareErrorIsToldWithItsRecovery() async throws {
+    /// Who runs a program neither calls Swift nor builds it.
+    @Test(arguments: [["doctor", "--simulate"], ["scan", "--simulate", "--no-power-on"]])
+    func aRemedyNamesACommandOnce(_ arguments: [String]) async throws {
+        let ended = try await run("ble", arguments)
+        let text = ended.output + ended.messages
+        #expect(text.matches(of: /Run: sudo ble power on -i hci0\n/).count == 1, "\(text)")
+        for word in ["Adapter.open", "setPowered", "In code", "swift build"] {
+            #expect(!text.contains(word), "\(text)")
+        }
+    }
+
+    @Test(arguments: [("INT", 130, "interrupted"), ("TERM", 0, "stopped")] as [(String, Int32, String)])
+    func aHardwareErrorIsToldWithItsRecovery(_ signal: String, _ status: Int32, _ word: String) async throws {
         let fault = #"{"powered": true, "events": [{"after": 0.5, "event": "hardwareError"}]}"#
         try await Self.withWorld(fault) { world in
             let ended = try await run(
-                "ble", ["doctor", "--watch", "--recover", "--json", "--world", world], signal: "INT",
+                "ble", ["doctor", "--watch", "--recover", "--json", "--world", world], signal: signal,
                 after: "recovered")
-            #expect(ended.status == 0, "\(ended.messages)")
-            #expect(ended.messages == "ble doctor: stopped\n")
+            #expect(ended.status == status, "\(ended.messages)")
+            #expect(ended.messages == "ble doctor: \(word)\n")
             let kinds = try Self.kinds(of: "hci0", in: ended).filter { $0 != "changed" }
             #expect(Array(kinds.prefix(4)) == ["added", "problem", "step", "recovered"])
         }
@@ -52,9 +64,27 @@ import Testing
         }
     }
 
-    @Test(arguments: [["--recover"], ["--silence", "5"], ["--for", "1"], ["--watch", "--silence", "0"]])
+    @Test(arguments: [
+        ["--recover"], ["--silence", "5"], ["--for", "1"], ["--watch", "--silence", "0"],
+    ])
     func optionsOfTheWatchAreForTheWatch(_ options: [String]) async throws {
         #expect(try await run("ble", ["doctor"] + options).status == 64)
+    }
+
+    @Test func aWatchEndsAfterACount() async throws {
+        try await Self.withWorld("{}, {}, {}") { world in
+            for (command, findings) in [("doctor", "finding"), ("adapters", "")] {
+                let arguments = [command, "--json", "--world", world]
+                let ended = try await run("ble", arguments + ["--count", "2"])
+                #expect(ended.status == 0, "\(ended.messages)")
+                let events = ended.lines.filter { findings.isEmpty || !$0.contains("\"event\":\"\(findings)\"") }
+                #expect(events.count == 2, "\(ended.output)")
+                let short = try await run("ble", arguments + ["--watch", "--count", "1000", "--for", "0.5"])
+                #expect(short.status == 75)
+                #expect(
+                    short.messages.hasSuffix("Fewer than 1000 results within the time limit.\n"), "\(short.messages)")
+            }
+        }
     }
 
     @Test func theAdapterOfADiagnosisMustBeThere() async throws {

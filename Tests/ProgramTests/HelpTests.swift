@@ -105,6 +105,30 @@ import Testing
         }
     }
 
+    @Test func namesAreExplainedByWhatTheyDo() {
+        func help(_ command: any ParsableCommand.Type, _ root: any ParsableCommand.Type) -> String {
+            root.helpMessage(for: command, columns: 1000)
+        }
+        let served = [
+            help(ble.ServeCommand.self, BleCommand.self), help(AdvertiseCommand.self, BleCommand.self),
+            help(linble.ServeCommand.self, LinbleCommand.self),
+        ]
+        for text in served { #expect(text.contains(/-n, --name <name> +The name to advertise\./)) }
+        for text in [help(ReadCommand.self, BleCommand.self), help(ScanCommand.self, BleCommand.self)] {
+            #expect(text.contains(/-n, --name <name> +The device's advertised name/))
+        }
+        // Several adapters where they have a meaning.
+        #expect(help(ReadCommand.self, BleCommand.self).contains("hci0,hci1"))
+        for text in served + [help(PairCommand.self, BleCommand.self)] { #expect(!text.contains("hci0,hci1")) }
+    }
+
+    @Test func aNameToAdvertiseMayPrecedeTheCommand() throws {
+        for arguments in [["-n", "Own", "serve", "battery"], ["serve", "battery", "-n", "Own"]] {
+            let command = try #require(try BleCommand.parseAsRoot(arguments) as? ble.ServeCommand)
+            #expect(command.scoped.common.name == "Own")
+        }
+    }
+
     @Test func theHelpOfOptionsHasExamples() {
         let all = Self.commands.flatMap(\.optionExamples)
         for option in [["--rssi", "-80"], ["--power", "-10"], ["--manufacturer", "004C:0215"]] {

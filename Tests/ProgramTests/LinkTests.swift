@@ -22,16 +22,24 @@ import Testing
         #expect(ended.output.timeless == "TIME  -55 dBm\nTIME  -55 dBm\n")
     }
 
+    @Test func theRSSIIsPrintedForACount() async throws {
+        let ended = try await run("ble", ["rssi", "--simulate", "--count", "2"])
+        #expect(ended.status == 0)
+        #expect(ended.output.timeless == "TIME  -55 dBm\nTIME  -55 dBm\n")
+        let short = try await run("ble", ["rssi", "--simulate", "--count", "9", "--for", "0.5"])
+        #expect(short.status == 75)
+    }
+
     @Test func theParametersArePrinted() async throws {
         let ended = try await run("ble", ["params", "--simulate"])
         #expect(ended.status == 0)
         #expect(
             ended.output == """
                 ATT_MTU      517 bytes
-                parameters   interval 30 ms, latency 0, supervision time-out 420 ms
+                parameters   interval 30 ms, latency 0, supervision timeout 420 ms
                 PHYs         transmit LE 1M, receive LE 1M
                 data length  unknown
-                preferred    interval 7.5 ms to 50 ms, latency 0, supervision time-out 5000 ms
+                preferred    interval 7.5 ms to 50 ms, latency 0, supervision timeout 5000 ms
 
                 """)
     }
@@ -59,8 +67,8 @@ import Testing
     }
 
     @Test(arguments: [
-        (["--use", "throughput"], "interval 15 ms, latency 0, supervision time-out 5000 ms", "LE 2M"),
-        (["--use", "low-power"], "interval 100 ms, latency 2, supervision time-out 5000 ms", "LE 1M"),
+        (["--use", "throughput"], "interval 15 ms, latency 0, supervision timeout 5000 ms", "LE 2M"),
+        (["--use", "low-power"], "interval 100 ms, latency 2, supervision timeout 5000 ms", "LE 1M"),
         (["--use", "throughput", "--interval", "60", "--phy", "1m"], "interval 60 ms, latency 0,", "LE 1M"),
     ])
     func aUseChoosesTheSettingsThatAreNotGiven(_ arguments: [String], _ parameters: String, _ phy: String) async throws
@@ -79,8 +87,8 @@ import Testing
         let lines = ended.lines.filter { $0.hasPrefix("parameters") }
         #expect(
             lines == [
-                "parameters   interval 75 ms, latency 0, supervision time-out 5000 ms",
-                "parameters   interval 100 ms, latency 2, supervision time-out 5000 ms",
+                "parameters   interval 75 ms, latency 0, supervision timeout 5000 ms",
+                "parameters   interval 100 ms, latency 2, supervision timeout 5000 ms",
             ])
         let read = try await run("ble", ["read", "--simulate", "--use", "throughput", "2A19"])
         #expect(read.status == 0, "\(read.messages)")
@@ -90,7 +98,7 @@ import Testing
         let shown = try await run("ble", ["params", "--simulate", "--defaults"])
         #expect(
             shown.output == """
-                links        interval 30 ms to 50 ms, latency 0, supervision time-out 420 ms
+                links        interval 30 ms to 50 ms, latency 0, supervision timeout 420 ms
                 connecting   scan interval 60 ms, window 60 ms, time limit 20000 ms
                 advertising  interval 1280 ms
                 PHYs         LE 1M, LE 2M
@@ -106,7 +114,7 @@ import Testing
         #expect(changed.status == 0, "\(changed.messages)")
         #expect(
             changed.output == """
-                links        interval 30 ms to 50 ms, latency 2, supervision time-out 420 ms
+                links        interval 30 ms to 50 ms, latency 2, supervision timeout 420 ms
                 connecting   scan interval 100 ms, window 12.5 ms, time limit 2000 ms
                 advertising  interval 100 ms to 200 ms
                 PHYs         LE 1M, LE 2M

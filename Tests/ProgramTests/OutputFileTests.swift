@@ -36,7 +36,7 @@ import Testing
         Output(name: "--history", command: "ble shell </dev/null --history", kind: .log),
         Output(name: "--pty", command: "linble bridge --for 1 --pty", kind: .port),
         Output(name: "--unix", command: "linble bridge --for 1 --unix", kind: .port),
-        Output(name: "linble serve link", command: "linble serve --for 1 --pty", kind: .port),
+        Output(name: "--pty", command: "linble serve --for 1 --pty", kind: .port),
     ]
 
     /// The options and arguments with files that are read; the bonds' directory has a store of its own.

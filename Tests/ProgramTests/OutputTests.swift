@@ -48,6 +48,26 @@ import Testing
         #expect(ended.messages.hasPrefix("1 device, 1 report in "), "\(ended.messages)")
     }
 
+    @Test(arguments: [[], ["--json"]]) func aScanEndsAfterACount(_ options: [String]) async throws {
+        let ended = try await run("ble", ["scan", "--simulate", "--watch", "--count", "3"] + options)
+        #expect(ended.status == 0)
+        #expect(ended.messages.contains("3 reports in "), "\(ended.messages)")
+        let short = try await run(
+            "ble", ["scan", "--simulate", "-n", "Pulse", "--once", "--count", "2", "--for", "1"] + options)
+        #expect(short.status == 75)
+        #expect(short.messages.contains("1 report in "), "\(short.messages)")
+    }
+
+    @Test func aScanIsSorted() async throws {
+        let ended = try await run("ble", ["scan", "--simulate", "--for", "2", "--sort", "name"])
+        let found = ended.lines.compactMap { line in
+            ["LINBLE-ECHO", "LINBLE-Z1", "Pulse-Z1", "Thermometer"].first { line.contains($0) }
+        }
+        #expect(found == ["LINBLE-ECHO", "LINBLE-Z1", "Pulse-Z1", "Thermometer"], "\(ended.output)")
+        let other = try await run("ble", ["scan", "--simulate", "--sort", "size"])
+        #expect(other.status == 64)
+    }
+
     // MARK: Traces
 
     /// As the guide says: without the format's name tshark reads 32 KiB first, which takes minutes on this link.

@@ -43,7 +43,8 @@ import Testing
 
     @Test(
         arguments: [
-            ("12345x", 65, "$FOLDER/pin"), ("", 65, "$FOLDER/pin"), ("1234567", 65, "$FOLDER/pin"),
+            ("12345x", 65, "$FOLDER/pin"), ("1234", 65, "$FOLDER/pin"), ("", 65, "$FOLDER/pin"),
+            ("1234567", 65, "$FOLDER/pin"),
             ("123456", 64, "$FOLDER/absent"), ("xyzzy", 65, "-"),
         ] as [(String, Int32, String)])
     func aFileWithoutAPasskeyIsAnErrorBeforeTheSearch(_ text: String, _ status: Int32, _ argument: String) async throws
@@ -54,7 +55,7 @@ import Testing
             ble read 2A19 --simulate -n absent --passkey \(argument) <$FOLDER/pin
             """)
         #expect(ended.status == status, "\(ended.messages)")
-        #expect(ended.messages.contains("one to six digits"), "\(ended.messages)")
+        #expect(ended.messages.contains("six digits"), "\(ended.messages)")
         #expect(text.isEmpty || !ended.messages.contains(text), "\(ended.messages)")
     }
 
@@ -108,6 +109,22 @@ import Testing
         #expect(ended.output == "secret\n")
     }
 
+    @Test func exploringAsksNothing() async throws {
+        let ended = try await run("ble", ["explore", "--simulate"], answers: [("Pair with .* \\[y/N]", "y")])
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.messages == "")
+        #expect(ended.output == ExploreTests.tree)
+        let paired = try await run("ble", ["explore", "--simulate", "--pair"])
+        #expect(paired.status == 0, "\(paired.messages)")
+        #expect(paired.output == ExploreTests.tree.replacing("(requires pairing: --pair)", with: "= \"secret\""))
+        // The steps after it ask again.
+        let steps = try await run(
+            "ble", ["exec", "--simulate", "explore; read --format text \(Self.secret)"],
+            answers: [("Pair with .* \\[y/N]", "y"), ("The number that .* shows:", "123456")])
+        #expect(steps.status == 0, "\(steps.messages)")
+        #expect(steps.output == ExploreTests.tree + "secret\n")
+    }
+
     @Test func aUserWhoDeclinesGetsTheCommand() async throws {
         let ended = try await run(
             "ble", ["read", "--simulate", "--format", "text", Self.secret], answers: [("Pair with .* \\[y/N]", "n")])
@@ -132,7 +149,10 @@ import Testing
 
     @Test(
         arguments: [
-            (["pair", "--simulate", "--passkey", "1234567"], 64, "six digits or a file, and there is no such file"),
+            (["pair", "--simulate", "--passkey", "1234567"], 64, "--passkey takes six digits"),
+            (["read", "--simulate", "-n", "absent", "--passkey", "12", "2A00"], 64, "--passkey takes six digits"),
+            (["exec", "--simulate", "read 2A00; pair --passkey 12"], 64, "--passkey takes six digits"),
+            (["pair", "--simulate", "--passkey", "/nowhere"], 64, "six digits or a file, and there is no such file"),
             (["pair", "--simulate", "--just-works"], 64, "goes with --passkey"),
             (
                 ["pair", "--simulate", "--passkey", "1", "--just-works", "--security", "authenticated"], 64,

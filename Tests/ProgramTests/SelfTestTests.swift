@@ -52,9 +52,10 @@ import Testing
         arguments: [
             (["-i", "hci0", "--with", "hci0"], 64, "name the same adapter"),
             (["-i", "hci0", "--with", "00:AA:01:00:00:01"], 64, "name the same adapter"),
-            (["--with", "hci7"], 69, "There is no adapter as --with names it."),
+            (["--with", "hci7"], 69, "There is no such adapter: hci7."),
             (["--with", "seven"], 64, "--with takes hci1, 1 or an address"),
             (["--only", "everything"], 64, "'everything' is not a test."),
+            (["--only", "scan.pasive"], 64, "Did you mean scan.passive?"),
             (["--only", "uart"], 64, "The test uart needs a second adapter"),
             (["--report", "/proc/version"], 73, "/proc/version exists."),
             (["--report", "/dev/full"], 73, "is not a regular file"),

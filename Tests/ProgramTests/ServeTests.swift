@@ -10,6 +10,10 @@ import Testing
             (["--mtu", "23"], "\"hello\"", "5 bytes received"),
             (["--sample"], "receives 0D 43 31 2E 32", "4 bytes received"),
             (["--profile", "nordic", "-n", "other"], "\"hello\"", "5 bytes received"),
+            (
+                ["--service", "FFF5", "--write", "FFF6", "--notify", "FFF7", "--request", "-n", "own"], "\"hello\"",
+                "5 bytes received"
+            ),
         ] as [([String], String, String)])
     func aUARTIsServed(_ arguments: [String], _ answer: String, _ count: String) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--once", "--for", "60"] + arguments)
@@ -23,7 +27,7 @@ import Testing
     }
 
     @Test func theSecondMachineOfAPseudoTerminalPrintsWhatItSends() async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--pty", "--for", "3"])
+        let ended = try await inShell("linble serve --simulate --pty $FOLDER/tty --for 3")
         #expect(ended.messages.contains("another machine sends 68 65 6C 6C 6F 0D 0A"), "\(ended.messages)")
     }
 
@@ -51,15 +55,19 @@ import Testing
     }
 
     @Test func aServiceManagerStopsIt() async throws {
-        let ended = try await run("linble", ["serve", "--simulate", "--pty"], signal: "TERM", after: "online")
-        #expect(ended.status == 0, "\(ended.messages)")
-        #expect(ended.messages.hasSuffix("linble serve: stopped\n"), "\(ended.messages)")
-        #expect(ended.lines.last?.hasSuffix("bytes received  stopped") == true, "\(ended.output)")
+        try await withFolder { folder in
+            let ended = try await run(
+                "linble", ["serve", "--simulate", "--pty", "\(folder)/tty"], signal: "TERM", after: "online")
+            #expect(ended.status == 0, "\(ended.messages)")
+            #expect(ended.messages.hasSuffix("linble serve: stopped\n"), "\(ended.messages)")
+            #expect(ended.lines.last?.hasSuffix("bytes received  stopped") == true, "\(ended.output)")
+        }
     }
 
     @Test(
         arguments: [
-            (["--pty", "--sample"], 64, "--sample"), (["/tmp/link"], 64, "--pty"),
+            (["--pty", "link", "--sample"], 64, "either --pty or --sample"), (["/tmp/link"], 64, "/tmp/link"),
+            (["--pty"], 64, "--pty"), (["--pty", "link", "--loopback"], 64, "either --pty or --loopback"),
             (["--profile", "auto"], 64, "profile"),
             (["--security", "authenticated"], 64, "--passkey"),
             (["--security", "secure-connections", "--encrypted"], 64, "--passkey"),

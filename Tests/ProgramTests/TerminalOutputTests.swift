@@ -57,8 +57,9 @@ import Testing
         #expect(tables.dropLast().last?.contains("LINBLE-ECHO") == true)
         // The final table is complete, and no line of it wraps.
         let last = try #require(tables.dropLast().last)
+        let words = last.replacing(/\s+/, with: " ")
         for text in ["180F Battery", "F7826DA6-4FA2-4E98-8024-BC5B71E0893E", "Eddystone-URL https://swift.org"] {
-            #expect(last.contains(text))
+            #expect(words.contains(text), "\(last)")
         }
         // A terminal's lines end with both: one character in Swift.
         for line in last.split(whereSeparator: \.isNewline) {
@@ -84,6 +85,40 @@ import Testing
             #expect(end[cursor.upperBound...].contains("\(command.prefix(8)): \(word)"))
             #expect(text.ranges(of: "\u{1B}[?25l").count == 1)
         }
+    }
+
+    @Test(
+        arguments: [40, 64, 80] as [UInt16],
+        [
+            "ble explore", "ble doctor", "ble bonds", "ble bonds list --help", "ble adapters", "ble read nothing",
+            "ble power --help", "ble notify 2A37 --count 1", "ble rssi -i hci9",
+            "linble serve --once", "linble bridge --tcp 0 --for 3",
+        ])
+    func linesAreBrokenBetweenWords(_ columns: UInt16, _ command: String) async throws {
+        let (text, _) = try await Self.onTerminal(columns, "\(command) --simulate")
+        let lines = text.replacing(/\u{1B}\[[?\d]*[A-Za-z]/, with: "").split(whereSeparator: \.isNewline)
+        #expect(!lines.isEmpty)
+        for line in lines { #expect(line.count <= Int(columns), "\(text)") }
+        // As many words as without a terminal, of which only UUIDs and long values are broken.
+        let whole = try await inShell("\(command) --simulate 2>&1")
+        let known = Set(whole.output.split { $0.isWhitespace })
+        let broken = lines.flatMap { $0.split(separator: " ") }.filter { word in
+            !known.contains(word) && !"│├└─".contains(word.first ?? " ") && word.allSatisfy(\.isLetter)
+        }
+        #expect(broken.isEmpty, "\(text)")
+    }
+
+    @Test func aTerminalShowsTheLocalTime() async throws {
+        let (text, status) = try await Self.onTerminal(
+            80, "TZ=UTC-5 ble notify 2A37 --simulate --count 1; date -u +%H; ble bonds --simulate")
+        #expect(status == "0", "\(text)")
+        let hour = try #require(text.firstMatch(of: /(\d\d):\d\d:\d\d\.\d{3}/)?.1)
+        let other = try #require(text.split(whereSeparator: \.isNewline).first { $0.count == 2 && Int($0) != nil })
+        // The hour may have changed between them.
+        let difference = ((Int(hour) ?? 0) - (Int(other) ?? 0) + 24) % 24
+        #expect([4, 5].contains(difference), "\(text)")
+        #expect(text.contains(/\d{4}-\d\d-\d\d \d\d:\d\d:\d\d/), "\(text)")
+        #expect(!text.contains(/\d\dT\d\d/), "\(text)")
     }
 
     @Test func aNarrowBarStaysOnItsLine() async throws {

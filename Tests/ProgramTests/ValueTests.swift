@@ -2,6 +2,7 @@ import Testing
 
 /// `ble read`, `write` and `notify` on the simulated radio.
 @Suite(.serialized) struct ValueTests {
+    private static let handle = "0x2A19 is a handle. Battery Level has the UUID 2A19: leave out 0x.\n"
     private let own = "CA010001-1234-5678-9ABC-DEF012345678"
 
     @Test func attributesAreSelectedInThreeWays() async throws {
@@ -41,7 +42,30 @@ import Testing
                 "Seen: LINBLE-ECHO, LINBLE-Z1, Pulse-Z1, Thermometer, "
             ),
             (["read", "--simulate", "--format", "text", "CA010004-1234-5678-9ABC-DEF012345678"], 65, "not text"),
-            (["read", "--simulate", "--format", "u24", "2A00"], 65, "8 bytes are not a whole number of u24"),
+            (
+                ["read", "--simulate", "--format", "u24", "2A00"], 65,
+                "is not u24: 50756C73652D5A31 is 8 bytes long; u24 needs a multiple of 3 bytes."
+            ),
+            (["read", "--simulate", "--format", "u61", "2A00"], 64, "Did you mean u16?"),
+            (["read", "--simulate", "batery"], 64, "ble read: The value 'batery' is invalid"),
+            (["read", "--simulate", "batery"], 64, "Did you mean battery?"),
+            (["read", "--simulate", "180F/batery-levle"], 64, "Did you mean 180F/battery-level?"),
+            (["read", "--simulate", "--security", "encryptd", "2A00"], 64, "Did you mean encrypted?"),
+            (["read", "--simulate", "0x2A19"], 76, Self.handle),
+            (["write", "--simulate", "0x2A19", "01"], 76, Self.handle),
+            (["notify", "--simulate", "0x2A19", "--for", "1"], 76, Self.handle),
+            (
+                ["write", "--simulate", "battery-level", "01"], 76,
+                """
+                ble write: write battery-level of C0:98:E5:12:34:58: The peer refused: Write Not Permitted (0x03).
+                Its properties are [read, notify].
+
+                """
+            ),
+            (
+                ["notify", "--simulate", "body-sensor-location", "--for", "1"], 76,
+                "subscribe body-sensor-location of C0"
+            ),
             (["read", "--simulate", "--format", "u128", "2A00"], 64, "sfloat or float"),
             (["read", "--simulate", "heart rate"], 64, "2A37 Heart Rate Measurement 0x000F in 180D, 2A39"),
             (["read", "--simulate", "humidity"], 76, "no attribute humidity"),
@@ -54,7 +78,7 @@ import Testing
                 "'256' is not a value of u8: give 0 to 255."
             ),
             (["write", "--simulate", "2A39", "--fromat", "u8", "1"], 64, "'--fromat u8 1' is not a value"),
-            (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere"),
+            (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere: there is no such file."),
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
             (["notify", "--simulate", "2A38", "--for", "1"], 76, "does not support that"),
             (["notify", "--simulate", "180F/2A19/2904", "--for", "1"], 76, "not a characteristic"),
@@ -123,6 +147,20 @@ import Testing
         #expect(ended.lines.count == 4)
         #expect(ended.output.contains(#""uuid":"2A37""#))
         #expect(ended.output.contains(#""hex":"006D0100FF","meaning":"36.5 °C","value":36.5,"unit":"°C"}"#))
+    }
+
+    @Test(arguments: [(" --keep", 0), ("", 74)] as [(String, Int32)])
+    func aKeptDeviceIsSubscribedToAgain(_ option: String, _ status: Int32) async throws {
+        let ended = try await inShell(
+            """
+            echo '{"adapters":[{"powered":true,"events":[{"after":4,"event":"unplugged"},{"after":5,"event":"plugged"}]}],
+            "devices":[{"name":"Pulse","services":[{"uuid":"180D","characteristics":[
+            {"uuid":"2A37","properties":["notify"],"hex":"0648","every":0.25}]}]}]}' >$FOLDER/world
+            ble notify --world $FOLDER/world -n pulse 2A37 --count 20 --for 60\(option)
+            """)
+        #expect(ended.status == status, "\(ended.messages)")
+        #expect(ended.lines.count == 20 || status != 0, "\(ended.output)")
+        #expect(ended.messages.contains("Trying again.") == (status == 0), "\(ended.messages)")
     }
 
     @Test(arguments: [("INT", 130, "interrupted"), ("TERM", 143, "terminated")] as [(String, Int32, String)])

@@ -2,18 +2,14 @@ import BluetoothAdvertising
 import BluetoothLE
 
 extension Table {
-    /// The table of a scan's devices, the strongest first.
+    /// The table of a scan's devices, in their order.
     ///
     /// A narrow terminal omits columns, but never the name, and keeps the services' UUIDs whole if it has room for them.
     /// - Parameters:
     ///   - resolver: the devices that are shown under the names of their keys, each once.
     ///   - width: the terminal's width in cells; nil for a table that is not cut.
-    public init(of devices: DeviceTable, _ resolver: IdentityResolver? = nil, width: Int?) {
-        let sorted = devices.all.current(resolver).sorted { left, right in
-            let (own, other) = (left.latest, right.latest)
-            return (own.rssi ?? .min, other.address ?? .zero) > (other.rssi ?? .min, own.address ?? .zero)
-        }
-        let rows = sorted.map { Self.cells(of: $0, resolver) }
+    public init(of devices: [DeviceTable.Device], _ resolver: IdentityResolver? = nil, width: Int?) {
+        let rows = devices.map { Self.cells(of: $0, resolver) }
         self.init([
             Column("ADDRESS"), Column("TYPE", omission: 1), Column("RSSI", .right), Column("", omission: 3),
             Column("ADV", .right, omission: 2), Column("NAME", minimum: Self.maximumName),
@@ -32,7 +28,7 @@ extension Table {
         return [
             latest.address.map { "\($0)" } ?? "(anonymous)", latest.address.map { "\($0.kind)" } ?? "",
             latest.rssi.map { "\($0)" } ?? "", sparkline(strengths, in: signalStrengths), interval ?? "",
-            printable(resolver?.identity(of: latest)?.name ?? latest.data.localName ?? ""),
+            printable(device.name(resolver)),
             latest.data.contents.joined(separator: ", "),
         ]
     }
@@ -52,6 +48,13 @@ extension Table {
             } ?? 0
         }
         return max(least, min(longest.max() ?? 0, room, uncutLength))
+    }
+}
+
+extension DeviceTable.Device {
+    /// The name of the device's key, or the advertised one; empty without either.
+    func name(_ resolver: IdentityResolver?) -> String {
+        resolver?.identity(of: latest)?.name ?? latest.data.localName ?? ""
     }
 }
 

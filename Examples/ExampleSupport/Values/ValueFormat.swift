@@ -49,8 +49,9 @@ public struct ValueFormat: Hashable, Sendable {
         guard let number else { throw ValueFormatError("\(name) is not a format of numbers") }
         let size = number.byteCount
         guard !value.isEmpty, value.count % size == 0 else {
-            let count = value.count == 1 ? "1 byte" : "\(value.count) bytes"
-            throw ValueFormatError("\(count) are not a whole number of \(name) values of \(size) bytes")
+            let length = value.count == 1 ? "1 byte long" : value.isEmpty ? "empty" : "\(value.count) bytes long"
+            let bytes = value.isEmpty ? "it" : value.hexadecimal
+            throw ValueFormatError("\(bytes) is \(length); \(name) needs a multiple of \(size) bytes")
         }
         return stride(from: 0, to: value.count, by: size).compactMap { start in
             let bytes = value[start..<start + size]

@@ -247,7 +247,7 @@ struct LinkTests: Sendable {
             try Task.checkCancellation()
             let time = clock.now() - start
             return SelfTestFigure(
-                "noticed after \(formatMilliseconds(time))" + (reason.disconnectReason.map { ", \($0)" } ?? ""),
+                "noticed after \(formatMilliseconds(time))" + (reason.disconnectReason.map { ", \($0.words)" } ?? ""),
                 [("time", milliseconds(time))])
         }
         try await run.test("return", "connecting again") {

@@ -47,7 +47,7 @@ struct SelfTestResult: Sendable {
         case .failure(let error as BluetoothError):
             verdict =
                 error.code == .unsupported ? .notSupported : error.pairingFailure == .ownedByDaemon ? .notRun : .failed
-            (reason, remedy) = (error.message, error.remedy)
+            (reason, remedy) = (error.message, BluetoothError.forUsers(error.remedy))
         case .failure(let error as ProgramError):
             (verdict, reason, remedy) = (.failed, error.message, error.remedy)
         case .failure(let error):

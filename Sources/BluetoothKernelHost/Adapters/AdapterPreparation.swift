@@ -111,7 +111,7 @@ struct AdapterPreparation {
                     .busy, operation,
                     "\(information.name) is powered on; its privacy mode can be changed only while it is off.",
                     remedy: BluetoothError.remedy(
-                        "Let the program power it off and on: Adapter.open(power: .powerOn).", orRun: "power off"))
+                        inCode: "Adapter.open(power: .powerOn) powers it off and on.", orRun: "power off"))
             }
             try await setPowered(false, information.index)
             information.currentSettings.remove(.powered)

@@ -89,7 +89,7 @@ extension Diagnosis {
             func warn(_ leftover: String, _ call: String, orRun command: String) {
                 let origin =
                     "belongs to no running program of this library: a killed program or other software has left it"
-                let remedy = BluetoothError.remedy(call, orRun: "\(command) -i \(name)")
+                let remedy = BluetoothError.remedy(inCode: call, orRun: "\(command) -i \(name)")
                 findings.append(Finding(name, .warning, "\(leftover), which \(origin)", remedy: remedy))
             }
             let reply = try? await management.send(.readAdvertisingFeatures, to: adapter.index)
@@ -105,7 +105,7 @@ extension Diagnosis {
                 try await management.send(.stopDiscovery(ManagementAddressTypes(rawValue: 0xFF)), to: adapter.index)
             } catch {
                 if error.cause == .management(.invalidParameters), marks.count(.scanning) == 0 {
-                    warn("an active scan", "A program's next scan() ends it.", orRun: "scan --for 1")
+                    warn("an active scan", "the next scan() ends it.", orRun: "scan --for 1")
                 }
             }
             let pairing = adapter.currentSettings.intersection([.bondable, .secureConnections])

@@ -79,8 +79,8 @@ extension AdvertisingFeatures {
             .busy, operation,
             "All \(maximumInstances) advertising instances of the adapter are in use; this program has \(own.count) of them.",
             remedy: BluetoothError.remedy(
-                "A killed program may have left some behind: removeForeignAdvertising() removes them.",
-                orRun: "advertise --clear"),
+                "A killed program may have left some behind, which can be removed.",
+                inCode: "removeForeignAdvertising().", orRun: "advertise --clear"),
             isRetryable: true)
     }
 }

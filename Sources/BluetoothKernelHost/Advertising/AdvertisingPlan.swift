@@ -49,7 +49,7 @@ package struct AdvertisingPlan: Hashable, Sendable {
         } catch {
             throw BluetoothError(
                 .invalidArgument, operation, "The advertisement cannot be encoded: \(error).",
-                remedy: "Shorten the content, or have the excess omitted: AdvertisementContent.overflow.")
+                remedy: "Shorten the content.\nIn code, have the excess omitted: AdvertisementContent.overflow.")
         }
         if options.kind != .connectable, !payloads.scanResponse.isEmpty || options.kind == .scannable {
             flags.insert(.scanResponse)

@@ -187,7 +187,8 @@ package final class HCICommandQueue {
                 BluetoothError(
                     .timedOut, operation, "The controller did not answer within 5 s.",
                     remedy: BluetoothError.remedy(
-                        "Unplug the adapter and plug it in again, or power it off and on: setPowered(false), setPowered(true).",
+                        "Unplug the adapter and plug it in again, or power it off and on.",
+                        inCode: "setPowered(false), setPowered(true).",
                         orRun: "power off -i \(name); sudo ble power on -i \(name)"),
                     isRetryable: true)))
     }

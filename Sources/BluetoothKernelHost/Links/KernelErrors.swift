@@ -142,11 +142,11 @@ extension BluetoothError {
             reason.message =
                 "Enhanced bearers need CAP_NET_BIND_SERVICE, as their PSM is \(hexadecimal(AttributeProtocol.enhancedProtocolServiceMultiplexer))."
             reason.remedy =
-                "\(bindCapabilityRemedy(environment))\nTo do without enhanced bearers: IncomingConnectionOptions.enhancedBearers = 0."
+                "\(bindCapabilityRemedy(environment))\nIn code, to do without enhanced bearers: IncomingConnectionOptions.enhancedBearers = 0."
         case .addressInUse:
             reason.message = "Another program accepts the enhanced bearers of this adapter."
             reason.remedy =
-                "Stop it\(environment.isBluetoothDaemonRunning ? ", BlueZ's daemon with: sudo systemctl stop bluetooth" : ".")\nOr accept none: IncomingConnectionOptions.enhancedBearers = 0."
+                "Stop it\(environment.isBluetoothDaemonRunning ? ", BlueZ's daemon with: sudo systemctl stop bluetooth" : ".")\nIn code, accept none: IncomingConnectionOptions.enhancedBearers = 0."
         default: break
         }
         return reason
@@ -165,30 +165,31 @@ extension BluetoothError {
             remedy: "Try: echo Y | sudo tee /sys/module/bluetooth/parameters/enable_ecred", cause: cause)
     }
 
-    /// A call for a program that embeds the library, and the command of the package's own `ble`, each on a line of its
-    /// own.
-    package static func remedy(_ call: String, orRun command: String) -> String {
-        """
-        \(call)
-        Or run: sudo ble \(command)   (from this library's package: swift build -c release --product ble)
-        """
+    /// A means without software, a call for a program that embeds the library, and the command of the package's own
+    /// `ble`, each on a line of its own. ``forUsers(_:)`` leaves out what a user of a program cannot do.
+    package static func remedy(_ means: String? = nil, inCode call: String, orRun command: String) -> String {
+        (means.map { $0 + "\n" } ?? "") + """
+            In code: \(call)
+            Or run: sudo ble \(command)   (from this library's package: swift build -c release --product ble)
+            """
     }
 
     /// How to power on an adapter, by its name if that is known: without one, `ble` takes the first.
     package static func powerRemedy(_ adapter: String?) -> String {
         remedy(
-            "The program can power it on: Adapter.open(power: .powerOn), or setPowered(true).",
+            inCode: "Adapter.open(power: .powerOn), or setPowered(true).",
             orRun: "power on\(adapter.map { " -i \($0)" } ?? "")")
     }
 
     /// How to switch LE on at an adapter, by its name if that is known.
     package static func lowEnergyRemedy(_ adapter: String?) -> String {
         remedy(
-            "Powering the adapter on also enables LE: Adapter.open(power: .powerOn), or setPowered(true).",
+            inCode: "Adapter.open(power: .powerOn), or setPowered(true), which also enables LE.",
             orRun: "power on\(adapter.map { " -i \($0)" } ?? "")")
     }
     package static let daemonRemedy = remedy(
-        "Stop BlueZ's daemon (sudo systemctl stop bluetooth), or end its links: setPowered(false), setPowered(true).",
+        "Stop BlueZ's daemon: sudo systemctl stop bluetooth",
+        inCode: "end its links: setPowered(false), setPowered(true).",
         orRun: "power off; sudo ble power on")
 
     /// How to end the use of a resource by another program, which may be BlueZ's daemon only while that runs.
@@ -198,7 +199,7 @@ extension BluetoothError {
 
     package static let outOfReachRemedy = """
         Is it switched on, in range, and not connected to another central?
-        A random address needs its type: BluetoothAddress(…, kind: .random), or --address-type random.
+        In code, a random address needs its type: BluetoothAddress(…, kind: .random).
         """
 
     package static func noBluetoothSockets(_ operation: Operation, _ error: KernelError) -> BluetoothError {

@@ -308,7 +308,7 @@ extension BluetoothError {
             "A response is outstanding on the device's present link, which another channel of this program keeps up.",
             remedy: """
                 Try again: the answer may be about to come.
-                Or close the channels to the device first, each ConnectionOrientedChannel by its close().
+                In code, close the channels to the device first, each ConnectionOrientedChannel by its close().
                 """,
             isRetryable: true)
     }

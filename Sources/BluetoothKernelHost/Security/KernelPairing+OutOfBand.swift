@@ -32,14 +32,13 @@ extension KernelPairing {
             throw BluetoothError(
                 .unsupported, operation,
                 "The kernel creates no out-of-band data while this adapter uses private addresses.",
-                remedy: BluetoothError.remedy(
-                    "The program can switch them off: Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
+                remedy: BluetoothError.remedy(inCode: "Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
                 cause: error.cause)
         }
         guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
             throw BluetoothError(
                 .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
-                remedy: "Out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on).")
+                remedy: "In code, out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on).")
         }
         return data
     }

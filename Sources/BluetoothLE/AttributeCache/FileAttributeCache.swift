@@ -40,7 +40,8 @@ package final class FileAttributeCache: DatabaseCache {
         guard let directory = directory ?? Self.defaultDirectory else {
             throw BluetoothError(
                 .invalidArgument, .init("open the attribute cache"),
-                "There is no default directory: XDG_CACHE_HOME and HOME are unset.", remedy: "Pass a directory.")
+                "There is no default directory: XDG_CACHE_HOME and HOME are unset.",
+                remedy: "In code, pass a directory.")
         }
         self.directory = directory
         self.log = log

@@ -304,7 +304,7 @@ final class BondManager: AdapterStore {
                 "The device is bonded with this program, but BlueZ's daemon manages the kernel's keys while it runs.",
                 remedy: "Stop the daemon: sudo systemctl stop bluetooth")
         }
-        let optOut = "To use the device without encryption, set leavesBondedLinksUnencrypted in the options."
+        let optOut = "In code, to use the device without encryption, set leavesBondedLinksUnencrypted in the options."
         error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut
         throw error.about(operation)
     }

@@ -65,7 +65,7 @@ public final class FileBondStore: BondStore {
             throw BluetoothError(
                 .invalidArgument, .init("open the bond store"),
                 "There is no default directory: STATE_DIRECTORY, XDG_STATE_HOME and HOME are unset.",
-                remedy: "Pass a directory.")
+                remedy: "Name one: --bonds of ble and linble.\nIn code, pass a directory.")
         }
         self.directory = directory
         self.log = log

@@ -110,7 +110,8 @@ final class LinkEnvironment {
         var reason = reason
         reason.message =
             "The peer does not recognise this adapter: another program has switched its private addresses on or off."
-        reason.remedy = "Use the same privacy in all programs: Adapter.open(privacy:), --privacy of ble and linble."
+        reason.remedy =
+            "Use the same privacy in all programs: --privacy of ble and linble.\nIn code: Adapter.open(privacy:)."
         return reason
     }
 

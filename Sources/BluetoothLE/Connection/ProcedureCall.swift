@@ -61,7 +61,8 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
             call.fail(
                 BluetoothError(
                     .timedOut, operation, "The peer's responses take more than \(limit.inSeconds) in total.",
-                    remedy: "For such a slow peer, pass a longer timeout.", isRetryable: true))
+                    remedy: "For such a slow peer, allow more time.\nIn code, pass a longer timeout.",
+                    isRetryable: true))
         }
         timer?.set(at: start.advanced(by: limit))
     }

@@ -158,7 +158,7 @@ final class GroupMembers {
             if let reason = BluetoothError.unavailable(member.adapter.state, operation) { return reason }
         }
         var reason = BluetoothError(.noAdapter, operation, "The group has no adapter.")
-        reason.remedy = "Add one: AdapterGroup.add(_:)."
+        reason.remedy = "In code, add one: AdapterGroup.add(_:)."
         return reason
     }
 

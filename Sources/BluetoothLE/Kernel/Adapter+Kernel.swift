@@ -23,7 +23,8 @@ extension Adapter {
     ///   - recovery: what happens when the controller does not answer, or a scan no longer receives anything.
     ///   - kernel: the kernel of the adapter; nil for the machine's own.
     ///   - log: receives PDUs and packets as `trace`, oddities as `debug`.
-    ///   - trace: a capture of the same kernel, which records the adapter's packets.
+    ///   - trace: a capture of the same kernel, which records the adapter's packets. Without one, `BLUETOOTH_TRACE=FILE` in
+    ///     the environment names a new file that records those of the machine's own kernel, or of `.environment`.
     /// - Throws: `.noBluetooth`, `.noAdapter`, `.adapterOff`, `.adapterBlocked`, `.notPermitted`, `.unsupported`, each
     ///   with the fix. Where several adapters were tried, the message has the reason for each.
     public static func open(
@@ -34,6 +35,7 @@ extension Adapter {
         trace: PacketTrace? = nil
     ) async throws(BluetoothError) -> Adapter {
         let kernel = try chosenKernel(kernel, .init("open \(selector)"))
+        let trace = try await EnvironmentTrace.trace(trace, on: kernel)
         return try await open(
             selector, power: power, waitingFor: limit, bonds: bonds, bondLimit: bondLimit, privacy: privacy,
             recovery: recovery, of: KernelProvider(kernel, trace: trace?.synthesis), log: log, trace: trace)

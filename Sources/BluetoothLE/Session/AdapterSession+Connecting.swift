@@ -104,7 +104,7 @@ extension AdapterSession {
             var error = error
             if error.code == .timedOut {
                 error.remedy =
-                    "Connect without this exchange, which is optional: maximumTransmissionUnit: 23 in the options, or --mtu 23."
+                    "Connect without this exchange, which is optional: --mtu 23 of ble and linble.\nIn code: maximumTransmissionUnit: 23 in the options."
             }
             throw await end(connection, error, isAgain: isAgain)
         }

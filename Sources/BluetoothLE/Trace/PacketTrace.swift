@@ -96,7 +96,7 @@ public final class PacketTrace: Sendable {
             throw BluetoothError(
                 .notPermitted, operation,
                 "The monitor channel shows the packets of all programs, which this program's user may not read.",
-                remedy: "Run the program as root, or record its own packets: source: .synthesised")
+                remedy: "Run the program as root.\nIn code, record its own packets: source: .synthesised")
         }
         do throws(KernelError) {
             return try await kernel.loop.perform { () throws(KernelError) in

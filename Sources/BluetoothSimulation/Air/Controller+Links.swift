@@ -97,7 +97,7 @@ extension LEConnectionParameters {
         guard (6...3200).contains(intervalMinimum), (intervalMinimum...3200).contains(intervalMaximum), latency <= 499,
             (10...3200).contains(supervisionTimeout)
         else { return false }
-        // In units of 1.25 ms: twice the longest silence must fit into the supervision time-out.
+        // In units of 1.25 ms: twice the longest silence must fit into the supervision timeout.
         return Int(supervisionTimeout) * 8 > (1 + Int(latency)) * Int(intervalMaximum) * 2
     }
 }

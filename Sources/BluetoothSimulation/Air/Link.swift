@@ -6,7 +6,7 @@ import BluetoothHCI
 extension LEActiveConnectionParameters {
     /// The connection interval.
     var intervalDuration: Duration { .microseconds(1250) * Int(max(1, interval)) }
-    /// The supervision time-out.
+    /// The supervision timeout.
     var supervisionDuration: Duration { .milliseconds(10) * Int(max(1, supervisionTimeout)) }
 }
 
@@ -78,7 +78,7 @@ struct LinkEnd {
 }
 
 /// A connection between two devices: packets cross it in connection events, in order, and it ends when its sides do not
-/// receive each other for the supervision time-out (Core Vol 6 Part B §4.5).
+/// receive each other for the supervision timeout (Core Vol 6 Part B §4.5).
 ///
 /// The connection events of several links of a device may overlap: each link behaves as if it had the radio alone.
 final class Link {
@@ -246,7 +246,7 @@ final class Link {
         peripheralEnd.side.node.linkEnded(peripheralEnd, reason: peripheralReason)
     }
 
-    /// Lets one side vanish: the other one notices after the supervision time-out.
+    /// Lets one side vanish: the other one notices after the supervision timeout.
     func abandon(by end: LinkEnd) {
         guard !isEnded else { return }
         takeDown()

@@ -58,7 +58,7 @@ public final class SimulatedPeripheral: Sendable {
         withNode { $0.signalStrength = strength }
     }
 
-    /// Takes it out of range of all others: its links end by supervision time-out, unless it comes back before.
+    /// Takes it out of range of all others: its links end by supervision timeout, unless it comes back before.
     public func setHidden(_ isHidden: Bool) {
         withNode { node in
             node.isHidden = isHidden

@@ -34,7 +34,9 @@ package enum EnvironmentRadio {
     package static func makeKernel(_ path: String?) throws(BluetoothError) -> SimulatedKernel? {
         guard let path else { return nil }
         do throws(SimulationFile.Problem) {
-            return try SimulationFile(contentsOf: path).makeKernel()
+            let kernel = try SimulationFile(contentsOf: path).makeKernel()
+            EnvironmentKernel.select(kernel)
+            return kernel
         } catch {
             throw BluetoothError(
                 .invalidArgument, .init("open the simulated radio"), "\(variable)=\(path) cannot be used: \(error).",

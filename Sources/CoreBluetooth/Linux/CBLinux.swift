@@ -11,8 +11,9 @@ import Synchronization
 /// By default all managers use the first adapter of the machine that works, and power it on if it is off. Without a
 /// change of the program, the environment chooses: `BLUETOOTH_ADAPTER=hci1`, or an adapter's address, selects the
 /// adapter; `BLUETOOTH_SIMULATION=FILE` runs the program on a simulated radio with the devices that the file describes,
-/// see Docs/Guide/Simulation.md; `BLUETOOTH_PAIRING` selects the pairing agent, see ``use(pairingAgent:)``. A
-/// program that has privileges its caller does not have, such as file capabilities, ignores all three (`AT_SECURE`). A
+/// see Docs/Guide/Simulation.md; `BLUETOOTH_PAIRING` selects the pairing agent, see ``use(pairingAgent:)``;
+/// `BLUETOOTH_TRACE=FILE` records packets in a new file, see Docs/Guide/Capture.md. A
+/// program that has privileges its caller does not have, such as file capabilities, ignores all of them (`AT_SECURE`). A
 /// call of one of these functions has precedence over the environment; it applies to managers that are created
 /// afterwards.
 public enum CBLinux {
@@ -131,7 +132,9 @@ public enum CBLinux {
     }
 
     private static let environment = Configuration(
-        environment: { SystemFiles.trustedEnvironment($0) }, simulation: EnvironmentRadio.kernel)
+        environment: { name in
+            SystemFiles.trustedEnvironment(name) { coreBluetoothLog.logger.warning("\($0)") }
+        }, simulation: EnvironmentRadio.kernel)
 }
 
 extension CBLinux {
@@ -198,7 +201,7 @@ extension CBLinux.Configuration {
             case "refuse": agent = RefusingPairingAgent()
             default:
                 // The value is not logged, as it may be a mistyped secret.
-                guard let passkey = Passkey(digits: word) else {
+                guard let passkey = Passkey(sixDigits: word) else {
                     pairingProblem = .init(
                         .invalidArgument, operation, "BLUETOOTH_PAIRING is invalid.",
                         remedy: "Use terminal, accept, refuse or a passkey of six digits.")

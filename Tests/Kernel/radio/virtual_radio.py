@@ -44,7 +44,7 @@ Addresses are generated from --seed by default, and thus the same in every run.
   database NAME              every attribute: HANDLE TYPE VALUE;...  in hexadecimal, - for a dynamic value
   links NAME                 the number of its links
   taken NAME                 the number of links that it has had
-  begun NAME                 the interval, latency and supervision time-out of the CONNECT_IND of its last link, in the
+  begun NAME                 the interval, latency and supervision timeout of the CONNECT_IND of its last link, in the
                              packet's units
   late NAME [OPCODE SECONDS] delays its responses and confirmations with this opcode (hexadecimal); none without one
   held NAME                  the number of those delayed since
