@@ -18,7 +18,7 @@ struct NotifyCommand: DeviceCommand {
               ble notify -n Pulse-Z1 2A37
               ble notify -n Pulse-Z1 2A37 2A1C --count 4 --json
               ble notify -n Pulse-Z1 2A37 --format u8 --count 2
-              ble notify -n Pulse-Z1 2A37 --keep --json
+              ble notify -n Pulse-Z1 2A37 --count 4 --keep
             """)
 
     @OptionGroup var common: CommonOptions

@@ -52,7 +52,7 @@ import BluetoothLE
                     _ = try await adapter.connect(to: address, options: ConnectionOptions(timeout: .seconds(3)))
                 }
                 #expect(error?.code == .timedOut)
-                #expect(error?.remedy?.contains("--address-type random") == true)
+                #expect(error?.remedy?.contains("kind: .random") == true)
             }
             #expect(time == .seconds(3))
         }
