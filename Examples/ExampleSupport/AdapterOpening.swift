@@ -130,14 +130,14 @@ extension CommonOptions {
         try await withThrowingTaskGroup(of: Value?.self) { tasks in
             tasks.addTask { try await body(group) }
             for (selector, reason) in absent {
-                console.message("\(selector) is waited for: \(reason.message)")
+                console.message("waiting for \(selector): \(reason.message)")
                 tasks.addTask {
                     do {
                         let adapter = try await opening.open(selector, waitingFor: AdapterOpening.patience)
                         try await preparePairing(on: adapter, console)
                         try await group.add(adapter)
                     } catch let error as BluetoothError {
-                        if error.code != .cancelled { console.message("\(selector) is left out: \(error.message)") }
+                        if error.code != .cancelled { console.message("skipping \(selector): \(error.message)") }
                     }
                     return nil
                 }

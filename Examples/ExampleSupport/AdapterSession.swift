@@ -80,7 +80,7 @@ extension CommonOptions {
                 adapters.append(try await opening.open(selector, waitingFor: nil))
             } catch {
                 guard takesAll, error.code != .cancelled else { throw error }
-                console.message("\(selector) is left out: \(error.message)")
+                console.message("skipping \(selector): \(error.message)")
             }
         }
         guard !adapters.isEmpty else {
@@ -179,7 +179,7 @@ extension CommonOptions {
             .flatMap({ CInt(path.dropFirst($0.count)) }), fcntl(number, F_GETFD) & FD_CLOEXEC != 0
         {
             throw ProgramError(
-                .cannotCreate, "\(path) is not open.", remedy: "Open it in the shell, such as with 3>file.")
+                .cannotCreate, "\(path) is not open.", remedy: "Open it in the shell, for example with 3>file.")
         }
         do throws(BluetoothError) {
             let trace = try await PacketTrace.open(
@@ -195,7 +195,8 @@ extension CommonOptions {
             switch trace.source {
             case .monitor: console.detail("recording the packets of all adapters in \(path)")
             case .synthesised:
-                console.detail("recording this program's packets in \(path); those of all adapters take root")
+                console.detail(
+                    "recording this program's packets in \(path); recording those of all adapters requires root")
             }
             return trace
         } catch {

@@ -35,7 +35,7 @@ public final class AppendedFile: Sendable {
         var found = [UInt8](repeating: 0, count: start.count)
         guard pread(descriptor, &found, found.count, 0) == found.count, found == start else {
             throw ProgramError(
-                .cannotCreate, "\(printable(path)) exists and is another kind of file.",
+                .cannotCreate, "\(printable(path)) is not a \(firstLine.dropFirst(2).prefix { $0 != ":" }).",
                 remedy: "Choose another name.")
         }
         // A program that was killed may have left an unfinished line.

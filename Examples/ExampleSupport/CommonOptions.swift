@@ -38,7 +38,7 @@ extension CommonOptions {
 
     /// The message of a command that uses one adapter.
     static let oneAdapter =
-        "This command uses one adapter. Several, and all, are for scans and links: ble scan, explore, read, write, notify, "
+        "This command uses one adapter. Only scans and links can use several, or all: ble scan, explore, read, write, notify, "
         + "rssi, params, and linble send, exchange, terminal, bridge. Name one: -i hci0"
 
     /// Rejects the options of a device and its link, for what concerns an adapter alone.

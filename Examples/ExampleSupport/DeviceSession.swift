@@ -49,7 +49,7 @@ extension CommonOptions {
         isPairing: Bool = false
     ) async throws -> (connection: Connection, name: String?) {
         if coded, let phys = settings.phys, !phys.contains(.leCoded) {
-            throw ProgramError(.usage, "--coded has the link on LE Coded, and --phy on another: give one of them.")
+            throw ProgramError(.usage, "--coded and --phy select different PHYs for the link: give only one of them.")
         }
         var options = connectionOptions(isPairing: isPairing)
         settings.apply(to: &options)
@@ -119,7 +119,7 @@ extension CommonOptions {
         if let wanted, case .adapter(let own) = radio, wanted.value == own.information.address.value {
             throw ProgramError(
                 .usage, "\(wanted) is the address of this machine's own adapter, \(own.information.name).",
-                remedy: "Give that of the other device; what advertises shows: ble scan")
+                remedy: "Give the address of the other device; list the devices with: ble scan")
         }
         if let wanted, addressType != .auto { return (wanted, nil) }
         do {

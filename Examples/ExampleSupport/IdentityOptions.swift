@@ -6,7 +6,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
     /// A key, or a file of keys.
     @Option(
         help: ArgumentHelp(
-            "The device with this identity resolving key, whatever its private address is: a key, or a file with a name and a key in each line, of which -n chooses one; for ble scan, all of them. \(SecretArgument.help)",
+            "The device with this identity resolving key, whatever its private address is: a key, or a file with a name and a key on each line, from which -n chooses one (ble scan uses all). \(SecretArgument.help)",
             valueName: "key|file"),
         completion: .file())
     public var irk: String?
@@ -40,7 +40,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
         } catch {
             if error.code == .notFound {
                 throw ProgramError(
-                    .usage, "--irk takes a key or a file, and there is no such file. \(notKey.message)",
+                    .usage, "--irk is neither a key nor an existing file. \(notKey.message)",
                     remedy: "A key has 32 hexadecimal digits, or 24 characters of Base64.")
             }
             guard error.code == .invalidArgument else { throw error }

@@ -40,7 +40,7 @@ public struct LinkOptions: ParsableArguments, Sendable {
     /// The ATT_MTU to request.
     @Option(
         help: ArgumentHelp(
-            "The ATT_MTU to request, 23 to 517 (default: 517); 23 exchanges none, for a device that does not answer it.",
+            "The ATT_MTU to request, 23 to 517 (default: 517); 23 skips the exchange, for a device that does not respond to it.",
             valueName: "bytes"))
     public var mtu: UInt16?
 

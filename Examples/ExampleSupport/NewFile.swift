@@ -26,7 +26,7 @@ public struct NewFile: Sendable {
         guard path != "-" else {
             throw ProgramError(
                 .usage, "The file cannot be standard output.",
-                remedy: "Give it a name, such as ./- if it shall have this one.")
+                remedy: "Give it a name; for a file named -, write ./-.")
         }
         var status = stat()
         if isStream, stat(path, &status) == 0, status.st_mode & S_IFMT != S_IFREG { return }

@@ -89,7 +89,7 @@ public struct ChoosingOptions: ParsableArguments, Sendable {
     /// The device to choose if several match.
     @Option(
         help: ArgumentHelp(
-            "If several devices match: the one with the strongest RSSI, the first seen, or fail unless there is only one (default: only, but a device with exactly that name is used at once).",
+            "If several devices match: choose the strongest or the first seen, or fail unless there is only one (default: only, but a device with exactly that name is used immediately).",
             valueName: "strongest|first|only"))
     public var pick: PickOption?
 
@@ -117,7 +117,7 @@ public struct FindingOptions: ParsableArguments, Sendable {
 /// The PHY for long range.
 public struct LongRangeOptions: ParsableArguments, Sendable {
     /// Whether to use LE Coded.
-    @Flag(help: "Use LE Coded (long range): scan there as well, and have the link there.")
+    @Flag(help: "Use LE Coded (long range): also scan on it, and use it for the link.")
     public var coded = false
 
     /// The defaults.
@@ -130,7 +130,7 @@ public struct TimeoutOptions: ParsableArguments, Sendable {
     @Option(
         name: [.short, .long],
         help: ArgumentHelp(
-            "How long to wait for the connection and for each response (default: 30; for the response of a UART or of a microcontroller: 5).",
+            "How long to wait for the connection and for each response (default: 30, or 5 for a response of a UART or a microcontroller).",
             valueName: "seconds"))
     public var timeout: Double?
 
@@ -157,7 +157,7 @@ public struct ProtectionOptions: ParsableArguments, Sendable {
     /// The passkey for pairing, or a file with it.
     @Option(
         help: ArgumentHelp(
-            "The passkey for pairing, shown by the device or printed on it, or a file with it; the link must be authenticated then. \(SecretArgument.help)",
+            "The passkey for pairing, shown by the device or printed on it, or a file with it; the link must then be authenticated. \(SecretArgument.help)",
             valueName: "digits|file"),
         completion: .file())
     public var passkey: String?
@@ -229,7 +229,7 @@ public struct AdapterOptions: ParsableArguments, Sendable {
         var found: [AdapterSelector] = []
         for name in adapter.split(separator: ",", omittingEmptySubsequences: false) {
             guard name != "all" else {
-                throw ValidationError("--adapter takes all alone: all includes every adapter of a list.")
+                throw ValidationError("all cannot be part of a list: it already includes every adapter.")
             }
             guard let selector = AdapterSelector(name) else { throw Self.invalid(name) }
             guard !found.contains(selector) else { throw ValidationError("--adapter names \(name) twice.") }
@@ -249,7 +249,7 @@ public struct AdapterOptions: ParsableArguments, Sendable {
     public mutating func validate() throws {
         if simulate, world != nil {
             throw ValidationError(
-                "Give either --simulate or --world, not both: each chooses the devices of the simulated radio.")
+                "Give either --simulate or --world, not both.")
         }
         if namesSeveral {
             _ = try selectors()
@@ -299,7 +299,7 @@ public struct OutputOptions: ParsableArguments, Sendable {
     public var json = false
 
     /// Whether colours are switched off.
-    @Flag(help: "No colours. Also off with NO_COLOR or TERM=dumb, and if the output is not a terminal.")
+    @Flag(help: "Print no colours; this is the default with NO_COLOR or TERM=dumb, or if the output is not a terminal.")
     public var noColor = false
 
     /// The number of times -v was given.
@@ -315,13 +315,13 @@ public struct TraceOptions: ParsableArguments, Sendable {
     /// The file to record packets in.
     @Option(
         help: ArgumentHelp(
-            "Record packets in a new file for Wireshark and btmon: all adapters' with CAP_NET_RAW, otherwise this program's own. The file may be a pipe; - is standard output, and results then go to standard error.",
+            "Record packets in a new file for Wireshark and btmon: those of all adapters with CAP_NET_RAW, otherwise only this program's. The file may be a pipe; - is standard output, and results then go to standard error.",
             valueName: "file"),
         completion: .file())
     public var trace: String?
 
     /// Whether an existing file may be replaced.
-    @Flag(help: "Replace an existing file: that of --trace, or the one to write.")
+    @Flag(help: "Overwrite existing output files.")
     public var force = false
 
     /// The defaults.

@@ -4,7 +4,7 @@ import Synchronization
 /// machine see the arguments of programs (`ps`).
 public enum SecretArgument {
     /// The sentence for the help of an option that takes one.
-    public static let help = "Other users see arguments, but not a file or standard input (-)."
+    public static let help = "Command lines are visible to other users, so prefer a file or standard input (-)."
 
     private static let limit = 4096
     /// What standard input has given, which is read once, however often the secret is used.

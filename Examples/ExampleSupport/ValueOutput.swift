@@ -4,8 +4,8 @@ import BluetoothLE
 extension ValueFormat {
     /// The `--help` text of `--format`.
     public static let help = ArgumentHelp(
-        "The form of values: \(names.joined(separator: ", ")). Numbers are little endian, big endian with the suffix be "
-            + "(u16be); a value may be several.",
+        "The format of values: \(names.joined(separator: ", ")). Numbers are little-endian, or big-endian with the suffix be "
+            + "(u16be); a value may contain several.",
         valueName: "format")
 
     /// Parses a command-line argument.

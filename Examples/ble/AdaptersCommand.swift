@@ -7,9 +7,9 @@ struct AdaptersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "adapters", abstract: "List the Bluetooth adapters, or watch them change.",
         discussion: """
-            Needs no privilege, and changes nothing. Prints the number of links, and how many of the advertising sets are \
-            in use, which takes CAP_NET_ADMIN. With --watch, prints a line for each adapter that is added, \
-            removed or changed, until Ctrl-C or for the time of --for. Exits with 69 if there is none.
+            Needs no privilege, and changes nothing. Prints the number of links, and the number of advertising sets in \
+            use, which needs CAP_NET_ADMIN. With --watch, prints a line for each adapter that is added, removed or \
+            changed, until Ctrl-C or for the time of --for. Exits with 69 if there is none.
 
             EXAMPLES:
               ble adapters
@@ -82,7 +82,7 @@ extension CommonOptions {
                 group.addTask {
                     do throws(BluetoothError) {
                         let opened = try await Adapter.open(
-                            .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .noticeOnly),
+                            .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly),
                             on: kernel,
                             log: makeLog(quietly: true))
                         let health: Result<AdapterHealth, BluetoothError>

@@ -7,9 +7,10 @@ struct AdvertiseCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "advertise", abstract: "Advertise this machine.",
         discussion: """
-            Runs until Ctrl-C, or for the time of --for. -n is the name to advertise. Data that does not fit into the \
-            advertising data goes into the scan response; if it does not fit there either, the command fails. To publish \
-            services as well, see ble serve. With --simulate a second machine scans and prints what it receives.
+            Runs until Ctrl-C, or for the time of --for. -n is the name to advertise. Content that does not fit in the \
+            advertising data goes into the scan response; if it does not fit there either, the command fails. To \
+            publish services as well, see ble serve. With --simulate, a second machine scans and prints what it \
+            receives.
 
             EXAMPLES:
               ble advertise -n hello --service 180D
@@ -71,9 +72,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     @Flag(
         help: ArgumentHelp(
-            "Remove the advertisements on the adapter that no running program of this library has, and exit.",
+            "Remove the adapter's advertisements that belong to no running program of this library, and exit.",
             discussion:
-                "A killed program leaves its advertisement on the air, but nothing serves the centrals that connect to it. Those of other software, such as bluetoothd, go as well."
+                "A killed program's advertisement stays on the air, but nothing serves the centrals that connect to it. Advertisements of other software, such as bluetoothd, are removed too."
         ))
     var clear = false
 
@@ -152,7 +153,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         let isBeacon = iBeacon != nil || eddystoneURL != nil
         var options = AdvertisingOptions(
             kind: nonConnectable || isBeacon ? .nonConnectable : .connectable, transmitPower: power,
-            whenAdapterLeaves: .resume)
+            whenAdapterUnavailable: .resume)
         switch extended {
         case nil: break
         case "1m": options.format = .extended(.le1M)

@@ -5,15 +5,15 @@ import Synchronization
 
 struct BenchCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bench", abstract: "Measure a link: round trips, throughput each way, loss.",
+        commandName: "bench", abstract: "Measure a link: round trips, throughput in each direction, loss.",
         discussion: """
-            The other machine runs: ble serve bench. MEASUREMENT is latency (round trips of a Write Request, of a read, \
-            and of a Write Command with its echo), up (to the device, with Write Commands and Write Requests) or down \
-            (from the device, with notifications and indications); all of them without one. With any other device, only \
-            the round trip of a read is measured.
+            The other machine runs: ble serve bench. MEASUREMENT is latency (round trips of a Write Request, of a \
+            read, and of a Write Command with its echo), up (to the device, with Write Commands and Write Requests) or \
+            down (from the device, with notifications and indications); by default, all of them. With any other \
+            device, only the round trip of a read is measured.
 
-            Each of the seven measurements ends after the time of --for (2 seconds), or after --count packets, with \
-            both at whichever comes first. Ctrl-C prints what has been measured so far.
+            Each of the seven measurements ends after the time of --for (2 seconds) or after --count packets; with \
+            both, at whichever comes first. Ctrl-C prints the measurements so far.
 
             EXAMPLES:
               ble bench -n Bench

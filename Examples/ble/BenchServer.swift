@@ -24,7 +24,7 @@ struct BenchServer {
         let service = LocalService(BenchmarkService.uuid, characteristics: [control, sink, source, echo])
         let content = AdvertisementContent(localName: name, services: [BenchmarkService.uuid])
         try await adapter.run {
-            try await adapter.serve(content, options: AdvertisingOptions(whenAdapterLeaves: .resume)) {
+            try await adapter.serve(content, options: AdvertisingOptions(whenAdapterUnavailable: .resume)) {
                 service
             } while: { published, incoming in
                 console?.started(named: name, services: [BenchmarkService.uuid], on: adapter.information)

@@ -25,7 +25,7 @@ final class BenchmarkDisplay {
     /// Prints a link's parameters after the measurements, in text only if they have changed.
     func show(_ link: MeasuredLink, after before: MeasuredLink) {
         guard console.isJSON || link.state != before.state else { return }
-        if !console.isJSON { console.result("\nAfterwards the parameters are different:") }
+        if !console.isJSON { console.result("\nThe parameters have changed:") }
         show(link)
     }
 

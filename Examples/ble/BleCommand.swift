@@ -7,7 +7,7 @@ import ExampleSupport
         commandName: "ble",
         abstract: "Scan for Bluetooth LE devices, read and write their attributes, or act as a peripheral.",
         discussion: """
-            No daemon is needed. An adapter that is off is powered on, unless --no-power-on is given.
+            No daemon is needed. An adapter that is off is powered on, unless you give --no-power-on.
 
             \(ExitStatus.help)
 

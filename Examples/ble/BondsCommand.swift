@@ -6,9 +6,9 @@ struct BondsCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bonds", abstract: "List, show and remove bonds.",
         discussion: """
-            Keys are never printed. Listing and showing require only read access to the files. With \
-            CAP_NET_ADMIN, removing a bond deletes the kernel's copy of its keys immediately; without it, the kernel keeps \
-            them until a program next loads the bonds.
+            Keys are never printed. Listing and showing require only read access to the files. With CAP_NET_ADMIN, \
+            removing a bond deletes the kernel's copy of its keys immediately; without it, the kernel keeps them until \
+            a program next loads the bonds.
 
             EXAMPLES:
               ble bonds
@@ -87,7 +87,7 @@ struct BondsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a device's bond: its keys, subscriptions and cached attributes.",
             discussion: """
-                The device keeps its own keys: remove the bond there as well. Programs with other bonds (--bonds) keep
+                The device keeps its own keys, so remove the bond there as well. Programs with other bonds (--bonds) keep
                 theirs, and links that are up stay.
 
                 EXAMPLES:

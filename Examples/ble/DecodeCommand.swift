@@ -7,15 +7,15 @@ struct DecodeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "decode", abstract: "Print the packets of a capture as the other commands would have shown them.",
         discussion: """
-            Reads btsnoop files (of --trace, btmon -w or Android) and those of Apple's PacketLogger (pklg), and prints a \
-            line for each packet with its time in the capture: advertising reports, links, attribute values with the \
-            names from the discovery in the capture, pairing, L2CAP signalling, management packets and notes. HCI commands \
-            and other events are counted, and printed with --all. - reads standard input and prints each packet as it \
-            arrives. Keys and passkeys are never printed.
+            Reads btsnoop files (of --trace, btmon -w or Android) and those of Apple's PacketLogger (pklg), and prints \
+            a line for each packet with its time in the capture: advertising reports, links, attribute values with the \
+            names from the discovery in the capture, pairing, L2CAP signalling, management packets and notes. HCI \
+            commands and other events are counted, and printed with --all. With -, reads standard input and prints \
+            each packet as it arrives. Keys and passkeys are never printed.
 
-            -a prints only the packets of a device: its reports and its links; -n those of the devices that have advertised \
-            a name that contains the text. A file that is no capture, or ends within a packet, is a failure (65), after the packets \
-            before.
+            -a prints only the packets of one device, its reports and its links; -n prints those of the devices that \
+            have advertised a name containing the text. If the file is not a capture, or ends within a packet, the \
+            command prints the packets before that and exits with 65.
 
             EXAMPLES:
               ble decode session.btsnoop
@@ -35,7 +35,7 @@ struct DecodeCommand: AsyncParsableCommand {
             valueName: "protocol"))
     var only: [CaptureProtocol] = []
 
-    @Flag(help: "Also HCI commands, the events that answer them, and other data.")
+    @Flag(help: "Also print HCI commands, their response events, and other data.")
     var all = false
 
     @Flag(help: "Print the bytes of each packet as well.")
@@ -55,9 +55,10 @@ struct DecodeCommand: AsyncParsableCommand {
             // On a terminal the lines of the packets show the progress.
             let total = console.output.isTerminal ? 0 : input.byteCount
             let progress = ProgressBar("decoding", total: total, style: console.messages, after: .seconds(2))
-            defer { progress.clear() }
             var count = 0
             do {
+                // Before what is printed at the end.
+                defer { progress.clear() }
                 while let bytes = try await input.next() {
                     reader.append(bytes)
                     try reader.read { display.show($0) }

@@ -6,7 +6,7 @@ import ExampleSupport
 struct DefaultsOptions: ParsableArguments, Sendable {
     @Flag(
         help:
-            "Show or change the adapter's defaults; --use, --interval, --latency and --supervision-timeout are those of its links, --phy those with which it looks for devices and connects."
+            "Show or change the adapter's defaults: for its links with --use, --interval, --latency and --supervision-timeout; for finding and connecting to devices with --phy."
     )
     var defaults = false
 
@@ -18,12 +18,13 @@ struct DefaultsOptions: ParsableArguments, Sendable {
 
     @Option(
         help: ArgumentHelp(
-            "With --defaults: the scan window in that interval, at most as long.", valueName: "ms"))
+            "With --defaults: the scan window, at most the scan interval.", valueName: "ms"))
     var scanWindow: Double?
 
     @Option(
         help: ArgumentHelp(
-            "With --defaults: the time limit for a connection after the device was heard, 1 to 65535.", valueName: "ms")
+            "With --defaults: the time limit for the connection once the device has been found, 1 to 65535.",
+            valueName: "ms")
     )
     var connectTimeout: Int?
 
@@ -45,13 +46,14 @@ struct DefaultsOptions: ParsableArguments, Sendable {
             throw ValidationError("\(option) is a default of the adapter, and needs --defaults.")
         }
         if let phy = link.phy, !phy.set.contains(.le1M) {
-            throw ValidationError("LE 1M is always among an adapter's PHYs: give --phy 1m, or with others --phy 1m,2m.")
+            throw ValidationError(
+                "An adapter's PHYs always include LE 1M: give --phy 1m, or several such as --phy 1m,2m.")
         }
         for (option, isGiven) in [("--data-length", link.dataLength != nil), ("--mtu", link.mtu != nil)] where isGiven {
             throw ValidationError("\(option) is not among the adapter's defaults.")
         }
         guard (scanInterval == nil) == (scanWindow == nil) else {
-            throw ValidationError("--scan-interval and --scan-window need each other.")
+            throw ValidationError("--scan-interval and --scan-window must be given together.")
         }
         if let scanInterval, let scanWindow {
             guard (2.5...10240).contains(scanInterval), (2.5...scanInterval).contains(scanWindow) else {

@@ -7,13 +7,13 @@ struct DoctorCommand: AsyncParsableCommand {
         commandName: "doctor", abstract: "Check this machine, and print the fix for whatever is missing.",
         discussion: """
             Checks the kernel, adapters, rfkill switches, permissions and bluetoothd. Needs no privilege, and changes \
-            nothing. -i checks one adapter only. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
+            nothing. -i checks only one adapter. Exits with 0 if Bluetooth LE is usable, otherwise with 69.
 
-            --watch then watches the adapters, or the one of -i, and prints what goes wrong with them: a controller that \
-            does not answer, a scan that hears nothing any more, a hardware error, an adapter that comes, goes or is \
-            switched. It scans passively, which needs CAP_NET_RAW. With --recover it also carries out the steps that may \
-            help, which needs CAP_NET_ADMIN. It ends with Ctrl-C, SIGTERM or after the time of --for, and then exits \
-            with 0.
+            With --watch it then watches the adapters, or the one given with -i, and prints their problems: a \
+            controller that does not respond, a scan that no longer receives anything, a hardware error, an adapter \
+            that appears, disappears or is switched. It scans passively, which needs CAP_NET_RAW. With --recover it \
+            also takes the steps that may help, which needs CAP_NET_ADMIN. It ends with Ctrl-C, SIGTERM or after the \
+            time of --for, and then exits with 0.
 
             EXAMPLES:
               ble doctor
@@ -24,15 +24,15 @@ struct DoctorCommand: AsyncParsableCommand {
 
     @OptionGroup var scoped: ScopedOptions<LocalScope>
 
-    @Flag(help: "Print what goes wrong with the adapters until Ctrl-C, or for the time of --for.")
+    @Flag(help: "Print the adapters' problems until Ctrl-C, or for the time of --for.")
     var watch = false
 
-    @Flag(help: "Carry out the steps that may help, such as restarting the scan or the adapter; with --watch.")
+    @Flag(help: "With --watch: take the steps that may help, such as restarting the scan or the adapter.")
     var recover = false
 
     @Option(
         help: ArgumentHelp(
-            "The least time without any advertisement after which a scan counts as silent; with --watch (default: 30).",
+            "With --watch: the minimum time without any advertisement after which a scan counts as silent (default: 30).",
             valueName: "seconds"))
     var silence: Double?
 
@@ -50,7 +50,7 @@ struct DoctorCommand: AsyncParsableCommand {
 
     func run() async throws {
         let (common, watches, limit) = (scoped.common, watch, runTime.duration)
-        var recovery = RecoveryOptions(mode: recover ? .recover : .noticeOnly)
+        var recovery = RecoveryOptions(mode: recover ? .recover : .reportOnly)
         if let silence {
             let least = Duration.seconds(silence)
             recovery.silence = least...max(least, recovery.silence.upperBound)
@@ -68,7 +68,7 @@ struct DoctorCommand: AsyncParsableCommand {
             }
             if let selector, diagnosis.adapters.isEmpty {
                 guard watches else { throw ProgramError.noAdapter(selector) }
-                console.message("\(selector) is waited for: it is absent.")
+                console.message("waiting for \(selector): it is absent.")
             }
             if watches {
                 _ = try await upTo(limit) { try await HealthWatch(common, on: kernel, options, console).run() }

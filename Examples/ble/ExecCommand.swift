@@ -6,10 +6,11 @@ struct ExecCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "exec", abstract: "Run several steps on one link.",
         discussion: """
-            The steps are commands separated by ; or line ends, with words quoted as in a shell and comments from #: \
-            connect, disconnect, explore, read, write, notify, subscribe, unsubscribe, pair, rssi, params, bench, \
-            scan and sleep. They take the options of the commands of these names; those of ble exec itself apply to all steps. \
-            subscribe prints values while the next steps run. With -n or -a, the first step that needs a link connects.
+            The steps are commands separated by ; or line breaks, with words quoted as in a shell and comments after \
+            #: connect, disconnect, explore, read, write, notify, subscribe, unsubscribe, pair, rssi, params, bench, \
+            scan and sleep. They take the options of the commands of the same names; the options of ble exec itself \
+            apply to all steps. subscribe prints values while the next steps run. With -n or -a, the first step that \
+            needs a link connects.
 
             All steps are checked before the first runs. Exits at the first failure with its status.
 

@@ -64,7 +64,7 @@ struct HealthWatch: Sendable {
             do throws(BluetoothError) {
                 // For the health alone, which the library derives from all reports.
                 let scan = ScanOptions(
-                    isActive: false, duplicates: .once, bufferCapacity: 1, whenAdapterLeaves: .resume)
+                    isActive: false, duplicates: .once, bufferCapacity: 1, whenAdapterUnavailable: .resume)
                 for try await _ in try await adapter.scan(scan) {}
             } catch {
                 guard error.code != .cancelled else { return }
@@ -144,7 +144,7 @@ struct HealthLine {
         switch event {
         case .problem(let problem):
             (word, kind, text) = ("problem", "problem", "\(problem)")
-            if mode == .noticeOnly, problem.needsStep {
+            if mode == .reportOnly, problem.needsStep {
                 remedy = "Try the steps that may help: sudo ble doctor --watch --recover -i \(adapter)"
             }
         case .began(let step):
@@ -157,7 +157,7 @@ struct HealthLine {
         case .waitingForLinks:
             (word, kind, text) = ("waits", "waiting", "\(event)")
             remedy =
-                "End them, or recover nevertheless: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
+                "End them, or recover anyway: sudo ble power off -i \(adapter); sudo ble power on -i \(adapter)"
         case .gaveUp(let error, let delay):
             (word, kind, text, retryAfter) = ("gave up", "gaveUp", error.message, delay)
             remedy = error.remedy
@@ -169,7 +169,7 @@ extension RadioProblem {
     /// Whether it persists without a step.
     fileprivate var needsStep: Bool {
         switch self {
-        case .silent, .unanswered, .linkTakesNothing, .doesNotPowerOn, .addressChanged: true
+        case .silent, .unanswered, .linkStalled, .powerOnFailed, .addressChanged: true
         case .hardwareError, .poweredOff: false
         }
     }

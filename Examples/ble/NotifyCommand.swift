@@ -10,7 +10,8 @@ struct NotifyCommand: DeviceCommand {
             \(AttributeSelector.help)
 
             Prints a line for each notification or indication as it arrives, until Ctrl-C, for the time of --for, or \
-            until --count values have arrived. Fewer than --count values within the time of --for are a failure.
+            until --count values have arrived. It is a failure if fewer than --count values arrive within the time of \
+            --for.
 
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37

@@ -10,14 +10,14 @@ enum OutOfBandScope: OptionScope {
 
 struct OutOfBandCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "oob", abstract: "Make out-of-band data for another device's pairing with this machine.",
+        commandName: "oob", abstract: "Create out-of-band data with which another device can pair with this machine.",
         discussion: """
-            Prints the values for LE Secure Connections, as text for a QR code and as the message for an NFC tag. A device that \
-            has received them pairs with this machine authenticated and without a question, whichever side begins. They \
-            replace the former ones, and apply until the adapter is powered off; whoever can read them may pair in the \
-            device's place. For the opposite direction, see: ble pair --help
+            Prints the values for LE Secure Connections, as text for a QR code and as the message for an NFC tag. A \
+            device that has received them pairs with this machine authenticated and without a question, whichever side \
+            begins. New values replace the previous ones, and are valid until the adapter is powered off; anyone who \
+            can read them can pair in the device's place. For the opposite direction, see: ble pair --help
 
-            They contain the adapter's address, so an adapter that uses private addresses makes none: --privacy off.
+            They contain the adapter's address, so they require an adapter without private addresses: --privacy off.
 
             Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
             bluetooth
@@ -32,7 +32,7 @@ struct OutOfBandCommand: AsyncParsableCommand {
     func validate() throws {
         guard [.on, .limited].contains(scoped.common.privacy) else { return }
         throw ValidationError(
-            "An adapter that uses private addresses makes no out-of-band data, which contain its address: --privacy off"
+            "Out-of-band data contains the adapter's address, so the adapter must not use private addresses: --privacy off"
         )
     }
 

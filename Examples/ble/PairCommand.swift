@@ -6,13 +6,14 @@ struct PairCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "pair", abstract: "Pair with a device.",
         discussion: """
-            Asks on the terminal whether the numbers match (numeric comparison), or for the passkey that the device shows. \
-            --passkey supplies the passkey, and only pairings that use it are accepted; without it and without a terminal, \
-            only Just Works is possible.
+            Asks on the terminal whether the numbers match (numeric comparison), or for the passkey that the device \
+            shows. --passkey supplies the passkey, and only pairings that use it are accepted; without it and without \
+            a terminal, only Just Works is possible.
 
-            --oob takes the out-of-band data that the device has transferred by another way, which authenticates it without \
-            a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, or a file (- for standard input) \
-            with these, with AD structures or with the message of an NFC tag. If they contain the device's address, it need not be named.
+            --oob takes out-of-band data that the device has transferred by a way other than Bluetooth, which \
+            authenticates it without a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, \
+            or a file (- for standard input) with either of these, with AD structures or with the message of an NFC \
+            tag. If the data contains the device's address, you need not name the device.
 
             Needs CAP_NET_ADMIN. bluetoothd must be stopped, since it owns pairing while it runs: sudo systemctl stop \
             bluetooth
@@ -30,7 +31,7 @@ struct PairCommand: DeviceCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Pair with the out-of-band data of the device: the text of a code, or a file. \(SecretArgument.help)",
+            "Pair with the device's out-of-band data: the text of a code, or a file. \(SecretArgument.help)",
             valueName: "text|file"),
         completion: .file())
     var oob: String?
@@ -48,7 +49,7 @@ struct PairCommand: DeviceCommand {
         common = try common.naming(device)
         if let oob {
             guard common.passkey == nil else {
-                throw ProgramError(.usage, "Out-of-band data ask for no passkey: give either --oob or --passkey.")
+                throw ProgramError(.usage, "Out-of-band data needs no passkey: give either --oob or --passkey.")
             }
             let data = try await outOfBandData(oob)
             self.data = data
@@ -74,8 +75,8 @@ struct PairCommand: DeviceCommand {
         console.show(outcome, with: connection.peer)
         guard outcome.isBonded else {
             throw ProgramError(
-                .protocolError, "The link is encrypted, and no bond is stored.",
-                remedy: "The device makes no bonds, or not now: put it into its pairing mode, and try again.")
+                .protocolError, "The link is encrypted, but no bond was stored.",
+                remedy: "The device may not create bonds, or only in its pairing mode: activate that, and try again.")
         }
     }
 }
@@ -102,7 +103,7 @@ extension CommonOptions {
         guard let device else { return self }
         guard address == nil, name == nil else { throw ProgramError(.usage, "Name the device only once.") }
         guard !device.isEmpty else {
-            throw ProgramError(.usage, "The device takes a name, a part of it or an address, not an empty text.")
+            throw ProgramError(.usage, "The device must be a name, a part of one or an address, not an empty text.")
         }
         var common = self
         if BluetoothAddress(device) == nil {

@@ -6,13 +6,15 @@ struct ParametersCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "params", abstract: "Show or change a link's connection interval, latency, PHYs and packet sizes.",
         discussion: """
-            Connects with the settings, then prints the link's parameters and those that the device prefers. A connection \
-            interval holds from the first packet on with CAP_NET_ADMIN, and is requested of the link otherwise. Needs \
-            CAP_NET_RAW; without it only the ATT_MTU is known. The data length is known once it has changed.
+            Connects with the settings, then prints the link's parameters and those that the device prefers. With \
+            CAP_NET_ADMIN, a connection interval applies from the first packet; otherwise it is requested once the \
+            link is up. Needs CAP_NET_RAW; without it only the ATT_MTU is known. The data length is known once it has \
+            changed.
 
-            With --defaults it shows, or changes with CAP_NET_ADMIN, what the adapter does where no program says. That \
-            concerns all programs until the adapter is removed. --phy chooses the PHYs with which it looks for devices and \
-            connects, until it is powered on again; LE Coded among them costs scan time on LE 1M.
+            With --defaults, shows the adapter's defaults for parameters that programs leave unset, or changes them \
+            with CAP_NET_ADMIN, for all programs until the adapter is removed. --phy chooses the PHYs on which the \
+            adapter finds and connects to devices, until it is powered on again; selecting LE Coded costs scan time on \
+            LE 1M.
 
             EXAMPLES:
               ble params -n Pulse-Z1

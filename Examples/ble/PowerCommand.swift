@@ -11,9 +11,9 @@ struct PowerCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "power", abstract: "Power an adapter on, with LE enabled, or off.",
         discussion: """
-            on also enables LE on a dual-mode adapter that is on without it. off ends all links, scans and advertisements \
-            on the adapter, including those of other programs. Needs CAP_NET_ADMIN, unless the adapter is in that state \
-            already.
+            on also enables LE on a dual-mode adapter that is on without it. off ends all links, scans and \
+            advertisements on the adapter, including those of other programs. Needs CAP_NET_ADMIN, unless the adapter \
+            is already in that state.
 
             EXAMPLES:
               ble power on

@@ -8,8 +8,9 @@ struct ReadCommand: DeviceCommand {
         discussion: """
             \(AttributeSelector.help)
 
-            Prints a line for each: its bytes, and their meaning or text, as the characteristic declares it, or else its \
-            specification. With --format: the value alone in that form. Stops at the first refusal.
+            Prints a line for each: its bytes, and their meaning or text, according to the characteristic's own \
+            declaration or else its specification. With --format, prints only the value, in that format. Stops at the \
+            first refusal.
 
             EXAMPLES:
               ble read -n Pulse-Z1 battery-level

@@ -5,14 +5,15 @@ import ExampleSupport
 
 struct RecordCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "record", abstract: "Record a device in a file, which ble serve and --world bring back.",
+        commandName: "record", abstract: "Record a device in a file for ble serve and --world.",
         discussion: """
-            Writes the device's advertisements, its database with all values (or the errors of those that it refuses), and \
-            the notifications and indications of --for seconds, with their times. ble serve FILE acts as the device, and \
-            with --world FILE every command finds it on a simulated radio. Docs/Guide/Files.md describes the file.
+            Records the device's advertisements, its database with all values (or the errors with which it refuses \
+            them), and the notifications and indications of --for seconds, with their times. ble serve FILE acts as \
+            the device, and with --world FILE every command finds it on a simulated radio. Docs/Guide/Files.md \
+            describes the file.
 
-            The file is written at the end, as a whole. Ctrl-C during the notifications ends the recording early and keeps \
-            it; before that nothing is written. An existing file is only replaced with --force.
+            The file is written as a whole at the end. Ctrl-C during the notifications ends the recording early and \
+            keeps it; before that, nothing is written. An existing file is replaced only with --force.
 
             EXAMPLES:
               ble record -n Pulse-Z1 pulse.json --for 1
@@ -57,7 +58,7 @@ struct RecordCommand: AsyncParsableCommand {
                 }
                 recorded.device.add(heard.filter { $0.latest.address == address })
                 if recorded.device.advertisements.isEmpty {
-                    console.message("No advertisement was received, so the file has none.")
+                    console.message("No advertisement was received, so the file contains none.")
                 }
                 try file.write(try recorded.file())
                 console.show(recorded, in: path)
@@ -73,7 +74,7 @@ func listen(
 ) async throws -> [DeviceTable.Device] {
     var table = DeviceTable(capacity: 2000)
     do throws(BluetoothError) {
-        let filter = address.map { ScanFilter.address($0) } ?? .every([])
+        let filter = address.map { ScanFilter.address($0) } ?? .any
         for try await advertisement in try await adapter.scan(
             ScanOptions(filter: filter, duration: duration, duplicates: .all))
         where !advertisement.isDirected {

@@ -9,18 +9,18 @@ struct ScanCommand: StepCommand {
     static let configuration = CommandConfiguration(
         commandName: "scan", abstract: "Show the devices that advertise.",
         discussion: """
-            Scans for 10 s, or for the time of --for, and prints a table, updated live on a terminal. The scale of the RSSI graphs \
-            is -100 to -30 dBm. Services and companies have their names, and beacons (iBeacon, AltBeacon, Eddystone) are \
-            decoded. A narrow terminal omits columns; a pipe gets all. With --json, prints each report with new \
-            content as it arrives. Shows the devices that match all filters; of several --service, --solicited or \
-            --manufacturer options, one match is enough.
+            Scans for 10 s, or for the time of --for, and prints a table, updated live on a terminal. The scale of the \
+            RSSI graphs is -100 to -30 dBm. Services and companies are shown by name, and beacons (iBeacon, AltBeacon, \
+            Eddystone) are decoded. A narrow terminal omits columns; a pipe gets all of them. With --json, prints each \
+            report with new content as it arrives. Shows the devices that match all filters; with several --service, \
+            --solicited or --manufacturer options, one match is enough.
 
-            Several adapters (-i hci0,hci1 or -i all) scan as one: a device is shown once, by the report of any of them, \
-            and with --json "signals" has its RSSI at each.
+            Several adapters (-i hci0,hci1 or -i all) scan as one: a device is shown once, whichever of them receives \
+            it; with --json, "signals" has its RSSI at each.
 
             --irk takes a device's identity resolving key, 32 hexadecimal digits in either order or Base64, as other \
-            programs export it, or a file with a name and a key in each line. Such a device is shown under its name, with \
-            the private address that it has now. Other users can see the arguments of a program, so prefer a file.
+            programs export it, or a file with a name and a key on each line. Such a device is shown by name, with its \
+            current private address. Command lines are visible to other users, so prefer a file.
 
             EXAMPLES:
               ble scan
@@ -96,13 +96,13 @@ struct ScanCommand: StepCommand {
         if let kind = common.addressType.kind { filters.append(.matching { $0.address?.kind == kind }) }
         if !service.isEmpty { filters.append(.services(service.compactMap { BluetoothUUID($0) })) }
         if !solicited.isEmpty {
-            filters.append(.any(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
+            filters.append(.anyOf(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
         }
-        if !manufacturer.isEmpty { filters.append(.any(manufacturer.compactMap(Self.manufacturer))) }
+        if !manufacturer.isEmpty { filters.append(.anyOf(manufacturer.compactMap(Self.manufacturer))) }
         // After those that cost less.
         if let rssi { filters.append(.rssi(atLeast: rssi)) }
         if let resolver { filters.append(.identities(resolver)) }
-        return .every(filters)
+        return .allOf(filters)
     }
 
     func run() async throws {

@@ -11,17 +11,18 @@ enum SelfTestScope: OptionScope {
 
 struct SelfTestCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "selftest", abstract: "Test an adapter, or a link between two of this machine.",
+        commandName: "selftest", abstract: "Test an adapter, or a link between two adapters of this machine.",
         discussion: """
-            Tests what the controller of an adapter reports of itself and does: answers, scans, advertising, power. With \
-            --with also a link to a second adapter of this machine: connecting, attributes, throughput, parameters, \
-            pairing, a UART, the loss of power. No test prevents the next; each has a time limit. Takes 10 to 40 seconds.
+            Tests what an adapter's controller reports about itself, and what it does: responses, scans, advertising, \
+            power. With --with, also tests a link to a second adapter of this machine: connecting, attributes, \
+            throughput, parameters, pairing, a UART, the loss of power. A failed test does not prevent the next; each \
+            has a time limit. Takes 10 to 40 seconds.
 
-            Needs CAP_NET_RAW and CAP_NET_ADMIN; links of other programs are left alone. Whatever is changed is put back \
-            at the end, also after Ctrl-C: power, LE, pairing settings, keys; bonds are not stored. A second Ctrl-C puts \
-            back what can be within seconds, and says what was left and the command for it.
+            Needs CAP_NET_RAW and CAP_NET_ADMIN; links of other programs are left alone. Everything that is changed is \
+            restored at the end, even after Ctrl-C: power, LE, pairing settings, keys; bonds are not stored. A second \
+            Ctrl-C restores what it can within seconds, and reports the rest with the commands that restore it.
 
-            --report writes a report without addresses and names, for a list of hardware. Exits with 0 only if no test \
+            --report writes a report without addresses and names, for a hardware list. Exits with 0 only if no test \
             has failed.
 
             --only runs some of the tests: \(Self.names.joined(separator: ", ")).
@@ -36,7 +37,7 @@ struct SelfTestCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("with"),
-        help: ArgumentHelp("A second adapter, with which the first exchanges data: hci1, 1 or its address."),
+        help: ArgumentHelp("A second adapter that exchanges data with the first: hci1, 1 or its address."),
         completion: .adapters)
     var other: String?
 
@@ -48,7 +49,7 @@ struct SelfTestCommand: AsyncParsableCommand {
     private static let names = (AdapterTests.titles + LinkTests.titles).map(\.0)
 
     @Option(
-        help: ArgumentHelp("Write a report to this new file; --force replaces one.", valueName: "file"),
+        help: ArgumentHelp("Write a report to this new file, or with --force to an existing one.", valueName: "file"),
         completion: .file())
     var report: String?
 

@@ -6,19 +6,20 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
-            PROFILE is battery, heart-rate, bench, with which ble bench measures a link, or a file that ble record has written, or one such as
+            PROFILE is battery, heart-rate, bench, with which ble bench measures a link, or a file that ble record has \
+            written, or one such as
 
               {"name": "Note", "services": [{"uuid": "FFF0", "characteristics": [
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
 
-            with values as "text" or, in hexadecimal, as "hex"; Docs/Guide/Files.md has all keys. Of a file with several \
-            devices, --device chooses one. A written value is sent to all subscribers, and recorded notifications are \
-            sent again at their times, over and over, from the first subscription on. -n overrides the device's name. \
-            Runs until Ctrl-C, for the time of --for, or with --once until the first device \
-            has disconnected. With --simulate a second machine connects, reads, subscribes and disconnects.
+            with values as "text" or, in hexadecimal, as "hex"; Docs/Guide/Files.md lists all keys. --device chooses a \
+            device from a file with several. A written value is sent to all subscribers, and recorded notifications \
+            are repeated at their times, over and over, from the first subscription on. -n overrides the device's \
+            name. Runs until Ctrl-C, for the time of --for, or with --once until the first device has disconnected. \
+            With --simulate a second machine connects, reads, subscribes and disconnects.
 
-            --min-key-size refuses attributes that require encryption, by the "permissions" of a file, on a link with a \
-            shorter key.
+            With --min-key-size, attributes whose "permissions" in a file require encryption are refused on a link \
+            with a shorter key.
 
             EXAMPLES:
               ble serve battery
@@ -34,7 +35,7 @@ struct ServeCommand: AsyncParsableCommand {
         completion: .words(["battery", "heart-rate", "bench"], orFilesEndingIn: ".json"))
     var profile: String
 
-    @Option(help: ArgumentHelp("The device to serve, of a file that describes several.", valueName: "name"))
+    @Option(help: ArgumentHelp("The device to serve, if the file describes several.", valueName: "name"))
     var device: String?
 
     @Flag(help: "Exit when the first device has disconnected.")

@@ -101,5 +101,5 @@ struct SleepStep: SessionStep {
 
 struct ExitStep: SessionStep {
     static let configuration = CommandConfiguration(
-        commandName: "exit", abstract: "End the link, and leave.", aliases: ["quit"])
+        commandName: "exit", abstract: "End the link, and exit.", aliases: ["quit"])
 }

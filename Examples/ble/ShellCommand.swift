@@ -6,13 +6,13 @@ struct ShellCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "shell", abstract: "Work with a device interactively, step by step on one link.",
         discussion: """
-            The steps are those of ble exec: connect, disconnect, explore, read, write, notify, subscribe, unsubscribe, \
-            pair, rssi, params, bench, scan and sleep, several on a line separated by ; and each with --help. exit or Ctrl-D \
-            leaves.
+            The steps are those of ble exec: connect, disconnect, explore, read, write, notify, subscribe, \
+            unsubscribe, pair, rssi, params, bench, scan and sleep, with several on a line separated by ; and each \
+            with --help. To leave, type exit or press Ctrl-D.
 
             Tab completes steps, options, device names and the attributes of the connected device; the arrow keys and \
-            Ctrl-R recall earlier lines, which are kept in a file. Lines that begin with a blank or contain a passkey, --irk or --oob are \
-            not kept. Ctrl-C cancels the step that runs, or discards the line.
+            Ctrl-R recall earlier lines, which are stored in a file. Lines that begin with a space or contain a \
+            passkey, --irk or --oob are not stored. Ctrl-C cancels the running step, or discards the line.
 
             If standard input is not a terminal, its lines are the steps. A failed line does not end the shell, which \
             then exits with the status of the last failure.
@@ -30,11 +30,11 @@ struct ShellCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "Keep the lines in this file (default: history beside the bonds).", valueName: "file"),
+            "Store the lines in this file (default: history beside the bonds).", valueName: "file"),
         completion: .file())
     var history: String?
 
-    @Flag(name: .customLong("no-history"), help: "Keep no lines.")
+    @Flag(name: .customLong("no-history"), help: "Store no lines.")
     var keepsNoHistory = false
 
     func run() async throws {

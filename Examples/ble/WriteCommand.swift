@@ -8,11 +8,11 @@ struct WriteCommand: DeviceCommand {
         discussion: """
             \(AttributeSelector.help)
 
-            VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input. With \
-            --format, it is in that form: text, or one or several numbers, such as 1234 or '1 -2 0x30'.
+            VALUE is hexadecimal digits such as 01A0 or '01 A0', text:WORDS, file:PATH, or file:- for standard input. \
+            With --format, it is in that format: text, or one or several numbers, such as 1234 or '1 -2 0x30'.
 
-            Without --request or --command, the value is written by request if the characteristic permits that, otherwise \
-            by command.
+            Without --request or --command, the value is written by request if the characteristic permits that, \
+            otherwise by command.
 
             EXAMPLES:
               ble write -n Pulse-Z1 2A39 01

@@ -22,21 +22,23 @@ struct BridgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "bridge", abstract: "Use the device's UART as a serial port that outlives links.",
         discussion: """
-            --pty creates a link to a pseudo terminal, which programs open like a serial port; --unix and --tcp accept one \
-            client at a time. With several, the device's bytes go to the terminal and the client, and the bytes of both go \
-            to the device in the order in which they arrive. A web browser that connects with TCP is refused. Runs until Ctrl-C, or for the time of --for. \
-            -n is any part of the device's name, as for the other commands. The device is chosen when it is first found; \
-            afterwards the bridge stays with its address or, if that is private and thus changes, with its name.
+            --pty creates a link to a pseudo terminal, which programs open like a serial port; --unix and --tcp accept \
+            one client at a time. With several, the device's bytes go to the terminal and the client, and the bytes of \
+            both go to the device in the order of arrival. A web browser that connects over TCP is refused. Runs until \
+            Ctrl-C, or for the time of --for. -n is any part of the device's name, as for the other commands. The \
+            device is chosen when it is first found; the bridge then keeps to its address or, if that is private and \
+            therefore changes, to its name.
 
-            The port stays while links come and go, and the device is waited for, as is the adapter. A program that writes blocks while the \
-            buffer of --buffer bytes is full, so that nothing is lost on an intact link. Bytes that were on the way when \
-            a link ended may be lost, and are counted as unconfirmed; none arrives twice. Of the device's bytes, as many \
-            as --buffer says wait for a program that reads slowly; then the oldest are dropped, and counted as unread.
+            The port persists while links come and go; the bridge waits for the device and the adapter. A program that \
+            writes blocks while the buffer of --buffer bytes is full, so nothing is lost on an intact link. Bytes in \
+            transit when a link ends may be lost, and are counted as unconfirmed; none arrives twice. Up to --buffer \
+            bytes from the device wait for a program that reads slowly; then the oldest are dropped, and counted as \
+            unread.
 
-            With several adapters (-i hci0,hci1 or -i all) each link is made by the one that suits best, so that the \
-            device stays connected when one is unplugged.
+            With several adapters (-i hci0,hci1 or -i all) each link is made by the most suitable one, so the device \
+            stays connected when an adapter is unplugged.
 
-            As a service of systemd it reports its state (Type=notify) and answers the watchdog.
+            As a systemd service, it reports its state (Type=notify) and answers the watchdog.
 
             EXAMPLES:
               linble bridge -n LINBLE-Z1 --pty /tmp/ttyBLE
@@ -55,13 +57,13 @@ struct BridgeCommand: AsyncParsableCommand {
     var pty: String?
 
     @Option(
-        help: ArgumentHelp("The UNIX socket to listen at, such as /tmp/ble.sock.", valueName: "path"),
+        help: ArgumentHelp("The UNIX socket to listen on, such as /tmp/ble.sock.", valueName: "path"),
         completion: .file())
     var unix: String?
 
     @Option(
         help: ArgumentHelp(
-            "The TCP port to listen at, such as 4000 or [::1]:4000; on 127.0.0.1 if no address is given, which other machines do not reach.",
+            "The TCP port to listen on, such as 4000 or [::1]:4000; without an address, on 127.0.0.1, which other machines cannot reach.",
             valueName: "address:port"))
     var tcp: String?
 
@@ -72,14 +74,14 @@ struct BridgeCommand: AsyncParsableCommand {
     var group: String?
 
     @Option(
-        help: ArgumentHelp("Append the bytes of both directions to this file, with their time.", valueName: "file"),
+        help: ArgumentHelp("Append the bytes of both directions to this file, with their times.", valueName: "file"),
         completion: .file())
     var log: String?
 
-    @Option(help: ArgumentHelp("The number of bytes that wait in each direction.", valueName: "bytes"))
+    @Option(help: ArgumentHelp("The number of bytes that can wait in each direction.", valueName: "bytes"))
     var buffer = 65_536
 
-    @Option(help: "Without a link, bytes of programs wait in the buffer, or are dropped: buffer or drop.")
+    @Option(help: "What happens to programs' bytes while there is no link: buffer or drop.")
     var offline = OfflineOption.buffer
 
     @OptionGroup var runTime: RunTimeOptions
@@ -94,7 +96,7 @@ struct BridgeCommand: AsyncParsableCommand {
             )
         }
         for (name, value) in [("--mode", mode), ("--group", group)] where value != nil && pty == nil && unix == nil {
-            throw ValidationError("\(name) is that of a pseudo terminal or a socket, which needs --pty or --unix.")
+            throw ValidationError("\(name) applies to a pseudo terminal or a socket: add --pty or --unix.")
         }
         if let mode, PortAccess.mode(mode) == nil {
             throw ValidationError("--mode takes octal permissions, 0 to 0777, not '\(mode)'.")

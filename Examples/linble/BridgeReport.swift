@@ -57,7 +57,7 @@ final class BridgeReport: Sendable {
         if let tcp = ports.tcp, !tcp.isLocal {
             console.message(
                 console.messages.yellow(
-                    "Everyone who reaches \(tcp.name) can use the device: the connection is neither authenticated nor "
+                    "Anyone who can reach \(tcp.name) can use the device: the connection is neither authenticated nor "
                         + "encrypted."))
         }
         guard console.isJSON else {
@@ -131,7 +131,7 @@ final class BridgeReport: Sendable {
         }
         guard let total else { return }
         line(
-            "unread", "\(total) bytes dropped, which \(reader) has not read",
+            "unread", "\(total) bytes dropped that \(reader) has not read",
             [("reader", .string(reader)), ("count", .integer(total))])
     }
 

@@ -8,8 +8,8 @@ struct DemoCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "demo", abstract: "Show a UART session step by step.",
         discussion: """
-            The microcontroller on the device's UART must speak the command protocol of the vendor's sample applications, \
-            as that of the simulated LINBLE does (--simulate).
+            The microcontroller on the device's UART must speak the command protocol of the vendor's sample \
+            applications, like that of the simulated LINBLE (--simulate).
 
             EXAMPLES:
               linble demo --simulate

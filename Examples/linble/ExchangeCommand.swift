@@ -12,7 +12,7 @@ struct ExchangeCommand: AsyncParsableCommand {
             one packet.
 
             A response is complete when no byte has arrived for --gap seconds. If it is not complete after --timeout \
-            seconds (5), prints what has arrived and exits with status 75.
+            seconds (5), the command prints what has arrived and exits with 75.
 
             EXAMPLES:
               linble exchange 0100 020102
@@ -24,7 +24,8 @@ struct ExchangeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "A response, which may arrive in pieces, is complete after this time without a byte.", valueName: "seconds")
+            "The time without a byte after which a response, which may arrive in pieces, is complete.",
+            valueName: "seconds")
     )
     var gap = 0.2
 

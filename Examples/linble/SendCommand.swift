@@ -106,7 +106,8 @@ private func nextBytes(
         guard error.code == .timedOut else { throw error }
         throw ProgramError(
             .timedOut, "Only \(count) of \(total) bytes were echoed.",
-            remedy: "Does whatever is connected to the device's UART echo, and fast enough? Send slower with --pace.")
+            remedy:
+                "Does whatever is connected to the device's UART echo, and fast enough? Send more slowly with --pace.")
     }
 }
 

@@ -32,7 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
 
             --pty connects the UART to a pseudo terminal, which programs open like a serial port: linble serve --pty \
             linble.tty, then picocom linble.tty. A program that writes to it blocks until a device connects. A device \
-            cannot be blocked: its bytes are buffered, and at 262144 unread bytes it is disconnected.
+            cannot be blocked: its bytes are buffered, and it is disconnected at 262144 unread bytes.
 
             --security encrypted, authenticated or secure-connections serves only links with that level; the latter two \
             need --passkey, or a terminal where the user compares or enters numbers.

@@ -21,8 +21,9 @@ struct TerminalCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "terminal", abstract: "Open a terminal on the device's UART.",
         discussion: """
-            Ctrl-] exits; every other key goes to the device. If standard input is not a terminal, sends its bytes \
-            unchanged, and exits when all are sent and no byte has been received for --linger seconds.
+            Ctrl-] exits; every other key goes to the device. If standard input is not a terminal, its bytes are sent \
+            unchanged, and the command exits when all have been sent and no byte has been received for --linger \
+            seconds.
 
             EXAMPLES:
               linble terminal

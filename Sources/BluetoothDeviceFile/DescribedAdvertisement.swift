@@ -72,7 +72,7 @@ package struct DescribedAdvertisement: Hashable, Sendable {
             }
             (data, scanResponse) = (payloads.advertising, payloads.scanResponse)
         } else {
-            // A recording has both; whoever changes one must change the other.
+            // A recording has both; a caller that changes one must change the other.
             let sent = AdvertisementData(advertising: data, scanResponse: scanResponse).jsonFields
             for (key, value) in sent {
                 guard let given = object[key], "\(given)" != "\(value)" else { continue }

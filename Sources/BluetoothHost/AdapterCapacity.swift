@@ -10,7 +10,8 @@ public struct AdapterCapacity: Hashable, Sendable {
     /// The number of open links of other programs, including those that this program uses for connection-oriented
     /// channels only; nil where they cannot be counted.
     public var otherLinks: Int?
-    /// The number of links beyond which the controller has refused another for want of room; nil until it has.
+    /// The number of links beyond which the controller has refused another because the link limit is reached; nil
+    /// until it has.
     ///
     /// No controller reports its limit, and it may depend on what else the controller does.
     public var linkLimit: Int?

@@ -58,7 +58,7 @@ extension AdapterDefaults {
     package func checkPHYs(_ operation: BluetoothError.Operation) throws(BluetoothError) {
         guard let phys else { return }
         guard phys.contains(.le1M), phys.isSubset(of: [.le1M, .le2M, .leCoded]) else {
-            throw .invalidArgument(operation, "The PHYs of an adapter are LE 1M, and LE 2M and LE Coded if wanted.")
+            throw .invalidArgument(operation, "The PHYs of an adapter are LE 1M and, optionally, LE 2M and LE Coded.")
         }
     }
 

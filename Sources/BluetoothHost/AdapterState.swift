@@ -81,7 +81,7 @@ public enum PowerPolicy: Hashable, Sendable {
 }
 
 /// The rule for a stream, such as a scan, whose adapter is powered off, blocked or unplugged.
-public enum AdapterLeavePolicy: Hashable, Sendable {
+public enum AdapterUnavailablePolicy: Hashable, Sendable {
     /// The stream ends with the reason: ``BluetoothError/Code/adapterOff``, `.adapterBlocked` or `.noAdapter`.
     case end
     /// The stream pauses and resumes when the adapter is back; it ends when that fails or the adapter is closed.

@@ -39,20 +39,20 @@ public struct AdvertisingOptions: Hashable, Sendable {
     /// A connection ends connectable advertising. The kernel restarts it when the link has ended; with this option it
     /// is restarted at once, as far as the controller can advertise while it has links.
     public var continuesWhileConnected = true
-    /// The policy for when the adapter is powered off, blocked or unplugged; ``AdapterLeavePolicy/end`` by default.
-    public var whenAdapterLeaves = AdapterLeavePolicy.end
+    /// The policy for when the adapter is powered off, blocked or unplugged; ``AdapterUnavailablePolicy/end`` by default.
+    public var whenAdapterUnavailable = AdapterUnavailablePolicy.end
 
     /// Creates options with the usual defaults: connectable, legacy format, every 100 to 150 ms.
     public init(
         kind: Kind = .connectable, format: Format = .legacy,
         interval: ClosedRange<Duration> = .milliseconds(100) ... .milliseconds(150), transmitPower: Int? = nil,
-        continuesWhileConnected: Bool = true, whenAdapterLeaves: AdapterLeavePolicy = .end
+        continuesWhileConnected: Bool = true, whenAdapterUnavailable: AdapterUnavailablePolicy = .end
     ) {
         self.kind = kind
         self.format = format
         self.interval = interval
         self.transmitPower = transmitPower
         self.continuesWhileConnected = continuesWhileConnected
-        self.whenAdapterLeaves = whenAdapterLeaves
+        self.whenAdapterUnavailable = whenAdapterUnavailable
     }
 }

@@ -35,7 +35,7 @@ public struct BluetoothError: Error, Hashable, Sendable {
         public static let notFound = Code(rawValue: "notFound")
         /// The link could not be established.
         public static let connectionFailed = Code(rawValue: "connectionFailed")
-        /// The controller has no room for another link.
+        /// The controller has reached its limit of links.
         public static let linkLimitReached = Code(rawValue: "linkLimitReached")
         /// The link ended.
         public static let disconnected = Code(rawValue: "disconnected")
@@ -170,7 +170,7 @@ extension BluetoothError.Cause: CustomStringConvertible {
 // Errors that are made in several places.
 extension BluetoothError {
     @usableFromInline package static func timedOut(_ operation: Operation, after duration: Duration) -> BluetoothError {
-        BluetoothError(.timedOut, operation, "No answer within \(duration.inSeconds).", isRetryable: true)
+        BluetoothError(.timedOut, operation, "No response within \(duration.inSeconds).", isRetryable: true)
     }
 
     @usableFromInline package static func cancelled(_ operation: Operation) -> BluetoothError {
@@ -180,19 +180,19 @@ extension BluetoothError {
     @usableFromInline package static func secondConsumer(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation, "Another task waits for the next element of this stream.",
-            remedy: "A stream has one consumer; make a stream for each.")
+            remedy: "A stream has one consumer; create a stream for each.")
     }
 
     package static func overflow(_ operation: Operation, capacity: Int) -> BluetoothError {
         BluetoothError(
-            .overflow, operation, "More than \(capacity) elements were waiting and were not consumed.",
+            .overflow, operation, "More than \(capacity) elements were waiting to be consumed.",
             remedy: "Consume elements faster, or use a larger buffer.")
     }
 
-    /// The error of a link that the controller has refused for want of room.
+    /// The error of a link that the controller has refused because the link limit is reached.
     package static func linkLimitReached(_ operation: Operation, _ cause: Cause?) -> BluetoothError {
         BluetoothError(
-            .linkLimitReached, operation, "The controller has no room for another link.",
+            .linkLimitReached, operation, "The controller has reached its limit of links.",
             remedy: """
                 End a link that is not needed, or wait until one ends: ConnectionOptions.slotTimeout.
                 A further adapter takes further links: AdapterGroup.
@@ -203,7 +203,7 @@ extension BluetoothError {
     package static func attributesChanged(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .attributesChanged, operation, "The peer's attributes have changed since they were discovered.",
-            remedy: "Call discover() again and use what it returns.")
+            remedy: "Call discover() again, and use its result.")
     }
 
     package static func invalidArgument(_ operation: Operation, _ message: String) -> BluetoothError {

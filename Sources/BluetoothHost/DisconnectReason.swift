@@ -73,7 +73,7 @@ public struct DisconnectReason: RawRepresentable, Hashable, Sendable, CustomStri
         case .local: "The link was closed by this program."
         case .localHost: "Another program or the kernel on this machine ended the link."
         case .remote: "The peer ended the link."
-        case .remoteLowResources: "The peer ended the link for lack of resources."
+        case .remoteLowResources: "The peer ended the link because of low resources."
         case .remotePowerOff: "The peer ended the link because it is being powered off."
         case .supervisionTimeout: "The peer was lost: no packet arrived within the supervision time-out."
         case .failedToBeEstablished: "The link failed to be established."

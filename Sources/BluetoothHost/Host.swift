@@ -44,7 +44,7 @@ package protocol Host: AnyObject {
     ) async throws(BluetoothError)
 
     /// Registers the session: `onUnreachable` reports that the adapter may be off or gone, before its directory does;
-    /// `onEnd` that the adapter cannot be used for now, or any more.
+    /// `onEnd` that the adapter cannot be used for now, or ever again.
     func follow(
         onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void)
 

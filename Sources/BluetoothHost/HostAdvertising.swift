@@ -59,7 +59,7 @@ package protocol HostAdvertising: AnyObject {
     nonisolated(nonsending) func finish() async
 
     /// Pauses the sets, or ends those that do not wait for the adapter, which is off, blocked or absent.
-    /// - Parameter comesBack: whether the adapter is away for a moment only; then all sets wait.
+    /// - Parameter comesBack: whether the adapter is only temporarily unavailable; then all sets wait.
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool)
 
     /// Sends all sets again: the controller may have forgotten them.

@@ -127,7 +127,7 @@ package enum ChannelSend: Equatable, Sendable {
     /// The packet was not accepted, since there is no room or the link is being encrypted;
     /// ``HostChannel/notifyWhenWritable()`` reports when to try again.
     case wouldBlock
-    /// The channel cannot send any more.
+    /// The channel can no longer send.
     case failed(ChannelFailure)
 }
 

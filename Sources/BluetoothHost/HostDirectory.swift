@@ -44,7 +44,8 @@ package protocol HostDirectory: AnyObject {
     /// Powers an adapter on or off; returns when that is done.
     nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError)
 
-    /// Whether this process has powered an adapter off, by this directory or another, and nobody has powered it on since.
+    /// Whether this process has powered an adapter off, by this directory or another, and no program has powered it on
+    /// since.
     func isSwitchedOff(_ index: UInt16) -> Bool
 
     /// Gives an adapter the settings that it had before: power, LE, those of pairing, and no static address if it had

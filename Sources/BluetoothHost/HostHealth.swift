@@ -9,11 +9,11 @@ public enum RadioProblem: Hashable, Sendable {
     /// The controller has not answered a command.
     case unanswered(command: String)
     /// A device has not responded, or a link has accepted no data, and the controller does not answer either.
-    case linkTakesNothing(BluetoothAddress)
+    case linkStalled(BluetoothAddress)
     /// Nobody that this program knows of has powered the adapter off.
     case poweredOff
-    /// The adapter is off, should be on, and could not be powered on.
-    case doesNotPowerOn
+    /// The adapter is off but should be on, and could not be powered on.
+    case powerOnFailed
     /// The controller answers with another public address than before, as some do that have lost their own in a reset.
     /// The program does not use it under that address, to which its bonds do not belong.
     case addressChanged(from: BluetoothAddress, to: BluetoothAddress)
@@ -27,10 +27,10 @@ extension RadioProblem: CustomStringConvertible {
         case .hardwareError(let code):
             "the controller reported a hardware error (0x\(hexadecimal(code, digits: 2)))"
         case .unanswered(let command): "the controller did not answer \(command)"
-        case .linkTakesNothing(let peer): "neither \(peer) nor the controller responds"
+        case .linkStalled(let peer): "neither \(peer) nor the controller responds"
         case .poweredOff: "the adapter was powered off"
-        case .doesNotPowerOn: "the adapter could not be powered on"
-        case .addressChanged(let own, let other): "the controller answers as \(other) instead of \(own)"
+        case .powerOnFailed: "the adapter could not be powered on"
+        case .addressChanged(let own, let other): "the controller reports the address \(other) instead of \(own)"
         }
     }
 }
@@ -60,6 +60,17 @@ extension RecoveryStep: CustomStringConvertible {
         case .rebind: "bind the adapter's driver again"
         }
     }
+
+    /// What the step does, such as `restarting the scan`.
+    package var gerund: String {
+        switch self {
+        case .restartScan: "restarting the scan"
+        case .powerCycle: "power-cycling the adapter"
+        case .reset: "resetting the controller"
+        case .restart: "taking the adapter down and up"
+        case .rebind: "rebinding the adapter's driver"
+        }
+    }
 }
 
 /// The health of an adapter: what its host notices, and the steps that may help.
@@ -83,10 +94,10 @@ package protocol HostHealth: AnyObject {
     /// Counts the adapter's links; nil if they cannot be counted.
     func countLinks(then completion: @escaping (Int?) -> Void)
 
-    /// Whether another session of this process carries out a step on the adapter, which takes it away for a moment.
+    /// Whether another session of this process runs a recovery step that makes the adapter temporarily unavailable.
     var isRecoveredElsewhere: Bool { get }
 
-    /// Carries out a step; the scan, advertising and everything else that is declared comes back by itself.
+    /// Carries out a step; the scan, advertising and everything else that is declared is restored automatically.
     /// - Parameter completion: receives why the step could not be carried out.
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void)
 }

@@ -16,8 +16,8 @@ package protocol HostKeys: AnyObject {
     /// Starts the key events of an adapter, also of one that was plugged in again. Loads keys only while serving.
     func begin(_ adapter: UInt16)
 
-    /// Whether keys are loaded at each beginning and end of a link, and now: a central encrypts by itself, and other
-    /// programs replace the host's keys.
+    /// Whether keys are loaded at each beginning and end of a link, and now: a central encrypts automatically, and
+    /// other programs replace the host's keys.
     func setServing(_ isServing: Bool)
 
     /// Replaces the keys in the host by those to load; ``status`` has what prevented it.

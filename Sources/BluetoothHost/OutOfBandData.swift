@@ -3,7 +3,7 @@ import BluetoothPrimitives
 /// The out-of-band data of a device for pairing with LE Secure Connections (Core Vol 3 Part H §2.3.5.6.4): what one device
 /// transfers to the other by another way than Bluetooth, such as an NFC tag or a QR code.
 ///
-/// Pairing is authenticated if the other way is: whoever can read the data may pair with the device in its place. The
+/// Pairing is authenticated if the other way is: anyone who can read the data can pair in the device's place. The
 /// values are for one pairing, and no description shows them.
 public struct OutOfBandData: Hashable, Sendable {
     /// The confirmation value C of the device's public key.

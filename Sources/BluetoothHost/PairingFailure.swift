@@ -41,8 +41,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
     public static let linkLost = PairingFailure(rawValue: "linkLost")
     /// The adapter's ``BondLimit`` is reached, and no bond can be replaced.
     public static let bondStoreFull = PairingFailure(rawValue: "bondStoreFull")
-    /// The out-of-band data given for the peer are not its present ones, or the peer has used them up, or it does not
-    /// support them.
+    /// The out-of-band data given for the peer is outdated or was already used, or the peer does not support it.
     public static let outOfBandDataRejected = PairingFailure(rawValue: "outOfBandDataRejected")
     /// Another program on this machine, BlueZ's daemon, is responsible for pairing.
     public static let ownedByDaemon = PairingFailure(rawValue: "ownedByDaemon")
@@ -60,7 +59,7 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
         case .identityClaimed: "The peer claimed the identity of another bonded device."
         case .linkLost: "The link ended during the pairing."
         case .outOfBandDataRejected:
-            "The pairing with out-of-band data failed: the peer does not use them, or has new ones."
+            "The pairing with out-of-band data failed: the peer does not use the data, or has new data."
         case .bondStoreFull: "The limit of stored bonds is reached."
         case .ownedByDaemon: "BlueZ's daemon is responsible for pairing on this machine while it runs."
         default: "The pairing failed."
@@ -76,17 +75,17 @@ public struct PairingFailure: RawRepresentable, Hashable, Sendable, CustomString
             "Another program with other bonds may have replaced the kernel's keys: try again. If the device was reset, "
                 + "remove its bond on this machine, and pair again: ble bonds remove ADDRESS; sudo ble pair"
         case .insufficientLevel:
-            "Use an agent that can show or enter a number, if the device can do the counterpart."
+            "Use an agent that can show or enter a number, if the device can enter or show it."
         case .identityClaimed:
-            "If it is that device, and was reset, remove its bond first, then pair again: ble bonds remove ADDRESS"
+            "If it is that device and was reset, first remove its bond, then pair again: ble bonds remove ADDRESS"
         case .keyTooShort:
-            "A key of an earlier pairing is replaced by pairing again: ble bonds remove ADDRESS. A device that supports no "
+            "To replace the key of an earlier pairing, pair again: ble bonds remove ADDRESS. A device that supports no "
                 + "longer key needs a smaller minimum."
-        case .outOfBandDataRejected: "Transfer new data: devices make them for one pairing."
+        case .outOfBandDataRejected: "Transfer new data: devices generate it for one pairing."
         case .bondStoreFull:
-            "Remove a bond that is no longer used, or open the adapter with a higher BondLimit."
+            "Remove an unused bond, or open the adapter with a higher BondLimit."
         case .ownedByDaemon:
-            "Stop the daemon for now, then pair: sudo systemctl stop bluetooth; sudo ble pair"
+            "Stop the daemon, then pair: sudo systemctl stop bluetooth; sudo ble pair"
         default: nil
         }
     }

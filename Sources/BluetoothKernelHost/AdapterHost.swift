@@ -29,10 +29,10 @@ package final class AdapterHost: Host {
         controller = KernelController(
             adapterRecord.information, management: management, on: kernel, log: log, trace: trace)
         let links = controller.links
-        let ends = LinkEnds(
+        let ends = LinkEndAttribution(
             of: adapterRecord, directory, on: kernel.loop, state: state,
             isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
-        let ending = EndingLinks(links, of: adapterRecord.information.address, on: kernel.loop)
+        let ending = LingeringLinks(links, of: adapterRecord.information.address, on: kernel.loop)
         ending.controller.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
         ending.controller.onUnconfirmed = { [weak health = controller.health] peer in health?.linkStays(peer) }
         channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)

@@ -213,27 +213,27 @@ final class DescriptorSocket: ReadinessHandler, @unchecked Sendable {
 /// A policy for trying to receive another packet without asking the kernel which sockets are ready.
 ///
 /// While packets arrive faster than they are processed, this saves every other system call; while they arrive one at a
-/// time, each try is one call in vain. So it tries if a socket was ready in several consecutive waits, and pauses for a
-/// while after a try in vain.
+/// time, each try is one unsuccessful call. So it tries if a socket was ready in several consecutive waits, and pauses
+/// for a while after an unsuccessful receive.
 struct Backlog {
     /// The number of packets one socket may deliver before it is another's turn.
     private static let turn = 16
     /// The number of consecutive waits in which a socket must be ready before a try.
     private static let promising: UInt8 = 2
-    /// The same number after a try in vain.
-    private static let patience: UInt8 = 16
+    /// The same number after an unsuccessful receive.
+    private static let backoffThreshold: UInt8 = 16
 
     private var lastWait: UInt64 = 0
     private var readyInARow: UInt8 = 0
     private var needed = Self.promising
     private var received = 0
-    private var told = 0
+    private var attempts = 0
 
     /// Records that the socket is ready, as the wait with this number reported.
     mutating func begin(inWait number: UInt64) {
         readyInARow = number == lastWait &+ 1 ? min(readyInARow, .max - 1) + 1 : 0
         lastWait = number
-        (received, told) = (0, 0)
+        (received, attempts) = (0, 0)
     }
 
     /// Records that a packet was received.
@@ -243,15 +243,15 @@ struct Backlog {
 
     /// Whether to call the handler again in this turn.
     mutating func isWorthAnotherTry() -> Bool {
-        told &+= 1
+        attempts &+= 1
         guard readyInARow >= needed else { return false }
-        if received < told {
+        if received < attempts {
             // With one packet there was none behind it.
-            needed = told > 2 ? Self.promising : Self.patience
+            needed = attempts > 2 ? Self.promising : Self.backoffThreshold
             readyInARow = 0
             return false
         }
-        return told < Self.turn
+        return attempts < Self.turn
     }
 }
 

@@ -239,7 +239,7 @@ extension FileDescriptor {
 final class MarkSocket: Sendable {
     private let descriptor: FileDescriptor
 
-    /// Calls `bind` or `connect`. For datagrams nobody has to listen, and the holder of the address learns nothing.
+    /// Calls `bind` or `connect`. For datagrams no socket has to listen, and the holder of the address learns nothing.
     init(
         _ mark: String, _ name: String, _ call: (CInt, UnsafePointer<sockaddr>?, socklen_t) -> CInt
     ) throws(KernelError) {

@@ -54,7 +54,7 @@ public enum ManagementCommand: Hashable, Sendable {
     /// Replaces the kernel's connection parameters of devices.
     case loadConnectionParameters([DeviceConnectionParameters])
 
-    /// Reads the parameters that the kernel uses where a program does not say.
+    /// Reads the parameters that the kernel uses where a program leaves them unset.
     case readDefaultSystemConfiguration
     /// Changes some of them, until the adapter is removed. The kernel ignores those that it does not know, and checks no
     /// ranges.

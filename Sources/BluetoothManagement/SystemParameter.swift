@@ -1,6 +1,7 @@
 import BluetoothPrimitives
 
-/// A parameter of an adapter's default system configuration: what the kernel uses where a program does not say.
+/// A parameter of an adapter's default system configuration: what the kernel uses for a parameter that a program leaves
+/// unset.
 public struct SystemParameter: Hashable, Sendable {
     /// The parameter's number (Linux, `net/bluetooth/mgmt_config.c`). The set is open: kernels add parameters.
     public struct Kind: RawRepresentable, Hashable, Sendable {

@@ -69,7 +69,7 @@ extension SimulatedKernel {
     }
 
     /// Makes an adapter's controller forget its scan, its advertising and its links, as a controller does whose firmware
-    /// restarts: nobody is told.
+    /// restarts: no event reports it.
     public func forgetState(adapter index: UInt16) {
         withAdapter(index) { $0.controller.reset() }
     }

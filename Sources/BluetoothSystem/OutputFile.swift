@@ -104,8 +104,8 @@ extension KernelError {
         case .fileExists: "Choose another name, or replace the file."
         case .accessDenied, .notPermitted: "Choose a file in a folder that this program may write to."
         case .noSuchDeviceOrAddress: "The pipe has no reader: start its reader first."
-        case .symbolicLink: "Name what the symbolic link leads to."
-        case .noSpace: "Make room on the disk, or choose another."
+        case .symbolicLink: "Name the file that the symbolic link leads to."
+        case .noSpace: "Make room on the disk, or choose another one."
         default: nil
         }
     }

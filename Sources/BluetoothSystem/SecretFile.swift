@@ -58,7 +58,7 @@ public enum SecretFile {
     /// owns it. The folders above it are not checked.
     ///
     /// A symbolic link to a folder passes if it is this user's or the superuser's, as those of systemd are
-    /// (`DynamicUser=`): nobody else has planted it.
+    /// (`DynamicUser=`): no other user has planted it.
     public static func checkFolder(_ path: String) throws(Failure) {
         var (link, folder) = (stat(), stat())
         do throws(KernelError) {

@@ -94,7 +94,7 @@ actor KeptSender: LoopActor {
     func linkEnded() -> Int {
         let lost = bytes.linkEnded()
         unreported += lost
-        // A call that has ended, for lack of time or by cancellation, reports nothing.
+        // A call that has ended, by its time limit or by cancellation, reports nothing.
         flushes.removeAll { $0.promise.isResolved }
         if lost > 0, !flushes.isEmpty {
             let reason = reportLoss()

@@ -48,7 +48,7 @@ struct OutgoingBytes: Hashable, Sendable {
     private(set) var confirmed = 0
     /// Bytes that ended links left unconfirmed.
     private(set) var unconfirmed = 0
-    /// Bytes dropped for lack of a link.
+    /// Bytes dropped because there was no link.
     private(set) var dropped = 0
 
     init(capacity: Int, limits: Limits = Limits()) {

@@ -104,7 +104,7 @@ final class ReceiveBuffer: Sendable {
             let timer = deadline.map { deadline in
                 let timer = loop.makeTimer { [operation] in
                     waiter.fail(
-                        BluetoothError(.timedOut, operation, "Nothing arrived in time.", isRetryable: true))
+                        BluetoothError(.timedOut, operation, "No bytes arrived in time.", isRetryable: true))
                 }
                 timer.set(at: deadline)
                 return timer

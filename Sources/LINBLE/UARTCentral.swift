@@ -39,8 +39,8 @@ public actor UARTCentral {
 
     // MARK: Sending
 
-    /// The maximum size of a notification's value now: the link's, which fills whole packets where the data length is
-    /// extended, or less if the options say so.
+    /// The maximum size of a notification's value now: the link's, which fills whole packets of the present data length,
+    /// or of 251 bytes before that is extended; less if the options say so.
     public var maximumChunkLength: Int {
         get async { chunkLength }
     }
@@ -119,7 +119,7 @@ public actor UARTCentral {
                 .overflow, .init("receive", peer: peer),
                 "More than \(options.receiveCapacity) bytes were unread; the link was ended.",
                 remedy:
-                    "Read faster, or have the central send less at a time: a UART over Bluetooth LE has no flow control "
+                    "Read faster, or let the central send less at a time: a UART over Bluetooth LE has no flow control "
                     + "in this direction."))
         connection.disconnectNow()
         return nil

@@ -37,7 +37,7 @@ public struct UARTServerOptions: Sendable {
         name: String = "LINBLE-Z1", profile: UARTProfile = .linble, requiresEncryption: Bool = false,
         maximumTransmissionUnit: UInt16 = 517, maximumChunkLength: Int? = nil, pacing: UARTPacing = .unlimited,
         receiveCapacity: Int = 262_144, isExclusive: Bool = false,
-        advertising: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume),
+        advertising: AdvertisingOptions = AdvertisingOptions(whenAdapterUnavailable: .resume),
         security: SecurityLevel = .low, minimumKeySize: Int? = nil
     ) {
         self.name = name

@@ -25,7 +25,7 @@ import Testing
     @Test(arguments: [(1500, "1.5 s"), (30_000, "30 s"), (250, "0.25 s"), (1001, "1.001 s")])
     func timesAreToldWithTheDecimalsTheyNeed(milliseconds: Int, text: String) {
         let error = BluetoothError.timedOut(Self.operation, after: .milliseconds(milliseconds))
-        #expect(error.message == "No answer within \(text).")
+        #expect(error.message == "No response within \(text).")
         #expect(error.isRetryable)
     }
 

@@ -135,7 +135,7 @@ import BluetoothKernelHost
                 // As the queue's owner does.
                 if receiver.hasLost { finish() }
             case .rest:
-                queue.restIfIdle()
+                queue.closeIfIdle()
                 if !receiver.needsSocket, open.isEmpty, queue.hasSocket, queue.end == nil {
                     problem = "it does not rest"
                 }
@@ -195,7 +195,7 @@ import BluetoothKernelHost
         func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { others.append(command.opcode) }
         func wasUnanswered(_ command: HCICommand) {}
         func socketClosed(_ error: KernelError) { hasLost = true }
-        func socketRests() {}
+        func socketDidClose() {}
     }
 }
 

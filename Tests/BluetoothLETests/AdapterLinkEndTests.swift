@@ -66,7 +66,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let adapter = try await Adapter.open(on: fixture.kernel)
             let other = try await Adapter.open(on: fixture.kernel)
             var options = ScanOptions(duplicates: .all)
-            options.whenAdapterLeaves = .resume
+            options.whenAdapterUnavailable = .resume
             var heard = try await adapter.scan(options).makeAsyncIterator()
             let connection = try await adapter.connect(to: peripheral.address)
             try await fixture.radio.sleep(for: .seconds(1))

@@ -82,7 +82,7 @@ import BluetoothLE
             fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: !isHard, isHardBlocked: isHard)
             let error = await failure { _ = try await Adapter.open(power: .powerOn, on: fixture.kernel) }
             #expect(error?.code == .adapterBlocked)
-            #expect(error?.remedy?.contains(isHard ? "switch of the machine" : "rfkill unblock bluetooth") == true)
+            #expect(error?.remedy?.contains(isHard ? "radio switch" : "rfkill unblock bluetooth") == true)
         }
     }
 

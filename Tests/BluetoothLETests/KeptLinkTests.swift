@@ -26,7 +26,7 @@ import Testing
 
     /// Checks that connecting fails with `.busy` after the given time.
     private static func expectBusy(
-        _ late: LateFixture, after limit: Duration = EndingLinks.linger,
+        _ late: LateFixture, after limit: Duration = LingeringLinks.linger,
         sourceLocation: SourceLocation = #_sourceLocation
     ) async throws {
         var error: BluetoothError?

@@ -242,7 +242,7 @@ private let controller = SimulatedController(address: address)
             let adapter = try await Adapter.open(power: .powerOn, on: fixture.kernel)
             var options = ScanOptions(duplicates: .all)
             let ending = try await adapter.scan(options)
-            options.whenAdapterLeaves = .resume
+            options.whenAdapterUnavailable = .resume
             let resuming = try await adapter.scan(options)
             let left = try await adapter.scan(options)
             var index: UInt16 = 0
@@ -272,7 +272,7 @@ private let controller = SimulatedController(address: address)
         try await Fixture.run([controller]) { fixture in
             let adapter = try await Adapter.open(on: fixture.kernel)
             var options = ScanOptions()
-            options.whenAdapterLeaves = .resume
+            options.whenAdapterUnavailable = .resume
             let stream = try await adapter.scan(options)
             fixture.kernel.unplug(0)
             try await fixture.settle { adapter.state == .absent }
@@ -342,7 +342,7 @@ private let controller = SimulatedController(address: address)
             SimulatedPeripheral(on: fixture.radio)
             let adapter = try await Adapter.open(power: .keepOn, on: fixture.kernel)
             var options = ScanOptions()
-            options.whenAdapterLeaves = .resume
+            options.whenAdapterUnavailable = .resume
             let scan = try await adapter.scan(options)
             var index: UInt16 = 0
             for round in 0..<1000 {

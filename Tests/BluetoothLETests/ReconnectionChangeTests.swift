@@ -12,8 +12,8 @@ import BluetoothLE
 
     /// The next element of a stream; its end is an error.
     private func next(
-        _ iterator: inout BoundedStream<KeptConnection.Notice>.Iterator
-    ) async throws -> KeptConnection.Notice? {
+        _ iterator: inout BoundedStream<KeptConnection.Update>.Iterator
+    ) async throws -> KeptConnection.Update? {
         try await iterator.next()
     }
 

@@ -194,7 +194,7 @@ import Testing
     @Test func aStreamThatIsKeptKeepsNoAdapter() async throws {
         try await run { fixture, _, peripheral, _ in
             let life: SessionLife
-            let notices: BoundedStream<KeptConnection.Notice>
+            let notices: BoundedStream<KeptConnection.Update>
             do {
                 let adapter = try await Adapter.open(on: fixture.kernel)
                 life = SessionLife(session: adapter.session)

@@ -44,7 +44,7 @@ extension Peers {
         private static func resumingScan(_ fixture: Fixture) async throws -> BoundedStream<Advertisement> {
             var options = ScanOptions()
             options.duplicates = .all
-            options.whenAdapterLeaves = .resume
+            options.whenAdapterUnavailable = .resume
             return try await fixture.adapter.scan(options)
         }
 

@@ -50,7 +50,7 @@ extension Peers {
 
         private static func run(
             handlers: AttributeHandlers = AttributeHandlers(),
-            options: AdvertisingOptions = AdvertisingOptions(whenAdapterLeaves: .resume),
+            options: AdvertisingOptions = AdvertisingOptions(whenAdapterUnavailable: .resume),
             _ story: @Sendable (Machine) async throws -> Void
         ) async throws {
             try await Fixture.run { fixture in

@@ -96,7 +96,7 @@ extension Peers {
         @Test func onceMeansOnceAndWithTheAnswer() async throws {
             try await Fixture.run { fixture in
                 let addresses = [try fixture["gatt"], try fixture["beacon-3"]]
-                let filter = ScanFilter.any(addresses.map { .address($0) })
+                let filter = ScanFilter.anyOf(addresses.map { .address($0) })
                 let once = Collector(try await fixture.adapter.scan(ScanOptions(filter: filter, duplicates: .once)))
                 let all = try await fixture.adapter.scan(ScanOptions(filter: filter, duplicates: .all))
                 var counts: [BluetoothAddress: Int] = [:]

@@ -218,7 +218,7 @@ import Testing
             (["--pty", "/tmp"], 74, "/tmp is a directory"), (["--pty", "/nowhere/tty"], 74, "/nowhere/tty"),
             (["--tcp", "203.0.113.1:4000"], 74, "one of this machine"),
             (["--tcp", "0", "--log", "/nowhere/log"], 73, "/nowhere/log"),
-            (["--tcp", "0", "--log", "/etc/hostname"], 73, "another kind of file"),
+            (["--tcp", "0", "--log", "/etc/hostname"], 73, "is not a linble bridge log"),
             (["--tcp", "0", "--log", "/dev/full"], 74, "No space left"),
             (["--tcp", "0", "--find-time", "1"], 64, "--find-time has no meaning for this command."),
             (["--tcp", "0", "-n", "linble"], 64, "2 devices match:\n  LINBLE-Z1"),

@@ -31,7 +31,7 @@ import Testing
         try await Self.withWorld(fault) { world in
             let ended = try await run(
                 "ble", ["doctor", "--watch", "--recover", "--json", "--world", world], signal: "INT",
-                after: "works again")
+                after: "recovered")
             #expect(ended.status == 0, "\(ended.messages)")
             #expect(ended.messages == "ble doctor: stopped\n")
             let kinds = try Self.kinds(of: "hci0", in: ended).filter { $0 != "changed" }
@@ -68,7 +68,7 @@ import Testing
             #expect(second.output.contains("sudo ble power on -i hci1"), "\(second.output)")
             let watch = try await run("ble", ["doctor", "--watch", "--for", "0.5", "--world", world, "-i", "hci9"])
             #expect(watch.status == 0)
-            #expect(watch.messages == "hci9 is waited for: it is absent.\n")
+            #expect(watch.messages == "waiting for hci9: it is absent.\n")
         }
     }
 

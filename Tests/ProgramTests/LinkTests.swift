@@ -133,7 +133,7 @@ import Testing
             (["--defaults", "--latency", "499"], 64, "more than twice the longest interval"),
             (["--scan-window", "10"], 64, "needs --defaults"), (["--defaults", "--phy", "2m"], 64, "--phy"),
             (["--defaults", "--phy", "1m,coded"], 76, "does not support LE Coded"), (["--phy", "1m,"], 64, "1m,"),
-            (["--defaults", "--scan-window", "10"], 64, "need each other"),
+            (["--defaults", "--scan-window", "10"], 64, "must be given together"),
             (["--defaults", "--scan-window", "20", "--scan-interval", "10"], 64, "at most the interval"),
             (["--defaults", "--connect-timeout", "0"], 64, "1 to 65535"),
             (["--defaults", "--advertising-interval", "10-20"], 64, "20 to 10240"),
@@ -144,7 +144,7 @@ import Testing
             (["--interval", "16"], 64, "in steps of 1.25 ms, not 16 ms."),
             (["--interval", "7.5-15", "--latency", "499"], 64, "which is 15000 ms: not 5000 ms."),
             (["--supervision-timeout", "105"], 64, "in steps of 10 ms"),
-            (["--coded", "--phy", "2m"], 64, "--coded has the link on LE Coded, and --phy on another"),
+            (["--coded", "--phy", "2m"], 64, "--coded and --phy select different PHYs"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", ["params", "--simulate"] + arguments)

@@ -97,7 +97,7 @@ import Testing
         #expect(
             ended.messages == """
                 record packets: /dev/full cannot be written. [write: ENOSPC]
-                Make room on the disk, or choose another.
+                Make room on the disk, or choose another one.
 
                 """)
     }

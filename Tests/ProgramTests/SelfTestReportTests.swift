@@ -80,6 +80,6 @@ import Testing
             """)
         // The first signal may have put back everything by then.
         #expect(["130\n", "143\n"].contains(ended.output), "\(ended.output)")
-        #expect(!ended.messages.contains("could not put back"), "\(ended.messages)")
+        #expect(!ended.messages.contains("could not restore"), "\(ended.messages)")
     }
 }

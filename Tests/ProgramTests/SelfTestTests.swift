@@ -29,7 +29,7 @@ import Testing
             let results = try Self.results(ended)
             #expect(results["controller"]?["verdict"]?.text == "passed")
             #expect(results["scan.active"]?["verdict"]?.text == "failed")
-            #expect(results["restore"]?["reason"]?.text?.contains("it is not there any more") == true)
+            #expect(results["restore"]?["reason"]?.text?.contains("it is no longer there") == true)
             let text = contents(of: "\(folder)/report.json")
             let schema = try Schema(named: "selftest")
             let report = try JSONValue(reading: Array(text.utf8))

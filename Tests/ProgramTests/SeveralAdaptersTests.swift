@@ -56,7 +56,7 @@ import Testing
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,hci7"], 69, "hci7"),
             (["read", "-n", "Pulse", "2A19", "-i", "hci0,"], 64, "--adapter takes hci0"),
             (["scan", "-i", "hci0,hci7"], 69, "hci7"),
-            (["scan", "-i", "hci0,all"], 64, "--adapter takes all alone"),
+            (["scan", "-i", "hci0,all"], 64, "all cannot be part of a list"),
             (["scan", "-i", "All"], 64, "a list of these or all, not 'All'."),
             (["pair", "-n", "Pulse", "-i", "hci0,hci1"], 64, "This command uses one adapter."),
             (["exec", "-i", "all", "-n", "Pulse", "rssi"], 64, "This command uses one adapter."),
@@ -102,7 +102,7 @@ import Testing
                 #expect(program.stop() == 0, "\(contents(of: "\(folder)/err"))")
                 return program.lines
             }
-            #expect(contents(of: "\(folder)/err").contains("hci1 is waited for: "))
+            #expect(contents(of: "\(folder)/err").contains("waiting for hci1: "))
             let schema = try Schema(named: "lines")
             for line in lines {
                 let value = try #require(try? JSONValue(reading: Array(line.utf8)), "\(line)")

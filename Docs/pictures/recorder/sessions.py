@@ -70,7 +70,7 @@ def recovery(stage):
     world = bring(stage, 'Docs/pictures/worlds/deaf.json')
     pane = stage.pane('ble doctor', 98, 13)
     pane.start(f'ble doctor --watch --recover --silence 2 --world {world}')
-    pane.wait_for('works again')
+    pane.wait_for('recovered after')
     stage.pause(0.5)
     stage.mark_still()
 

@@ -41,6 +41,6 @@ final class StallWatch: Sendable {
 extension BluetoothError {
     /// The error of a peer that sends nothing more.
     static func stalled(_ timeout: Duration) -> BluetoothError {
-        BluetoothError(.timedOut, Operation("measure"), "Nothing has arrived for \(timeout / .seconds(1)) s.")
+        BluetoothError(.timedOut, Operation("measure"), "No data has arrived for \(timeout / .seconds(1)) s.")
     }
 }

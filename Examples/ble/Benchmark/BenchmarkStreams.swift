@@ -41,7 +41,7 @@ struct BenchmarkStreams: Sendable {
             result.time = clock.now() - start
             guard let report = BenchmarkReport(value), report.run == run else {
                 throw ProgramError(
-                    .protocolError, "The device's report is malformed or of another run: \(value.hexadecimal)")
+                    .protocolError, "The device's report is malformed or belongs to another run: \(value.hexadecimal)")
             }
             result.counts = report.counts
             result.isComplete = true

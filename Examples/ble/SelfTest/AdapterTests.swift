@@ -118,7 +118,7 @@ struct AdapterTests: Sendable {
             throw SelfTestObstacle.failed(
                 "nothing was received in \(formatDecimal(Self.scanTime / .seconds(1), digits: 0)) s",
                 remedy: isHeardFor
-                    ? nil : "Run it where something advertises, or with a second adapter: ble selftest --with hciN")
+                    ? nil : "Run it where a device advertises, or with a second adapter: ble selftest --with hciN")
         }
         return SelfTestFigure(
             "\(reports) reports of \(devices.count) \(devices.count == 1 ? "device" : "devices") in "

@@ -28,7 +28,7 @@ struct LinkTests: Sendable {
         }
         guard try await run.test("connect", "connecting 3 times", limit: .seconds(60), { try await connect() }) else {
             let rest = Self.titles.drop { $0.0 != "discover" }.filter { $0.0 != "uart" }
-            return run.skip(rest, "no link could be made")
+            return run.skip(rest, "no link could be established")
         }
         try await run.test("discover", "discovery") {
             let database = try await link.connected().discover(cached: false, timeout: .seconds(20))
@@ -162,7 +162,7 @@ struct LinkTests: Sendable {
             let identity = peripheral.adapter.information.address
             guard await central.adapter.bond(with: identity) == nil else {
                 throw SelfTestObstacle.notRun(
-                    "the adapters are bonded already", remedy: "Remove the bond: ble bonds remove \(identity)")
+                    "the adapters are already bonded", remedy: "Remove the bond: ble bonds remove \(identity)")
             }
             let agent = JustWorksPairingAgent()
             try await peripheral.adapter.setPairingAgent(agent)
@@ -229,7 +229,7 @@ struct LinkTests: Sendable {
         while received.count < bytes.count, let next = try await uart.read(timeout: .seconds(10)) { received += next }
         try await sent
         guard received == bytes else {
-            throw SelfTestObstacle.failed("\(received.count) bytes came back, or others than were sent")
+            throw SelfTestObstacle.failed("\(received.count) bytes came back, or their content differed")
         }
         return clock.now() - start
     }

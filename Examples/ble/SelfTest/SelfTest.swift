@@ -19,9 +19,9 @@ struct SelfTest: Sendable {
         let subjects = [own] + (other.map { [$0] } ?? [])
         let openings = subjects.map { AdapterOpening(before: $0, bonds: EphemeralBondStore(over: base)) }
         onSecondSignal { [self] in
-            console.message("putting everything back at once; a third signal ends this program")
+            console.message("restoring everything at once; a third signal ends this program")
             let left = await restore(openings, within: .seconds(2))
-            for leftover in left { console.message("could not put back \(leftover)") }
+            for leftover in left { console.message("could not restore \(leftover)") }
         }
         let result: Result<Void, any Error>
         do { result = .success(try await test(openings, run)) } catch { result = .failure(error) }
@@ -35,8 +35,8 @@ struct SelfTest: Sendable {
             let remedy = left.map(\.remedy).joined(separator: "\n")
             run.record(
                 SelfTestResult(
-                    "restore", "putting everything back",
-                    .failure(SelfTestObstacle.failed("could not put back \(reasons)", remedy: remedy)), in: .zero))
+                    "restore", "restoring everything",
+                    .failure(SelfTestObstacle.failed("could not restore \(reasons)", remedy: remedy)), in: .zero))
         }
         try result.get()
         return openings.compactMap(\.tested)
@@ -127,7 +127,7 @@ struct SelfTest: Sendable {
                 let start = clock.now()
                 let adapter = try await Adapter.open(
                     .index(opening.before.index), power: common.powerOn ? .powerOn : .leave,
-                    bonds: .store(opening.bonds), recovery: RecoveryOptions(mode: .noticeOnly), on: kernel,
+                    bonds: .store(opening.bonds), recovery: RecoveryOptions(mode: .reportOnly), on: kernel,
                     log: common.makeLog(quietly: true), trace: trace)
                 opening.finish(adapter)
                 return SelfTestFigure(

@@ -124,7 +124,7 @@ struct AdapterRestoration: Sendable {
 
     private static func reason(_ error: any Error) -> String {
         guard let error = error as? BluetoothError else { return "\(error)" }
-        return error.code == .noAdapter ? "it is not there any more" : error.message
+        return error.code == .noAdapter ? "it is no longer there" : error.message
     }
 }
 

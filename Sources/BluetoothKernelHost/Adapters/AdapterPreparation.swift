@@ -71,7 +71,7 @@ struct AdapterPreparation {
         return information
     }
 
-    /// Whether an adapter that is on must be off for a moment, for its privacy mode.
+    /// Whether changing the privacy mode requires a power cycle.
     private func needsOff(_ information: AdapterInformation) -> Bool {
         guard let privacy, information.isPowered else { return false }
         return (privacy != .off) != information.usesPrivateAddresses
@@ -189,7 +189,7 @@ extension BluetoothError {
         case .poweredOn: return nil
         case .lowEnergyOff:
             return BluetoothError(
-                .adapterOff, operation, "LE is switched off on \(name).", remedy: lowEnergyRemedy(operation.adapter))
+                .adapterOff, operation, "LE is disabled on \(name).", remedy: lowEnergyRemedy(operation.adapter))
         case .poweredOff:
             return BluetoothError(
                 .adapterOff, operation, "\(name) is off.", remedy: powerRemedy(operation.adapter))
@@ -200,7 +200,7 @@ extension BluetoothError {
         case .absent:
             return BluetoothError(
                 .noAdapter, operation, "\(name) was removed: unplugged, or taken by another program.",
-                remedy: "Plug it in again; then look for it with: ble adapters; sudo dmesg | grep -i bluetooth")
+                remedy: "Plug it in again, then look for it with: ble adapters; sudo dmesg | grep -i bluetooth")
         case .unsupported: return BluetoothError(.unsupported, operation, "\(name) has no Bluetooth LE.")
         }
     }
@@ -210,13 +210,14 @@ extension BluetoothError {
         _ operation: Operation, from own: BluetoothAddress, to other: BluetoothAddress
     ) -> BluetoothError {
         BluetoothError(
-            .noAdapter, operation, "\(operation.adapter ?? "The controller") answers as \(other) instead of \(own).",
+            .noAdapter, operation,
+            "\(operation.adapter ?? "The controller") reports the address \(other) instead of \(own).",
             remedy: addressRemedy)
     }
 
     package static let addressRemedy =
-        "Unplug it and plug it in again, or switch the machine off: a restart may leave it under power."
-    package static let hardBlockRemedy = "Use the radio switch of the machine, or its firmware settings."
+        "Unplug it and plug it in again, or switch the machine off: a restart may not cut its power."
+    package static let hardBlockRemedy = "Use the machine's radio switch, or its firmware settings."
     package static let softBlockRemedy = "Fix: sudo rfkill unblock bluetooth"
 }
 

@@ -72,13 +72,14 @@ extension Diagnosis {
         if !adapter.isLowEnergyEnabled {
             findings.append(
                 Finding(
-                    adapter.name, .warning, "LE is switched off on this dual-mode adapter",
+                    adapter.name, .warning, "LE is disabled on this dual-mode adapter",
                     remedy: BluetoothError.lowEnergyRemedy(adapter.name)))
         }
         return findings
     }
 
-    /// What killed programs may have left at an adapter, as far as the kernel tells this process: it reads keys to nobody.
+    /// What killed programs may have left at an adapter, as far as the kernel reports it to this process; no command
+    /// reads the keys.
     private static func leftovers(at adapter: AdapterInformation, on kernel: any BluetoothKernel) async -> [Finding] {
         await withTaskExecutorPreference(kernel.loop) {
             let (name, marks) = (adapter.name, AdapterMarks(of: adapter, on: kernel))
@@ -86,7 +87,8 @@ extension Diagnosis {
             defer { management.close(.init(.cancelled, .init("look"), "The diagnosis is over.")) }
             var findings: [Finding] = []
             func warn(_ leftover: String, _ call: String, orRun command: String) {
-                let origin = "no running program of this library has: a killed one left it, or other software has it"
+                let origin =
+                    "belongs to no running program of this library: a killed program or other software has left it"
                 let remedy = BluetoothError.remedy(call, orRun: "\(command) -i \(name)")
                 findings.append(Finding(name, .warning, "\(leftover), which \(origin)", remedy: remedy))
             }
@@ -130,7 +132,7 @@ extension Diagnosis {
         guard environment.isBluetoothDaemonRunning else { return Finding("bluetoothd", .good, "not running") }
         return Finding(
             "bluetoothd", .warning,
-            "BlueZ's daemon is running: it has replaced the keys of this library's bonds with its own, and pairs alone, so that programs here cannot. It may scan and connect at the same time, and the connection parameters that it has loaded are lost when a program sets some. Stopping it may power the adapters off.",
+            "BlueZ's daemon is running: it has replaced the keys of this library's bonds with its own, and it owns pairing, so programs here cannot pair. It may scan and connect at the same time, and the connection parameters that it has loaded are lost when a program sets its own. Stopping it may power the adapters off.",
             remedy: BluetoothError.daemonRemedy)
     }
 }

@@ -77,7 +77,7 @@ extension AdvertisingFeatures {
         if let free = (1...maximumInstances).first(where: { !taken.contains($0) }) { return free }
         throw BluetoothError(
             .busy, operation,
-            "All \(maximumInstances) advertising instances of the adapter are in use, \(own.count) of them by this program.",
+            "All \(maximumInstances) advertising instances of the adapter are in use; this program has \(own.count) of them.",
             remedy: BluetoothError.remedy(
                 "A killed program may have left some behind: removeForeignAdvertising() removes them.",
                 orRun: "advertise --clear"),

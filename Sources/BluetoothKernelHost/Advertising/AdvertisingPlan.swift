@@ -34,7 +34,7 @@ package struct AdvertisingPlan: Hashable, Sendable {
                 throw .invalidArgument(operation, "The transmit power is -127 to 20 dBm.")
             }
             guard features.supportedFlags.contains(.canSetTransmitPower) else {
-                throw BluetoothError(.unsupported, operation, "The adapter cannot choose its transmit power.")
+                throw BluetoothError(.unsupported, operation, "The adapter's transmit power cannot be chosen.")
             }
             transmitPower = power
         }
@@ -88,7 +88,7 @@ package struct AdvertisingPlan: Hashable, Sendable {
             guard content.automaticByteCount == 0 else {
                 throw .invalidArgument(
                     operation,
-                    "A scannable advertisement in the extended format has no room for flags or transmit power; use discoverability none."
+                    "A scannable advertisement in the extended format cannot contain flags or transmit power; use discoverability none."
                 )
             }
             return (0, most.scanResponse)

@@ -109,7 +109,7 @@ final class KernelAdvertising: HostAdvertising {
         if isAbsent { table.leftovers = [] }
         table.leftoverTimer = nil
         for id in table.ids {
-            let resumes = comesBack || table[id]?.options.whenAdapterLeaves == .resume
+            let resumes = comesBack || table[id]?.options.whenAdapterUnavailable == .resume
             advance(id, .adapterLeft(reason, isAbsent: isAbsent, resumes: resumes))
         }
         applyPendingChanges()
@@ -235,7 +235,7 @@ final class KernelAdvertising: HostAdvertising {
     private func reportLeftovers(_ features: AdvertisingFeatures) {
         let left = features.instances.filter { marks.isLeft($0) && !table.instances.contains($0) }
         guard !left.isEmpty, !kernel.environment().isBluetoothDaemonRunning else { return }
-        log.notice("no running program has the advertising instances \(left): ble advertise --clear removes them")
+        log.notice("the advertising instances \(left) belong to no running program: ble advertise --clear removes them")
     }
 
     /// Sends a set to the kernel, for the first time or again.

@@ -22,7 +22,7 @@ package protocol HCIReceiver: AnyObject {
     /// Whether the receiver needs the socket's events apart from command answers.
     var needsSocket: Bool { get }
     /// The socket is closed until the next command.
-    func socketRests()
+    func socketDidClose()
 }
 
 /// The queue of commands to one controller, one outstanding at a time, on a raw HCI socket.
@@ -58,7 +58,7 @@ package final class HCICommandQueue {
     private var waiting = RingBuffer<Command>()
     private var answerTimer: LoopTimer?
     /// Another program's unanswered command. The kernel sends the controller one command at a time.
-    private var othersCommand: HCICommand?
+    private var foreignCommand: HCICommand?
 
     package typealias Answer = Result<HCIReturnParameters, BluetoothError>
 
@@ -111,7 +111,7 @@ package final class HCICommandQueue {
         }
         guard waiting.count < 64 else {
             return completion(
-                .failure(BluetoothError(.busy, operation, "64 commands are waiting already.", isRetryable: true)))
+                .failure(BluetoothError(.busy, operation, "64 commands are already waiting.", isRetryable: true)))
         }
         waiting.append(Command(command: command, completion: completion))
         advance()
@@ -159,14 +159,14 @@ package final class HCICommandQueue {
         answerTimer?.cancel()
         done.completion(answer)
         advance()
-        restIfIdle()
+        closeIfIdle()
     }
 
     private func receiveAnswer<Receiver: HCIReceiver>(
         _ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: Receiver
     ) {
-        if let others = othersCommand, others.opcode == opcode {
-            othersCommand = nil
+        if let others = foreignCommand, others.opcode == opcode {
+            foreignCommand = nil
             if case .status(let status) = answer { receiver.receiveOthers(others, status) }
             return
         }
@@ -239,7 +239,7 @@ package final class HCICommandQueue {
         log.trace("HCI ← \(HCIPacketType.description(of: packet))", metadata: ["adapter": "\(name)"])
         do {
             if isCommand {
-                othersCommand = try HCICommand(decoding: packet)
+                foreignCommand = try HCICommand(decoding: packet)
                 return
             }
             let event = try HCIEvent(decoding: packet)
@@ -272,7 +272,7 @@ package final class HCICommandQueue {
         guard let reason = end else { return }
         var unanswered = current.map { [$0] } ?? []
         while let next = waiting.popFirst() { unanswered.append(next) }
-        (current, othersCommand) = (nil, nil)
+        (current, foreignCommand) = (nil, nil)
         socket?.close()
         state = .ended(reason)
         for command in unanswered { command.completion(.failure(reason)) }
@@ -286,14 +286,14 @@ package final class HCICommandQueue {
     }
 
     /// Closes the socket until the next command, unless it is needed.
-    package func restIfIdle() {
+    package func closeIfIdle() {
         guard isIdle, receiver?.needsSocket != true else { return }
         if case .open(let socket) = state {
             socket.close()
             state = .idle
-            othersCommand = nil
+            foreignCommand = nil
         }
-        receiver?.socketRests()
+        receiver?.socketDidClose()
     }
 }
 

@@ -38,7 +38,7 @@ struct InitialParameterList: Sendable {
         }
     }
 
-    /// Removes entries that nobody will replace.
+    /// Removes entries that no caller will replace.
     mutating func forget(_ numbers: Set<UInt64>) { entries.removeAll { numbers.contains($0.number) } }
 
     /// The list to load: one entry for each device, and at least two, since the kernel replaces its list with no fewer.
@@ -67,7 +67,7 @@ extension DeviceConnectionParameters {
 }
 
 extension LEConnectionParameters {
-    /// Those of an adapter of which nobody has changed the defaults (`hci_alloc_dev_priv`).
+    /// Those of an adapter whose defaults were not changed (`hci_alloc_dev_priv`).
     static let kernelDefaults = LEConnectionParameters(
         intervalMinimum: 24, intervalMaximum: 40, latency: 0, supervisionTimeout: 42)
 

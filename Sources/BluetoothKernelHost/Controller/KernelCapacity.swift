@@ -70,7 +70,8 @@ struct ConnectRefusals {
         refusals.append((peer, status))
     }
 
-    /// Removes and returns the status of the last attempt to a peer, if it was refused for want of room.
+    /// Removes and returns the status of the last attempt to a peer, if it was refused because the link limit is
+    /// reached.
     mutating func take(_ peer: LEPeerAddress) -> HCIStatus? {
         // A bonded device has another address on the air.
         let only = refusals.count == 1 ? 0 : nil
@@ -78,11 +79,11 @@ struct ConnectRefusals {
         return refusals.remove(at: index).status
     }
 
-    /// Discards all: the controller is not followed any more.
+    /// Discards all: the controller is no longer followed.
     mutating func forget() { refusals = [] }
 }
 
 extension HCIStatus {
-    /// Whether a controller refuses a link with it for want of room.
+    /// Whether a controller refuses a link with it because the link limit is reached.
     var isWantOfRoom: Bool { self == .connectionLimitExceeded || self == .rejectedLimitedResources }
 }

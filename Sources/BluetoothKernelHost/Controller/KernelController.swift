@@ -20,7 +20,7 @@ package final class KernelController: HCIReceiver {
     private let scanner: KernelScanner
     let health: KernelHealth
     private var isClosed = false
-    /// Called when the adapter cannot be used for now, or any more.
+    /// Called when the adapter cannot be used for now, or ever again.
     package var onEnd: (_ reason: BluetoothError, _ isForGood: Bool) -> Void = { _, _ in }
 
     package init(
@@ -119,7 +119,7 @@ package final class KernelController: HCIReceiver {
 
     package var needsSocket: Bool { !links.isIdle || scanner.needsSocket }
 
-    package func socketRests() { scanner.stoppedWatching() }
+    package func socketDidClose() { scanner.stoppedWatching() }
 }
 
 /// The address type that the adapter uses where the program, not the kernel, sends the controller commands.

@@ -48,7 +48,7 @@ final class KernelHealth: HostHealth {
     func wasUnanswered(_ command: HCICommand) { onProblem(.unanswered(command: "\(command.opcode)"), true) }
 
     /// Records that nothing has reported the end of a link.
-    func linkStays(_ peer: BluetoothAddress) { onProblem(.linkTakesNothing(peer), false) }
+    func linkStays(_ peer: BluetoothAddress) { onProblem(.linkStalled(peer), false) }
 
     /// Records the controller's own report of an error.
     func hardwareError(_ code: UInt8) { onProblem(.hardwareError(code: code), true) }

@@ -18,7 +18,7 @@ final class KernelLinks: HostLinks {
     private let phyPolicy: PHYPolicy
     private let log: Logger
     private var table = LinkTable()
-    private var lost = LostLinks()
+    private var lost = OrphanedLinks()
     private lazy var lostTimer = kernel.loop.makeLocalTimer { [weak self] in self?.lostTimerFired() }
     private var refusals = ConnectRefusals()
     /// Called when any link has ended, with its handle.
@@ -88,7 +88,7 @@ final class KernelLinks: HostLinks {
     /// Ends all waits: no more events will arrive.
     func end(_ reason: BluetoothError) {
         lostTimer.cancel()
-        lost = LostLinks()
+        lost = OrphanedLinks()
         table.end(reason)
     }
 
@@ -124,11 +124,11 @@ final class KernelLinks: HostLinks {
     }
 
     private func linksChanged() {
-        if table.isIdle, lost.awaitsAttempt { return lostTimer.set(after: LostLinks.attemptPatience) }
+        if table.isIdle, lost.awaitsAttempt { return lostTimer.set(after: OrphanedLinks.attemptPatience) }
         guard isIdle else { return }
         table.forgetOthers()
         refusals.forget()
-        commands.restIfIdle()
+        commands.closeIfIdle()
     }
 
     /// The controller's reason for a link's end.
@@ -157,7 +157,7 @@ final class KernelLinks: HostLinks {
         act(lost.answered(command, status))
     }
 
-    /// The controller's status if it has refused the last connection to a peer for want of room.
+    /// The controller's status if it has refused the last connection to a peer because the link limit is reached.
     func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? {
         commands.receiveWaiting()
         return refusals.take(LEPeerAddress(peer))
@@ -165,9 +165,9 @@ final class KernelLinks: HostLinks {
 
     // MARK: Links that the kernel has lost
 
-    private func act(_ action: LostLinks.Action?) {
+    private func act(_ action: OrphanedLinks.Action?) {
         switch action {
-        case .search: lostTimer.set(after: LostLinks.patience)
+        case .search: lostTimer.set(after: OrphanedLinks.patience)
         case .rest: linksChanged()
         case nil: break
         }

@@ -112,7 +112,7 @@ final class KernelScanner: HostScanning {
             switch action {
             case .announceListening:
                 log.notice(
-                    "another program is discovering devices on \(name); its scan is used meanwhile, which may report each device only once"
+                    "another program is discovering devices on \(name); this program shares its scan, which may report each device only once"
                 )
             case .perform(let step): return perform(step)
             }
@@ -121,7 +121,7 @@ final class KernelScanner: HostScanning {
         scanMark = machine.request?.isDiscovery == true ? scanMark ?? marks.hold(.scanning) : nil
         guard machine.isReconciled else { return }
         waiters.succeedAll()
-        if machine.request == nil { commands.restIfIdle() }
+        if machine.request == nil { commands.closeIfIdle() }
     }
 
     private func perform(_ step: ScannerStateMachine.Step) {
@@ -188,7 +188,7 @@ final class KernelScanner: HostScanning {
         var error = error
         if error.cause == .controller(.commandDisallowed) {
             error = BluetoothError(
-                .busy, error.operation, "Another program keeps the scanner of \(name) busy.",
+                .busy, error.operation, "Another program is using the scanner of \(name).",
                 remedy: BluetoothError.otherProgramRemedy(kernel.environment()), cause: error.cause, isRetryable: true)
         }
         fail(error, isForGood: true)

@@ -62,7 +62,7 @@ struct LinkTable {
     /// The links that are not ours, or not yet.
     var otherHandles: [ConnectionHandle] { Array(others.keys) }
 
-    /// Discards the links that are not ours, when no component follows the controller any more.
+    /// Discards the links that are not ours, when no component follows the controller any longer.
     mutating func forgetOthers() {
         others = [:]
     }

@@ -25,7 +25,7 @@ struct PHYHolds: Sendable {
 
     mutating func remove(_ numbers: Set<UInt64>) { self.numbers.subtract(numbers) }
 
-    /// Whether what was selected is needed no more.
+    /// Whether the selection is no longer needed.
     var isToBeUndone: Bool { numbers.isEmpty && !added.isEmpty }
 
     /// The selection that is needed, given the present one.

@@ -103,7 +103,7 @@ final class PHYPolicy {
         default: break
         }
         let level: Logger.Level = isNeeded && !isRefused ? .notice : .debug
-        log.log(level: level, "the adapter's PHYs stay as they are: \(error)")
+        log.log(level: level, "the adapter's PHYs are unchanged: \(error)")
         if isNeeded { isRefused = true }
         return nil
     }

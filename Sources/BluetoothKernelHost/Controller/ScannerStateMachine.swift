@@ -194,7 +194,7 @@ package struct ScannerStateMachine: Hashable {
         }
     }
 
-    /// The next step when nothing is declared any more: restores the state without us.
+    /// The next step when nothing is declared any longer: restores the state without us.
     private var nextStepToRest: Step? {
         // When a discovery ends, the kernel restores its own scans, so one is started and ended.
         let isNudge = parameters == .ours(.leastActive)

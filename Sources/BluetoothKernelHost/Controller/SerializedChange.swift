@@ -1,6 +1,6 @@
 /// A change that is made once at a time, and once more if it was asked for again meanwhile, with those who wait for it.
 ///
-/// A change that is under way may have taken what it needs already, so whoever asks then waits for the one after it.
+/// A change that is under way may have taken what it needs already, so a caller that asks then waits for the next one.
 struct SerializedChange<Waiter> {
     private enum State {
         case idle

@@ -17,7 +17,7 @@ import BluetoothPrimitives
 final class AttributeDrain {
     private let mark: ComponentCount.Mark
     /// The time to wait for responses. The kernel drops the link two seconds later, which must be within
-    /// ``EndingLinks/linger``.
+    /// ``LingeringLinks/linger``.
     static let limit = Duration.milliseconds(300)
 
     private enum Phase {
@@ -29,7 +29,7 @@ final class AttributeDrain {
         case left
     }
 
-    private let links: EndingLinks
+    private let links: LingeringLinks
     /// Nil once the link is left to the kernel.
     private var channel: KernelChannel?
     /// The link's handle, if known.
@@ -44,7 +44,7 @@ final class AttributeDrain {
 
     init(
         of peer: BluetoothAddress, _ channel: KernelChannel, _ outstanding: OutstandingTransactions,
-        _ links: EndingLinks
+        _ links: LingeringLinks
     ) {
         mark = links.loop.components.mark("AttributeDrain")
         (self.channel, self.outstanding, self.links) = (channel, outstanding, links)
@@ -147,7 +147,7 @@ final class AttributeDrain {
             closeChannel()
             // The kernel's two seconds begin only now.
             if phase == .kept { for peer in peers { links.linkGoesDown(peer, handle) } }
-            timer?.set(after: phase == .kept ? EndingLinks.linger : EndingLinks.linger - Self.limit)
+            timer?.set(after: phase == .kept ? LingeringLinks.linger : LingeringLinks.linger - Self.limit)
             phase = .left
         }
     }

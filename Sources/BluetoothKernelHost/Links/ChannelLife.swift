@@ -31,7 +31,7 @@ final class ChannelLife {
     private let peer: BluetoothAddress
     let isAttributeChannel: Bool
     /// Nil if no adapter made the channel.
-    private let links: EndingLinks?
+    private let links: LingeringLinks?
     private var phase: Phase
     /// The handler of the channel's events.
     private var handler: ChannelHandler?
@@ -42,8 +42,9 @@ final class ChannelLife {
     private var claim: LinkClaim?
 
     /// A channel that is being opened from this side.
-    init(to peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: EndingLinks, _ handler: @escaping ChannelHandler)
-    {
+    init(
+        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks, _ handler: @escaping ChannelHandler
+    ) {
         mark = links.loop.components.mark("ChannelLife")
         (loop, self.peer, self.links, self.handler) = (links.loop, peer, links, handler)
         phase = .connecting
@@ -52,7 +53,7 @@ final class ChannelLife {
     }
 
     /// An open channel; ``begin(_:)`` follows.
-    init(of peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: EndingLinks? = nil, on loop: EventLoop) {
+    init(of peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks? = nil, on loop: EventLoop) {
         mark = loop.components.mark("ChannelLife")
         (self.loop, self.peer, self.links) = (loop, peer, links)
         phase = .open
@@ -123,7 +124,7 @@ final class ChannelLife {
         mayEndSoon && [.aborted, .notSecured].contains(failure.kind)
     }
 
-    /// The controller's status if it has refused the link for want of room.
+    /// The controller's status if it has refused the link because the link limit is reached.
     func refusal(_ failure: ChannelFailure) -> HCIStatus? {
         // The kernel's translations of 0x09 and 0x0D; the second stands for other failures as well.
         guard [.tooManyLinks, .connectionRefused].contains(failure.kernelError.number) else { return nil }

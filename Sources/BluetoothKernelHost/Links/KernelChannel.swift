@@ -32,7 +32,7 @@ package final class KernelChannel: HostChannel {
 
     /// Creates a channel for a socket that a peer has opened; the closure returns the handler of its events.
     package static func accept(
-        _ socket: any L2CAPSocket, _ channel: L2CAPChannel, _ links: EndingLinks? = nil,
+        _ socket: any L2CAPSocket, _ channel: L2CAPChannel, _ links: LingeringLinks? = nil,
         _ recorder: AdapterTrace? = nil,
         on loop: EventLoop, by accept: (any HostChannel) -> ChannelHandler
     ) -> SocketHandler {

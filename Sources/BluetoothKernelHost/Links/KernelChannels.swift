@@ -11,14 +11,14 @@ package final class KernelChannels: HostChannels {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
-    private let ends: LinkEnds
-    private let ending: EndingLinks
+    private let ends: LinkEndAttribution
+    private let ending: LingeringLinks
     private let trace: PacketSynthesis?
     /// Shows other programs that this one listens; its listeners retain it.
     private weak var listening: (any AnyObject & Sendable)?
 
     init(
-        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ ends: LinkEnds, _ ending: EndingLinks,
+        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ ends: LinkEndAttribution, _ ending: LingeringLinks,
         trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("KernelChannels")

@@ -21,7 +21,7 @@ extension BluetoothError {
         case .addressFamilyNotSupported, .protocolNotSupported: return .noBluetoothSockets(operation, error)
         case .hostUnreachable, .networkDown:
             return BluetoothError(
-                .adapterOff, operation, "No adapter that is powered on.", remedy: powerRemedy(operation.adapter),
+                .adapterOff, operation, "No adapter is powered on.", remedy: powerRemedy(operation.adapter),
                 cause: cause)
         case .noSuchDevice, .connectionAborted:
             return BluetoothError(
@@ -36,12 +36,12 @@ extension BluetoothError {
         case .tooManyLinks: return .linkLimitReached(operation, cause)
         case .timedOut, .inProgress:
             return BluetoothError(
-                .timedOut, operation, "The device did not answer.", remedy: outOfReachRemedy, cause: cause,
+                .timedOut, operation, "The device did not respond.", remedy: outOfReachRemedy, cause: cause,
                 isRetryable: true)
         case .connectionRefused:
             return BluetoothError(
                 .connectionFailed, operation,
-                "The kernel refused to connect: LE is not switched on at the adapter, or the time limit was reached.",
+                "The kernel refused to connect: LE is disabled on the adapter, or the time limit was reached.",
                 remedy: lowEnergyRemedy(operation.adapter), cause: cause, isRetryable: true)
         case .notImplemented:
             return BluetoothError(
@@ -142,7 +142,7 @@ extension BluetoothError {
             reason.message =
                 "Enhanced bearers need CAP_NET_BIND_SERVICE, as their PSM is \(hexadecimal(AttributeProtocol.enhancedProtocolServiceMultiplexer))."
             reason.remedy =
-                "\(bindCapabilityRemedy(environment))\nWithout them: IncomingConnectionOptions.enhancedBearers = 0."
+                "\(bindCapabilityRemedy(environment))\nTo do without enhanced bearers: IncomingConnectionOptions.enhancedBearers = 0."
         case .addressInUse:
             reason.message = "Another program accepts the enhanced bearers of this adapter."
             reason.remedy =
@@ -184,11 +184,11 @@ extension BluetoothError {
     /// How to switch LE on at an adapter, by its name if that is known.
     package static func lowEnergyRemedy(_ adapter: String?) -> String {
         remedy(
-            "The program can switch LE on, as powering on does: Adapter.open(power: .powerOn), or setPowered(true).",
+            "Powering the adapter on also enables LE: Adapter.open(power: .powerOn), or setPowered(true).",
             orRun: "power on\(adapter.map { " -i \($0)" } ?? "")")
     }
     package static let daemonRemedy = remedy(
-        "Stop BlueZ's daemon for now (sudo systemctl stop bluetooth), or end its links: setPowered(false), setPowered(true).",
+        "Stop BlueZ's daemon (sudo systemctl stop bluetooth), or end its links: setPowered(false), setPowered(true).",
         orRun: "power off; sudo ble power on")
 
     /// How to end the use of a resource by another program, which may be BlueZ's daemon only while that runs.
@@ -197,15 +197,15 @@ extension BluetoothError {
     }
 
     package static let outOfReachRemedy = """
-        Is it switched on, in reach, and not connected to something else?
-        A random address needs its kind: BluetoothAddress(…, kind: .random), or --address-type random.
+        Is it switched on, in range, and not connected to another central?
+        A random address needs its type: BluetoothAddress(…, kind: .random), or --address-type random.
         """
 
     package static func noBluetoothSockets(_ operation: Operation, _ error: KernelError) -> BluetoothError {
         BluetoothError(
             .noBluetooth, operation, "This kernel has no Bluetooth sockets (AF_BLUETOOTH).",
             remedy:
-                "Load the driver of the adapter, for one on USB: sudo modprobe btusb\nIn a container, Bluetooth works only in the host's network namespace (--network host).",
+                "Load the adapter's driver, for example for USB: sudo modprobe btusb\nIn a container, Bluetooth works only in the host's network namespace (--network host).",
             cause: .kernel(error))
     }
 
@@ -217,7 +217,7 @@ extension BluetoothError {
         return BluetoothError(
             .notPermitted, operation, "This needs CAP_NET_RAW and CAP_NET_ADMIN.",
             remedy:
-                "Give them to this program once: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)   (again after each build)\nOr run it with sudo.",
+                "Grant them to this program once: sudo setcap 'cap_net_raw,cap_net_admin+eip' \(program)   (again after each build)\nOr run it with sudo.",
             cause: cause)
     }
 

@@ -122,7 +122,7 @@ package final class ManagementClient {
         let operation = Self.operation(command, index)
         guard requests.count < 64 else {
             return completion(
-                .failure(BluetoothError(.busy, operation, "64 commands are waiting already.", isRetryable: true)))
+                .failure(BluetoothError(.busy, operation, "64 commands are already waiting.", isRetryable: true)))
         }
         requests.append(Request(command: command, index: index, isAbandoned: isAbandoned, completion: completion))
         sendWaiting()
@@ -192,7 +192,7 @@ package final class ManagementClient {
         let operation = Self.operation(request.command, request.index)
         let (id, socket) = try openSocket(operation)
         guard let packet = try? request.command.packet(for: request.index) else {
-            throw .invalidArgument(operation, "The command does not fit into a packet.")
+            throw .invalidArgument(operation, "The command does not fit in a packet.")
         }
         switch socket.send(packet.span.bytes) {
         case .sent:

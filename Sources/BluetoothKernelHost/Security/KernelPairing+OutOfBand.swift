@@ -21,7 +21,7 @@ extension KernelPairing {
                 // Although LE does not use it, and the values of other devices are accepted.
                 throw BluetoothError(
                     .unsupported, operation,
-                    "The kernel makes out-of-band data only for a controller with Secure Simple Pairing, which one without "
+                    "The kernel creates out-of-band data only for a controller with Secure Simple Pairing, which a controller without "
                         + "BR/EDR lacks.",
                     remedy: "Use a dual-mode adapter (ble adapters), or transfer data in the opposite direction, which "
                         + "suffices: ble pair --oob",
@@ -31,7 +31,7 @@ extension KernelPairing {
             // The peer would have to know the private address in advance.
             throw BluetoothError(
                 .unsupported, operation,
-                "The kernel makes no out-of-band data while this adapter uses private addresses.",
+                "The kernel creates no out-of-band data while this adapter uses private addresses.",
                 remedy: BluetoothError.remedy(
                     "The program can switch them off: Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
                 cause: error.cause)
@@ -39,7 +39,7 @@ extension KernelPairing {
         guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
             throw BluetoothError(
                 .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
-                remedy: "Out-of-band data need Secure Connections: setPairingAgent(_:secureConnections: .on).")
+                remedy: "Out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on).")
         }
         return data
     }

@@ -13,7 +13,7 @@ package final class KernelPairing: HostPairing {
     private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
-    private let ending: EndingLinks
+    private let ending: LingeringLinks
     private let log: Logger
     /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
@@ -23,7 +23,7 @@ package final class KernelPairing: HostPairing {
 
     init(
         on adapter: AdapterRecord, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
-        _ ending: EndingLinks, log: Logger
+        _ ending: LingeringLinks, log: Logger
     ) {
         mark = kernel.loop.components.mark("KernelPairing")
         self.adapter = adapter

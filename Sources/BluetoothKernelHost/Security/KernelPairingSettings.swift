@@ -62,9 +62,9 @@ package struct KernelPairingSettings: Hashable {
     }
 
     /// Ends the use of the settings, unless somebody waits for them; returns the commands that restore the former ones, as
-    /// far as nobody has changed them since.
+    /// far as no other program has changed them since.
     ///
-    /// - Parameter isLast: whether nobody waits any more.
+    /// - Parameter isLast: whether no caller waits any longer.
     package mutating func release(for adapter: AdapterInformation, isLast: Bool) -> [ManagementCommand] {
         let isSending: Bool
         switch state {

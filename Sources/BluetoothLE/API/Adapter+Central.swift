@@ -12,7 +12,7 @@ extension Adapter {
     /// The scan ends when the loop over the stream is left, its task is cancelled, the stream is dropped, or
     /// ``ScanOptions/duration`` is over, which finishes the stream; the controller is then left as it was. The stream
     /// throws when the adapter is closed, when the controller fails, and when the adapter is powered off, blocked or
-    /// unplugged, unless ``ScanOptions/whenAdapterLeaves`` is `.resume`.
+    /// unplugged, unless ``ScanOptions/whenAdapterUnavailable`` is `.resume`.
     ///
     /// The kernel uses the scanner itself to make a connection, for this program or another: the scan pauses and
     /// resumes automatically, as it does when another program has switched the scanner off. The scan of another program

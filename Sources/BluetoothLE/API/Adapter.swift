@@ -93,16 +93,16 @@ extension Adapter {
 // MARK: - Defaults
 
 extension Adapter {
-    /// What the adapter does where a program does not say (management `Read Default System Configuration`, `Get PHY
-    /// Configuration`); nil for what the kernel does not report. `AdapterDefaults.phys` needs CAP_NET_ADMIN, the rest no
-    /// privilege.
+    /// The adapter's defaults for parameters that a program leaves unset (management
+    /// `Read Default System Configuration`, `Get PHY Configuration`); nil for what the kernel does not report.
+    /// `AdapterDefaults.phys` needs CAP_NET_ADMIN, the rest no privilege.
     /// - Throws: `.unsupported` by a kernel before 5.9, `.noAdapter`, `.timedOut`, `.cancelled`.
     public nonisolated(nonsending) func defaults() async throws(BluetoothError) -> AdapterDefaults {
         try await session.defaults()
     }
 
-    /// Changes what the adapter does where a program does not say, for all programs (management `Set Default System
-    /// Configuration`). Needs CAP_NET_ADMIN.
+    /// Changes the adapter's defaults for parameters that a program leaves unset, for all programs (management
+    /// `Set Default System Configuration`). Needs CAP_NET_ADMIN.
     ///
     /// The kernel keeps them until the adapter is removed; this object sets them again when it is back.
     /// - Throws: `.invalidArgument` for values outside the specification's ranges or that contradict each other, with

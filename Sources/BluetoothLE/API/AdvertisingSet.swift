@@ -62,8 +62,8 @@ public final class AdvertisingSet: Sendable {
         try await session.updateAdvertising(id, content, record)
     }
 
-    /// Stops advertising, and returns when nothing is sent any more. It does not wait for that in a cancelled task, or
-    /// when the kernel refuses, which is logged and retried. Further calls have no effect.
+    /// Stops advertising, and returns when nothing more is sent. It does not wait for that in a cancelled task, or when
+    /// the kernel refuses, which is logged and retried. Further calls have no effect.
     public func stop() async {
         await session.stopAdvertising(id)
     }

@@ -64,7 +64,7 @@ extension Connection {
     /// Whether the link has the security that the bond with its peer promises.
     ///
     /// In the central's role it has, unless ``SecurityOptions/leavesBondedLinksUnencrypted`` is set. A central begins
-    /// encryption by itself some time after it has connected.
+    /// encryption automatically some time after it has connected.
     public var bondProtection: BondProtection {
         get async { await core { $0.bondProtection } }
     }

@@ -15,7 +15,8 @@ final class BondManager: AdapterStore {
     struct Observer {
         /// Returns the links to a device, under the address that the host has for it now.
         let links: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> [any PairedLink]
-        /// Returns whether a pairing of this program with a device, of which there may be no link any more, made a key.
+        /// Returns whether a pairing of this program with a device, to which there may no longer be a link, created a
+        /// key.
         let hasPaired: (_ identity: BluetoothAddress, _ privateAddress: BluetoothAddress?) -> Bool
         /// Called when the limit leaves no room for the bond with a device.
         let onRefused: (_ identity: BluetoothAddress) -> Void
@@ -207,7 +208,7 @@ final class BondManager: AdapterStore {
         let identity = new.key.address
         guard case .failure(let failure) = objection else {
             refusals.foreign.insert(identity)
-            return log.debug("a key of another program's pairing is not stored", metadata: ["peer": "\(identity)"])
+            return log.debug("a key from another program's pairing is not stored", metadata: ["peer": "\(identity)"])
         }
         // Legacy pairing reports a second key, which the host deletes as well.
         refusals.refused(identity, at: keys.loop.now)
@@ -225,7 +226,7 @@ final class BondManager: AdapterStore {
     /// Reports that a pairing was refused which would have replaced the bond with a device.
     func reportRefusal(of identity: BluetoothAddress, _ failure: PairingFailure) {
         var error = BluetoothError.pairing(.init("replace the bond", peer: identity), failure)
-        error.remedy = "If the device was reset, remove its bond first, then pair again: ble bonds remove \(identity)"
+        error.remedy = "If the device was reset, first remove its bond, then pair again: ble bonds remove \(identity)"
         notice(
             "a pairing that would replace a bond is refused: \(failure.sentence) \(error.remedy ?? "")", of: identity)
         changes.send(.notReplaced(identity, error), reserving: Self.roomForRefusals)
@@ -295,13 +296,13 @@ final class BondManager: AdapterStore {
         case .notPermitted:
             error = BluetoothError(
                 .notPermitted, operation,
-                "The device is bonded, and the kernel lacks the key of the bond: loading it needs CAP_NET_ADMIN.",
-                remedy: "Give the program CAP_NET_ADMIN and CAP_NET_RAW, or run it with sudo.")
+                "The device is bonded, but the kernel lacks the bond's key, and loading it needs CAP_NET_ADMIN.",
+                remedy: "Grant the program CAP_NET_ADMIN and CAP_NET_RAW, or run it with sudo.")
         case .others:
             error = BluetoothError(
                 .notPermitted, operation,
-                "The device is bonded with this program, and BlueZ's daemon manages the kernel's keys while it runs.",
-                remedy: "Stop the daemon for now: sudo systemctl stop bluetooth")
+                "The device is bonded with this program, but BlueZ's daemon manages the kernel's keys while it runs.",
+                remedy: "Stop the daemon: sudo systemctl stop bluetooth")
         }
         let optOut = "To use the device without encryption, set leavesBondedLinksUnencrypted in the options."
         error.remedy = error.remedy.map { $0 + "\n" + optOut } ?? optOut

@@ -18,7 +18,7 @@ public enum IdentityFile {
     /// The maximum size of a file in bytes.
     static let maximumLength = 4 << 20
 
-    /// Reads a file. Nobody but this user may have access to it, since whoever has the keys can follow the devices.
+    /// Reads a file. Only this user may have access to it, since anyone who has the keys can track the devices.
     /// - Throws: `.notFound` when there is no such file, `.notPermitted` when other users have access to it or it is a
     ///   symbolic link, `.storageFailed` when it cannot be read, `.invalidArgument` with the line when its content is no
     ///   such list.
@@ -41,7 +41,7 @@ public enum IdentityFile {
         // Some editors begin a text with a byte order mark.
         let content = bytes.starts(with: [0xEF, 0xBB, 0xBF]) ? bytes.dropFirst(3) : bytes[...]
         guard let text = String(validating: content, as: UTF8.self) else {
-            throw .invalidArgument(operation, "\(path) is no text in UTF-8.")
+            throw .invalidArgument(operation, "\(path) is not UTF-8 text.")
         }
         var identities: [DeviceIdentity] = []
         // The lines of names and keys. A key in both orders is the same device.
@@ -82,7 +82,7 @@ public enum IdentityFile {
         }
         let fields = rest.split(whereSeparator: isSpace)
         guard let key = fields.first else { throw LineProblem("the key is missing after the name") }
-        guard fields.count <= 3 else { throw LineProblem("there is something after the address") }
+        guard fields.count <= 3 else { throw LineProblem("there is extra text after the address") }
         var address: BluetoothAddress?
         if fields.count > 1 { address = try self.address(fields[1], fields.count > 2 ? fields[2] : nil) }
         do throws(ExportedKey.Problem) {
@@ -102,7 +102,7 @@ public enum IdentityFile {
         }
         let inner = rest.dropFirst()
         guard let end = inner.firstIndex(of: "\"") else {
-            throw LineProblem("the quotation mark before the name has no counterpart")
+            throw LineProblem("the quotation mark before the name is not closed")
         }
         rest = inner[inner.index(after: end)...]
         guard rest.first.map(isSpace) ?? true else {
@@ -116,10 +116,12 @@ public enum IdentityFile {
             switch kind {
             case nil, "public": BluetoothAddress(String(text), kind: .public)
             case "random": BluetoothAddress(String(text), kind: .random)
-            default: throw LineProblem("after the address stands neither public nor random")
+            default: throw LineProblem("the address must be followed by public or random")
             }
-        guard let address else { throw LineProblem("what follows the key is no address, such as C0:98:E5:12:34:56") }
-        guard address.isIdentity else { throw LineProblem("a private address identifies no device") }
+        guard let address else {
+            throw LineProblem("the text after the key is not an address such as C0:98:E5:12:34:56")
+        }
+        guard address.isIdentity else { throw LineProblem("a private address does not identify a device") }
         return address
     }
 

@@ -119,7 +119,7 @@ extension LongTermKey.Kind {
 /// The refused pairings: those without room, and the limit of notices, since any device in range can cause them under
 /// any number of addresses.
 struct PairingRefusals {
-    /// The devices refused for lack of room, until the host has deleted their keys.
+    /// The devices refused because the limit of bonds is reached, until the host has deleted their keys.
     var withoutRoom: Set<BluetoothAddress> = []
     /// The bonded devices whose keys the host has lost, until the next connect.
     var lostKeys: Set<BluetoothAddress> = []

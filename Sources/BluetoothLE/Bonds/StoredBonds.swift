@@ -55,7 +55,7 @@ extension BluetoothError {
         case .unknownVersion(let version):
             BluetoothError(
                 .unsupported, .init(operation),
-                "The bytes have format \(version), of a later version of this library.")
+                "The bytes have format \(version), from a later version of this library.")
         }
     }
 }

@@ -20,8 +20,8 @@ struct ChannelWriter {
         if waiting.count >= Self.limit { waiting.removeAll { $0.call.isResolved } }
         guard waiting.count < Self.limit else {
             throw BluetoothError(
-                .overflow, write.operation, "\(waiting.count) calls are waiting on this channel already.",
-                remedy: "Wait for some of them before making more.", isRetryable: true)
+                .overflow, write.operation, "\(waiting.count) calls are already waiting on this channel.",
+                remedy: "Wait for some of them before you make more calls.", isRetryable: true)
         }
         waiting.append(write)
     }

@@ -245,7 +245,7 @@ final class CreditBasedChannel {
     nonisolated(nonsending) func send(_ sdu: [UInt8], timeout: Duration?) async throws(BluetoothError) {
         let operation = operation("send")
         try checkOpen(operation)
-        guard !sdu.isEmpty else { throw .invalidArgument(operation, "The kernel does not send an SDU of no bytes.") }
+        guard !sdu.isEmpty else { throw .invalidArgument(operation, "The kernel does not send an empty SDU.") }
         let longest = maximumTransmissionUnits.send
         guard sdu.count <= longest else {
             throw .invalidArgument(

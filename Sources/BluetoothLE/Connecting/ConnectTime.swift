@@ -2,8 +2,8 @@ import BluetoothLoop
 import BluetoothPrimitives
 import BluetoothSockets
 
-/// The remaining time of a connect, over all its attempts. Waiting for room for another link uses up the time for that, and
-/// postpones the end of the time for connecting.
+/// The remaining time of a connect, over all its attempts. Time spent waiting for a slot counts against `slotTimeout`
+/// only, and postpones the end of the time for connecting.
 struct ConnectTime: Sendable {
     private var deadline: KernelInstant?
     /// The end of the attempts at one address.

@@ -17,7 +17,7 @@ final class LinkSlots {
     private(set) var limit: Int?
     /// Whether no link has ended since the controller refused another.
     private var hasRefused = false
-    /// The handlers of room that nobody has a claim to.
+    /// The handlers of free slots that no connect claims.
     var roomFollowers = HandlerList<Void>()
 
     /// - Parameter ownLinkCount: returns the number of this program's links.
@@ -58,10 +58,7 @@ final class LinkSlots {
         do throws(BluetoothError) {
             try await call.value(operation, timeout: loop.now.duration(to: deadline), on: loop)
         } catch {
-            guard error.code == .timedOut else { throw error }
-            var reason = BluetoothError.linkLimitReached(operation, nil)
-            reason.message = "No link has ended in time, and the controller has no room for another."
-            throw reason
+            throw error.code == .timedOut ? .noLinkHasEnded(operation) : error
         }
     }
 
@@ -122,5 +119,14 @@ final class LinkSlots {
         return AdapterCapacity(
             advertisingSets: sets?.count, advertisingSetsInUse: sets?.inUse, ownLinks: own, otherLinks: others,
             linkLimit: limit.map { max($0, own + (others ?? 0)) }, waitingConnects: waitingCount)
+    }
+}
+
+extension BluetoothError {
+    /// The error of a connect that has waited for room for another link.
+    static func noLinkHasEnded(_ operation: Operation) -> BluetoothError {
+        var reason = linkLimitReached(operation, nil)
+        reason.message = "No link has ended in time, and the controller has no room for another."
+        return reason
     }
 }

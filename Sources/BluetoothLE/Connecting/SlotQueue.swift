@@ -54,7 +54,7 @@ struct SlotQueue {
         return call
     }
 
-    /// Records that the controller has refused a connect for want of room.
+    /// Records that the controller has refused a connect because the link limit is reached.
     ///
     /// A link may have ended since the connect began to try; then it tries again.
     mutating func refused(_ id: UInt64) {

@@ -25,7 +25,7 @@ final class BondedPeer {
     /// Whether the stored client state waits for encryption to be restored.
     private var awaitsRestoring = false
     /// Whether encrypting the link with the key of an earlier bond is recorded as a use of that bond.
-    private var isReturn = false
+    private var confirmsBondWhenEncrypted = false
     /// The restored subscriptions that the program has not been notified of.
     private var restored: Set<AttributeHandle> = []
 
@@ -62,7 +62,7 @@ final class BondedPeer {
 
     /// Handles a new bond from a pairing on this link.
     func bonded(as identity: BluetoothAddress, isAgain: Bool, _ link: Link) {
-        (isReturn, isBondedHere, provenIdentity) = (false, true, identity)
+        (confirmsBondWhenEncrypted, isBondedHere, provenIdentity) = (false, true, identity)
         restore(link)
         persistClientState(link)
         storeName(link)
@@ -97,8 +97,8 @@ final class BondedPeer {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
         bearer.peerClient.onChange = { [weak self, weak link] in if let self, let link { persistClientState(link) } }
         guard let bond = link.bond else { return }
-        (awaitsRestoring, isReturn) = (bond.client != nil, link.bonds?.recordsUse(of: bond) == true)
-        guard awaitsRestoring || isReturn else { return }
+        (awaitsRestoring, confirmsBondWhenEncrypted) = (bond.client != nil, link.bonds?.recordsUse(of: bond) == true)
+        guard awaitsRestoring || confirmsBondWhenEncrypted else { return }
         bearer.peerClient.onRequest = { [weak self, weak link] in if let self, let link { restore(link) } }
         // Deferred until the new owner of the link has it.
         link.loop.executeLocally { [weak self, weak link] in if let self, let link { restore(link) } }
@@ -113,14 +113,14 @@ final class BondedPeer {
             return
         }
         silence = nil
-        if isReturn {
-            isReturn = false
+        if confirmsBondWhenEncrypted {
+            confirmsBondWhenEncrypted = false
             link.bonds?.recordUse(of: link.identity)
         }
         if awaitsRestoring {
             awaitsRestoring = false
             guard let record = link.bond?.client else {
-                if !isReturn { bearer.peerClient.onRequest = nil }
+                if !confirmsBondWhenEncrypted { bearer.peerClient.onRequest = nil }
                 return
             }
             let before = Set(bearer.client.configurations.keys)
@@ -164,7 +164,7 @@ final class BondedPeer {
             guard let configuration = bearer.client.configurations[handle] else { continue }
             link.report(PeerSubscription(characteristic: handle, configuration: configuration))
         }
-        if restored.isEmpty, !isReturn { bearer.peerClient.onRequest = nil }
+        if restored.isEmpty, !confirmsBondWhenEncrypted { bearer.peerClient.onRequest = nil }
     }
 
     /// Returns whether the program has not been notified of a subscription yet.
@@ -178,7 +178,7 @@ final class BondedPeer {
         (wasEncrypted, isReported) = (true, true)
         link.protectionIfAny?.encryptionIsReported(link)
         // A pairing on this link is not a use of an earlier bond.
-        if link.isPairedAnew { isReturn = false }
+        if link.isPairedAnew { confirmsBondWhenEncrypted = false }
         // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
         link.pairings?.endDialogs(link.addresses)
         guard let bearer = try? link.bearer(for: .init("report encryption", peer: link.peer)) else { return }

@@ -53,7 +53,7 @@ public struct ConnectionOptions: Hashable, Sendable {
     public var receiveBuffer: Int?
     /// Whether the device was heard on LE Coded, and must be looked for there.
     package var isHeardOnCoded = false
-    /// The level to which the host encrypts the link by itself, that of the key of the peer's bond; nil without a bond.
+    /// The level to which the host encrypts the link automatically, that of the peer's bond key; nil without a bond.
     var bondLevel: SecurityLevel?
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
@@ -122,7 +122,7 @@ public struct ConnectionOptions: Hashable, Sendable {
 
 extension ConnectionOptions {
     /// The options of a search for a device to connect to with these.
-    package func search(_ filter: ScanFilter = .all, duplicates: DuplicatePolicy = .merge) -> ScanOptions {
+    package func search(_ filter: ScanFilter = .any, duplicates: DuplicatePolicy = .merge) -> ScanOptions {
         ScanOptions(
             filter: filter, duplicates: duplicates, coded: isHeardOnCoded || phys?.contains(.leCoded) == true)
     }
@@ -140,7 +140,7 @@ public struct SecurityOptions: Hashable, Sendable {
     /// The security level to raise the link to before the call returns; nil for none. If that fails, the call throws
     /// the error of ``Connection/raiseSecurity(to:timeout:)``.
     public var level: SecurityLevel?
-    /// The policy for requests that the peer refuses for lack of security.
+    /// The policy for requests that the peer refuses because the link's security is insufficient.
     public var policy: SecurityPolicy
     /// The time limit for raising the security, after ``ConnectionOptions/timeout``; long enough for a user to find and
     /// enter a number. Nil for the 30 s of each step of pairing.

@@ -125,7 +125,7 @@ extension Link {
         guard value.count <= longest else {
             throw .invalidArgument(
                 .init("write", peer: peer, attribute: handle),
-                "\(value.count) bytes do not fit into a value; it has at most \(longest).")
+                "A value has at most \(longest) bytes, not \(value.count).")
         }
         let timeout =
             try await databaseIfAny?.confirm(handle, attribute.attributeType, self, "write", timeout: timeout)

@@ -56,7 +56,7 @@ extension Link {
         } catch {
             throw adapter?.explaining(error) ?? error
         }
-        // Removed meanwhile, a bond confirms nothing any more.
+        // A bond that was removed meanwhile confirms nothing.
         if !result.isPaired, bond?.mayHaveEncrypted(result.security, isCentral: role == .central) == true {
             if Int(result.security.keySize) < NewBondKey.defaultMinimumSize {
                 log.notice(
@@ -87,7 +87,7 @@ extension Link: PairedLink {
     func bonded(by key: LongTermKey, isAgain: Bool) {
         // The report of a key finds a link by its identity, which the host may not use for it yet.
         protection.keyWasMade(MadeKey(kind: key.kind, isStored: true))
-        // Legacy pairing makes a key for each role, and some kernels ask nobody.
+        // Legacy pairing creates a key for each role, and some kernels ask no agent.
         protection.agrees()
         bondedPeer.bonded(as: key.address, isAgain: isAgain, self)
     }

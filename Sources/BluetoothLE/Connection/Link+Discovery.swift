@@ -69,7 +69,7 @@ extension Link {
 }
 
 extension BluetoothError {
-    /// Whether the attributes that a request was made with may not be the peer's any more; it was not performed.
+    /// Whether the attributes of a request may no longer be the peer's; it was not performed.
     fileprivate var isAboutOldAttributes: Bool {
         code == .attributesChanged || cause == .attribute(.invalidHandle) || cause == .attribute(.databaseOutOfSync)
     }

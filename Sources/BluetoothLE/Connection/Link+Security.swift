@@ -22,7 +22,8 @@ extension Link {
     ) async throws(BluetoothError) -> PairingOutcome {
         let operation = BluetoothError.Operation("pair", peer: peer)
         guard data.address.map({ addresses.all.contains($0) }) ?? true else {
-            throw .invalidArgument(operation, "The out-of-band data are of another device, \(data.address ?? .zero).")
+            throw .invalidArgument(
+                operation, "The out-of-band data belongs to another device, \(data.address ?? .zero).")
         }
         _ = try bearer(for: operation)
         guard let pairings else { throw .noRoute(operation) }
@@ -74,7 +75,7 @@ extension Link {
             guard try security().keySize == 0 else {
                 protection.endLink(self, .linkLost)
                 var error = BluetoothError.pairing(operation, .linkLost)
-                error.message = "The link was encrypted with a key that is not stored here, and is ended."
+                error.message = "The link was ended, since it was encrypted with a key that is not stored here."
                 throw error
             }
         }

@@ -14,7 +14,7 @@ struct LinkConfiguration {
     var cache: ConnectionCache?
     /// The largest ATT_MTU to agree to, 23 to 517 bytes.
     var receiveMTU: UInt16
-    /// The policy for requests that the peer refuses for lack of security.
+    /// The policy for requests that the peer refuses because the link's security is insufficient.
     var securityPolicy: SecurityPolicy
     /// The minimum size of the encryption key in bytes that the program has chosen.
     var minimumKeySize: Int?
@@ -82,7 +82,7 @@ final class Link: ConnectAttempt, BearerOwner {
     private var parts = LinkParts()
     /// How long other links wait for this one.
     private(set) var patience = LinkPatience()
-    /// Whether the host encrypts the link by itself as it comes up.
+    /// Whether the host encrypts the link automatically as it comes up.
     private var encryptsAtOnce = false
 
     init(
@@ -443,7 +443,7 @@ final class Link: ConnectAttempt, BearerOwner {
         if error == nil {
             guard patience.took(at: loop.now) else { return }
             log.notice(
-                "the link is waited for again; it has missed \(patience.missedCount) values",
+                "values wait for this link again; it has missed \(patience.missedCount) values",
                 metadata: ["peer": "\(peer)"])
         } else if error?.code == .timedOut {
             patience.missed()

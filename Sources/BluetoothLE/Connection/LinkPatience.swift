@@ -47,7 +47,7 @@ package struct LinkPatience: Hashable, Sendable {
         state = .onTrial(time, since: nil)
     }
 
-    /// The link has not taken a value in time, and does not get it any more.
+    /// The link has not accepted a value in time, and no longer gets it.
     package mutating func missed() {
         missedCount += 1
         heldUp()

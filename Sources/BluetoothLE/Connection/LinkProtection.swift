@@ -56,8 +56,8 @@ final class LinkProtection {
     ///
     /// - Parameters:
     ///   - asks: whether the agent is asked first.
-    ///   - isBegunByHost: whether the host encrypts the link by itself, and reports it.
-    ///   - endsWithCaller: whether the link is closed when no caller waits any more.
+    ///   - isBegunByHost: whether the host encrypts the link automatically, and reports it.
+    ///   - endsWithCaller: whether the link is closed when no caller waits any longer.
     nonisolated(nonsending) func raise(
         _ link: Link, to level: SecurityLevel, _ operation: BluetoothError.Operation, until deadline: KernelInstant?,
         asks: Bool = false, isBegunByHost: Bool = false, endsWithCaller: Bool = true
@@ -299,7 +299,7 @@ final class LinkProtection {
         (try? link.bearer(for: .init("raise the security level", peer: link.peer)))?.resume()
     }
 
-    /// Abandons the raise if no caller waits for it any more.
+    /// Abandons the raise if no caller waits for it any longer.
     private func abandonIfUnused(_ link: Link, _ number: UInt64, _ error: BluetoothError) {
         guard self.number == number, waiters.isEmpty else { return }
         perform(raise?.isAbandoned(), link)

@@ -108,7 +108,8 @@ final class LinkEnvironment {
             return reason
         }
         var reason = reason
-        reason.message = "The peer does not know this adapter: another program has switched its private addresses."
+        reason.message =
+            "The peer does not recognise this adapter: another program has switched its private addresses on or off."
         reason.remedy = "Use the same privacy in all programs: Adapter.open(privacy:), --privacy of ble and linble."
         return reason
     }

@@ -60,8 +60,8 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
         timer = bearer.loop.makeLocalTimer { [call, operation] in
             call.fail(
                 BluetoothError(
-                    .timedOut, operation, "The peer's responses take more than \(limit.inSeconds) together.",
-                    remedy: "For a peer that is this slow, give the call a longer timeout.", isRetryable: true))
+                    .timedOut, operation, "The peer's responses take more than \(limit.inSeconds) in total.",
+                    remedy: "For such a slow peer, pass a longer timeout.", isRetryable: true))
         }
         timer?.set(at: start.advanced(by: limit))
     }
@@ -141,7 +141,7 @@ extension BluetoothError {
         case .timedOut:
             self.init(
                 .timedOut, operation,
-                "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
+                "The peer did not respond within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
                 isRetryable: true)
         case .closed:
             self.init(
@@ -150,8 +150,8 @@ extension BluetoothError {
                 disconnectReason: bearerEnd?.disconnectReason)
         case .tooManyWaiting(let count):
             self.init(
-                .overflow, operation, "\(count) calls are waiting on this link already.",
-                remedy: "Wait for some of them before making more.", isRetryable: true)
+                .overflow, operation, "\(count) calls are already waiting on this link.",
+                remedy: "Wait for some of them before you make more calls.", isRetryable: true)
         case .notSendable(let error): self.init(error, operation)
         }
     }
@@ -171,12 +171,12 @@ extension BluetoothError {
         case .unexpectedResponse(let opcode):
             self.init(
                 .protocolViolation, .init("exchange attributes", peer: peer),
-                "The peer answered requests that were not made, the last time with a \(opcode); the link is closed.",
+                "The peer sent responses that match no request, the last one a \(opcode); the link is closed.",
                 disconnectReason: .protocolViolation)
         case .timedOut:
             self.init(
                 .disconnected, .init("exchange attributes", peer: peer),
-                "The peer did not answer within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
+                "The peer did not respond within \(AttributeProtocol.transactionTimeout.inSeconds); the link is closed.",
                 isRetryable: true, disconnectReason: .attributeTimeout)
         }
     }

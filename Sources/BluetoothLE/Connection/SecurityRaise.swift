@@ -18,7 +18,7 @@ struct SecurityRaise: Equatable {
         /// The host has refused so often to begin: its Security Manager may not be ready for a link whose attribute
         /// channel is established already.
         case refused(count: Int)
-        /// The host encrypts a new link by itself, as requested with the link, while its channel stays open.
+        /// The host encrypts a new link automatically, as requested with the link, while its channel stays open.
         case begunByHost
         /// The host is raising the security.
         case underWay
@@ -91,7 +91,7 @@ struct SecurityRaise: Equatable {
         return .quiesce
     }
 
-    /// Records that no request is in flight any more.
+    /// Records that no request is in flight any longer.
     mutating func isQuiet() -> Action? { phase == .quiescing ? .askHost(level) : nil }
 
     /// Records that the host has begun with the link; ``encryptionIsReported()`` or a failure follows.

@@ -63,7 +63,7 @@ extension Link {
                 _ = try await setPHYs(transmit: LEPHYSet(phys.transmit), receive: LEPHYSet(phys.receive))
             }
         } catch {
-            log.debug("the PHYs stay as they are: \(error)")
+            log.debug("the PHYs are unchanged: \(error)")
         }
         let former = before.parameters
         guard former != during.parameters, parameters == during.parameters else { return }
@@ -73,7 +73,7 @@ extension Link {
                     interval: former.interval...former.interval, latency: former.latency,
                     supervisionTimeout: former.supervisionTimeout))
         } catch {
-            log.debug("the connection parameters stay as they are: \(error)")
+            log.debug("the connection parameters are unchanged: \(error)")
         }
     }
 }

@@ -94,7 +94,7 @@ extension AdapterGroup {
     /// once. ``ScanOptions/scanResponseTimeout`` has no effect. Reports dropped at an adapter count as missed, too.
     ///
     /// The scan continues as long as one adapter can be used, also on one that comes later; with
-    /// ``ScanOptions/whenAdapterLeaves`` as `.resume` also while there is none.
+    /// ``ScanOptions/whenAdapterUnavailable`` as `.resume` also while there is none.
     /// - Throws: what ``Adapter/scan(_:)`` throws, if no adapter can scan.
     public nonisolated(nonsending) func scan(
         _ options: ScanOptions = ScanOptions()
@@ -283,7 +283,7 @@ final class GroupCore: ReconnectionRadio {
         try await members.ready(timeout: timeout)
     }
 
-    /// Keeps a device connected until the task is cancelled, the policy gives up, or the group is closed.
+    /// Keeps a device connected until the reconnector's end, or the group's.
     nonisolated(nonsending) func run(_ reconnector: Reconnector) async {
         let number = members.followEnd { [weak reconnector] reason in reconnector?.adapterClosed(reason) }
         defer { members.unfollowEnd(number) }

@@ -15,7 +15,8 @@ struct GroupChooser {
         var rssi: Int?
         /// The number of links of this program.
         var linkCount = 0
-        /// Whether the controller has refused the last link for want of room, or others have the first claim to it.
+        /// Whether the controller has refused the last link because the link limit is reached, or others have the
+        /// first claim to it.
         var isFull = false
     }
 
@@ -34,7 +35,7 @@ struct GroupChooser {
 
     /// The outcome of an attempt by one adapter.
     enum AttemptOutcome: Hashable {
-        /// The controller has no room for another link.
+        /// The controller has reached its limit of links.
         case full
         /// The device has not answered, or the link failed to be established.
         case unreachable

@@ -112,7 +112,7 @@ final class GroupConnector {
             switch result {
             case .success(let connection): return connection
             case .failure(let error):
-                // The program has closed the adapter, which is none of the group's any more.
+                // The program has closed the adapter, which no longer belongs to the group.
                 if error.code == .cancelled, members[id] == nil { continue }
                 guard let outcome = GroupChooser.AttemptOutcome(error) else { throw error }
                 chooser.record(outcome, of: id)

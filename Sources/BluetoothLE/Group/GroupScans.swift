@@ -101,17 +101,17 @@ final class GroupScan {
     nonisolated(nonsending) func begin() async throws(BluetoothError) {
         var calls: [Promise<Void, BluetoothError>] = []
         for member in members.all where member.adapter.state.isReady { calls.append(start(member)) }
-        if calls.isEmpty, options.whenAdapterLeaves == .end { throw members.unavailable(operation) }
+        if calls.isEmpty, options.whenAdapterUnavailable == .end { throw members.unavailable(operation) }
         var failure: BluetoothError?
         // One that waits for adapters need not have one yet.
-        var isScanning = options.whenAdapterLeaves == .resume
+        var isScanning = options.whenAdapterUnavailable == .resume
         for call in calls {
             do throws(BluetoothError) {
                 try await call.value(operation, timeout: nil, on: members.loop)
                 isScanning = true
             } catch {
                 if Task.isCancelled { throw error }
-                // An adapter that was closed or removed meanwhile is none of the group's any more.
+                // An adapter that was closed or removed meanwhile no longer belongs to the group.
                 if error.code != .cancelled { failure = failure ?? error }
             }
         }
@@ -130,7 +130,7 @@ final class GroupScan {
         // The merger needs every report, for the signals.
         options.duplicates = .all
         options.duration = nil
-        options.whenAdapterLeaves = .resume
+        options.whenAdapterUnavailable = .resume
         let (id, adapter, wanted) = (member.id, member.adapter, options)
         failures[id] = nil
         // One task for the scan of an adapter.
@@ -174,7 +174,7 @@ final class GroupScan {
         guard isOpen, tasks.removeValue(forKey: id) != nil else { return }
         guard let reason else { return }
         if !reason.concernsAdapter { failures[id] = reason }
-        let waits = options.whenAdapterLeaves == .resume && reason.concernsAdapter
+        let waits = options.whenAdapterUnavailable == .resume && reason.concernsAdapter
         if tasks.isEmpty, !waits { return finish(reason) }
         let timer = retryTimer ?? members.loop.makeLocalTimer { [weak self] in self?.retry() }
         retryTimer = timer
@@ -209,7 +209,7 @@ final class GroupScan {
             }
             if tasks[member.id] == nil, failures[member.id] == nil { start(member) }
         }
-        if options.whenAdapterLeaves == .end, !members.all.contains(where: { $0.adapter.state.isReady }) {
+        if options.whenAdapterUnavailable == .end, !members.all.contains(where: { $0.adapter.state.isReady }) {
             finish(members.unavailable(operation))
         }
     }

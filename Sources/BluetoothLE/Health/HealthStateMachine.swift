@@ -7,7 +7,7 @@ import BluetoothLoop
 /// step is carried out once, the mildest first, and only if the last has not helped within a time that doubles. When all
 /// have failed, they are repeated after an hour, then after twice as long each time, up to a day.
 struct HealthStateMachine: Hashable {
-    /// What a problem means for the ladder of steps.
+    /// The class of a problem, which selects the recovery steps and the proof that they helped.
     enum Trouble: Hashable {
         /// Nothing is received; an advertisement proves the contrary.
         case silence(RadioProblem)
@@ -25,7 +25,7 @@ struct HealthStateMachine: Hashable {
 
     enum State: Hashable {
         case well
-        /// A command decides whether a link or the whole controller takes nothing; not reported before.
+        /// A command decides whether a link or the whole controller is stalled; not reported before that.
         case checking(RadioProblem, until: KernelInstant)
         /// A command decides whether the problem exists.
         case probing(RadioProblem, until: KernelInstant)
@@ -34,7 +34,7 @@ struct HealthStateMachine: Hashable {
         case performing(Trouble, RecoveryStep)
         /// The step was carried out; a command or an advertisement must prove that it has helped.
         case proving(Trouble, RecoveryStep, until: KernelInstant)
-        /// No step can be carried out, or none has helped: the ladder begins anew then.
+        /// No step can be carried out, or none has helped; the recovery starts over at this time.
         case resting(Trouble, until: KernelInstant)
     }
 
@@ -50,7 +50,8 @@ struct HealthStateMachine: Hashable {
     /// A hardware error, and until when the kernel may close and open the controller for it.
     ///
     /// Another program's power-off in this time is taken for the kernel's, as both are reported alike. The kernel opens the
-    /// controller itself; if it has not after half a minute, that may have failed, and the ladder powers the adapter on.
+    /// controller itself; if it has not after half a minute, that may have failed, and the recovery powers the adapter
+    /// on.
     private struct DueReset: Hashable {
         var problem: RadioProblem
         var until: KernelInstant
@@ -62,7 +63,7 @@ struct HealthStateMachine: Hashable {
     private var watch: SilenceWatch?
     /// Whether the adapter can be used at all.
     private var isReady = true
-    /// The number of ladders in a row that have not helped.
+    /// The number of consecutive failed recoveries.
     private var exhaustedCount = 0
     /// The kernel's reset of the controller that is due; nil if none is.
     private var reset: DueReset?
@@ -102,7 +103,7 @@ struct HealthStateMachine: Hashable {
 
     // MARK: Inputs
 
-    /// A scan of this program runs from now on, or none does any more.
+    /// A scan of this program runs from now on, or none does.
     mutating func scanChanged(isOn: Bool, at now: KernelInstant) -> [Action] {
         guard options.mode != .off, isOn != (watch != nil) else { return [] }
         watch = isOn ? SilenceWatch(options.silence, at: now) : nil
@@ -159,7 +160,7 @@ struct HealthStateMachine: Hashable {
     /// The adapter is off, should be on, and does not power on.
     mutating func restorationFailed(at now: KernelInstant) -> [Action] {
         guard options.mode != .off, !isReady, case .well = state else { return [] }
-        return [.report(.problem(.doesNotPowerOn))] + begin(.noAnswer(.doesNotPowerOn), at: now)
+        return [.report(.problem(.powerOnFailed))] + begin(.noAnswer(.powerOnFailed), at: now)
     }
 
     /// The controller answers with another address than the adapter's, which counts as absent.
@@ -177,8 +178,8 @@ struct HealthStateMachine: Hashable {
     }
 
     /// The controller that answered with another address was unplugged, and not by a step: no step brings it back.
-    mutating func otherLeft() -> [Action] {
-        if case .otherAddress? = trouble, !bringsAdapterBack { state = .well }
+    mutating func replacementWasRemoved() -> [Action] {
+        if case .otherAddress? = trouble, !willRestoreAdapter { state = .well }
         return []
     }
 
@@ -208,7 +209,7 @@ struct HealthStateMachine: Hashable {
 
     /// The controller has answered a command of the program.
     mutating func answered(at now: KernelInstant) -> [Action] {
-        // The ladder asks by itself.
+        // The recovery asks the controller itself.
         if case .resting(.noAnswer, _) = state, isReady { end(nil) } else { [] }
     }
 
@@ -268,7 +269,7 @@ struct HealthStateMachine: Hashable {
         if isNew { watch?.beginAnew(at: now) }
         guard isReady else {
             // A step takes it away; otherwise somebody has, and that counts.
-            guard !bringsAdapterBack else { return [] }
+            guard !willRestoreAdapter else { return [] }
             state = .well
             // The scan may have worked again before the kernel closed the controller.
             guard isNew, let reset, now < reset.until else { return [] }
@@ -311,7 +312,7 @@ struct HealthStateMachine: Hashable {
         }
     }
 
-    // MARK: The ladder
+    // MARK: The recovery steps
 
     private var trouble: Trouble? {
         switch state {
@@ -330,13 +331,13 @@ struct HealthStateMachine: Hashable {
         }
     }
 
-    /// Whether the adapter may be away for a moment: by a step, or by the kernel's own after a hardware error.
+    /// Whether the adapter may be temporarily unavailable: by a step, or by the kernel's own after a hardware error.
     var takesAdapterAway: Bool {
         if case .probing(.hardwareError, _) = state { options.mode == .recover } else { isPerforming }
     }
 
-    /// Whether an adapter that is away now comes back, if the recovery succeeds.
-    var bringsAdapterBack: Bool {
+    /// Whether an unavailable adapter returns if the recovery succeeds.
+    var willRestoreAdapter: Bool {
         // Binding the driver again takes it away a moment later.
         if case .proving(_, .rebind, _) = state { true } else { takesAdapterAway }
     }
@@ -390,7 +391,7 @@ extension BluetoothError {
     /// The error of a radio that no step has brought back.
     static func radioFailure(_ problem: RadioProblem) -> BluetoothError {
         var remedy =
-            "Unplug it and plug it in again, or restart the machine; look at: ble doctor; sudo dmesg | grep -i bluetooth"
+            "Unplug it and plug it in again, or restart the machine; see also: ble doctor; sudo dmesg | grep -i bluetooth"
         if case .addressChanged = problem { remedy = addressRemedy }
         return BluetoothError(
             .failed, .init("recover the adapter"), "The adapter does not recover: \(problem).", remedy: remedy)

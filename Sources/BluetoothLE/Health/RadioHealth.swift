@@ -51,14 +51,14 @@ final class RadioHealth {
     /// Whether scans outlive a command that is not answered.
     var keepsScans: Bool { machine.keepsScans(at: loop.now) }
 
-    /// Whether the adapter may be away for a moment, and comes back.
+    /// Whether the adapter is temporarily unavailable, and returns.
     var isRecovering: Bool { machine.takesAdapterAway || isRecoveredElsewhere }
 
     /// Whether another session of this process carries out a step on the adapter.
     var isRecoveredElsewhere: Bool { host.isRecoveredElsewhere }
 
-    /// Whether an adapter that is away now comes back, if the recovery succeeds.
-    var bringsAdapterBack: Bool { machine.bringsAdapterBack || isRecoveredElsewhere }
+    /// Whether an unavailable adapter returns if the recovery succeeds.
+    var willRestoreAdapter: Bool { machine.willRestoreAdapter || isRecoveredElsewhere }
 
     /// The present health.
     var health: AdapterHealth { machine.health }
@@ -108,15 +108,15 @@ final class RadioHealth {
     func adapterChanged(isReady: Bool) { run(machine.adapterChanged(isReady: isReady, at: loop.now)) }
 
     /// A device does not respond, or its link accepts nothing.
-    func linkTakesNothing(_ peer: BluetoothAddress) {
-        run(machine.suspected(.linkTakesNothing(peer), at: loop.now))
+    func linkStalled(_ peer: BluetoothAddress) {
+        run(machine.suspected(.linkStalled(peer), at: loop.now))
     }
 
     /// The error of an attempt to reach a device. The controller may be why it was not answered: that is checked, and an error
     /// that says so replaces one that asks for the device while it is known.
     func failed(_ error: BluetoothError, by peer: BluetoothAddress) -> BluetoothError {
         guard [.timedOut, .connectionFailed].contains(error.code) else { return error }
-        linkTakesNothing(peer)
+        linkStalled(peer)
         guard let problem = health.problem else { return error }
         var error = error
         error.message += " The adapter may be the reason (\(name) \(health))."
@@ -126,7 +126,7 @@ final class RadioHealth {
 
     /// The adapter was powered off, and not by this program.
     func wasPoweredOff() {
-        if !bringsAdapterBack { run(machine.poweredOff()) }
+        if !willRestoreAdapter { run(machine.poweredOff()) }
     }
 
     /// The controller answers with another address than the adapter's.
@@ -135,7 +135,7 @@ final class RadioHealth {
     }
 
     /// The controller that answered with another address was unplugged.
-    func otherLeft() { run(machine.otherLeft()) }
+    func replacementWasRemoved() { run(machine.replacementWasRemoved()) }
 
     /// The adapter is off and could not be powered on, although it should be on.
     func restorationFailed(_ reason: BluetoothError) {

@@ -1,13 +1,13 @@
 import BluetoothHost
 
-/// The options of an adapter's recovery from a radio that does not work any more.
+/// The options of an adapter's recovery from a radio that no longer works.
 public struct RecoveryOptions: Hashable, Sendable {
     /// What happens when a problem is noticed.
     public enum Mode: Hashable, Sendable {
         /// Nothing is watched.
         case off
         /// Problems are reported, and nothing is done about them.
-        case noticeOnly
+        case reportOnly
         /// Problems are reported, and the steps of `RecoveryStep` carried out until one has helped.
         case recover
     }
@@ -25,7 +25,7 @@ public struct RecoveryOptions: Hashable, Sendable {
     /// Creates options with the defaults, which are those of a program that runs unattended: it recovers, spares the
     /// links of other programs, and tests a scan after half a minute to ten minutes without an advertisement.
     ///
-    /// Restarting a scan costs nothing; a controller that is silent or does not answer is of no use to anybody.
+    /// Restarting a scan costs nothing; a controller that is silent or does not respond is useless.
     public init(
         mode: Mode = .recover, endsOtherProgramsLinks: Bool = false,
         silence: ClosedRange<Duration> = .seconds(30)...(.seconds(600))
@@ -59,9 +59,9 @@ extension HealthEvent: CustomStringConvertible {
         case .problem(let problem): "\(problem)"
         case .began(let step): "trying to \(step)"
         case .failed(let step, let error): "could not \(step): \(error.message)"
-        case .recovered(let step?): "works again; it helped to \(step)"
-        case .recovered(nil): "works again"
-        case .waitingForLinks(let count): "is not recovered now, since that would end \(count) links"
+        case .recovered(let step?): "recovered after \(step.gerund)"
+        case .recovered(nil): "recovered"
+        case .waitingForLinks(let count): "is not recovered yet, since that would end \(count) links"
         case .gaveUp(let error, let delay):
             "\(error.message) \(error.remedy ?? "") The next attempt follows in \(delay.inSeconds)."
         }

@@ -20,7 +20,7 @@ extension Adapter {
     ///     (management `Set Privacy`), with a key that is stored with the bonds; nil leaves the setting unchanged. The
     ///     kernel changes it only while the adapter is off, so a powered adapter is switched off and on for it, which
     ///     ends the activity of other programs on it, unless `power` is `PowerPolicy.leave`.
-    ///   - recovery: what happens when the controller does not answer, or a scan receives nothing any more.
+    ///   - recovery: what happens when the controller does not answer, or a scan no longer receives anything.
     ///   - kernel: the kernel of the adapter; nil for the machine's own.
     ///   - log: receives PDUs and packets as `trace`, oddities as `debug`.
     ///   - trace: a capture of the same kernel, which records the adapter's packets.

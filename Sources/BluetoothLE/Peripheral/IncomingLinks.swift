@@ -59,8 +59,8 @@ final class IncomingLinks {
         if let last = accepted, !last.listener.isListening { stopAccepting(last) }
         guard accepted == nil else {
             throw BluetoothError(
-                .busy, operation, "This program accepts the connections of this adapter already.",
-                remedy: "Use one loop, or end the other first.")
+                .busy, operation, "This program already accepts the connections of this adapter.",
+                remedy: "Use only one loop, or end the other one first.")
         }
         if listener == nil { reportOtherListener() }
         let links = AcceptedLinks(options, operation, on: loop)
@@ -134,7 +134,7 @@ final class IncomingLinks {
         guard !isClosed, server.isPublishing || advertising.takesConnections else { return stopServing() }
         guard listener == nil, accepted == nil else { return }
         guard server.isPublishing || !maker.channels.hasOtherListener else {
-            return log.notice("links that come in are left to another program, which serves them on this adapter")
+            return log.notice("incoming connections are left to another program that serves on this adapter")
         }
         reportOtherListener()
         let options = IncomingConnectionOptions()
@@ -148,7 +148,7 @@ final class IncomingLinks {
             // Not fatal: published services are also served on outgoing connections.
             let operation = maker.operation("serve connections")
             let reason = maker.channels.error(error, .listening(operation))
-            log.warning("links that come in are not served: \(reason)")
+            log.warning("incoming connections are not served: \(reason)")
         }
     }
 
@@ -160,7 +160,7 @@ final class IncomingLinks {
     /// Reports that the links of another program go to this one, or to whichever begins last.
     private func reportOtherListener() {
         guard maker.channels.hasOtherListener else { return }
-        log.notice("another program serves on this adapter as well: links go to the one that began last")
+        log.notice("another program serves on this adapter too: links go to the program that started last")
     }
 
     /// Stops listening; links stay up.
@@ -189,7 +189,9 @@ final class IncomingLinks {
         // The link was pending when the program began to accept links.
         if let accepted { return accept(channel, for: accepted, options) }
         guard unclaimed.count < Self.limit else {
-            log.warning("closed a link: \(Self.limit) are up that nobody takes", metadata: ["peer": "\(channel.peer)"])
+            log.warning(
+                "closed a link: \(Self.limit) incoming connections are not accepted yet",
+                metadata: ["peer": "\(channel.peer)"])
             return refuse(channel)
         }
         let (connection, handler) = make(channel, options) { [weak self] connection in

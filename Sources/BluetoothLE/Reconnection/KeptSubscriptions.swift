@@ -16,7 +16,7 @@ final class KeptSubscriptions {
 
     private struct Subscription {
         let target: Target
-        let channel: StreamChannel<KeptConnection.Notice>
+        let channel: StreamChannel<KeptConnection.Update>
         var forwarder: Forwarder?
     }
 
@@ -44,8 +44,8 @@ final class KeptSubscriptions {
     /// Subscribes on a link and on those that follow.
     nonisolated(nonsending) func add(
         _ target: Target, _ bufferCapacity: Int, on connection: Connection, timeout: Duration?
-    ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Notice> {
-        let channel = StreamChannel<KeptConnection.Notice>(
+    ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Update> {
+        let channel = StreamChannel<KeptConnection.Update>(
             capacity: bufferCapacity, policy: .fail, operation: .init("subscribe", peer: peer), from: loop)
         let forwarder = try await makeForwarder(target, channel, on: connection, timeout: timeout)
         if let end {
@@ -114,7 +114,7 @@ final class KeptSubscriptions {
 
     /// Subscribes on a link, and forwards the values until it ends: one task for all of them.
     private nonisolated(nonsending) func makeForwarder(
-        _ target: Target, _ channel: StreamChannel<KeptConnection.Notice>, on connection: Connection,
+        _ target: Target, _ channel: StreamChannel<KeptConnection.Update>, on connection: Connection,
         timeout: Duration?, isResumed: Bool = false
     ) async throws(BluetoothError) -> Forwarder {
         // Cached after the first time; changes are followed from then on.

@@ -81,7 +81,7 @@ enum ExportedKey {
             bytes = try hexadecimalBytes(text).reversed()
         }
         guard let key = SecurityKey(bytes) else { throw Problem("has \(bytes.count) bytes instead of 16") }
-        guard key != .zero else { throw Problem("is zero, which means that the device has none") }
+        guard key != .zero else { throw Problem("is zero, which means that the device has no key") }
         return key
     }
 
@@ -103,7 +103,7 @@ enum ExportedKey {
             } else if padding == 0, let value = value(ofBase64: character) {
                 digits.append(value)
             } else {
-                throw Problem("is no Base64")
+                throw Problem("is not Base64")
             }
         }
         guard digits.count == 22, padding == 0 || padding == 2 else {
@@ -124,7 +124,7 @@ enum ExportedKey {
             bytes.append(UInt8(truncatingIfNeeded: bits >> UInt32(count)))
         }
         // 22 digits have four bits more than 16 bytes.
-        guard bits & 0xF == 0 else { throw Problem("is no Base64 of 16 bytes") }
+        guard bits & 0xF == 0 else { throw Problem("is not Base64 of 16 bytes") }
         return bytes
     }
 
@@ -149,7 +149,7 @@ enum ExportedKey {
                 guard (1...2).contains(digits.utf8.count), digits.utf8.allSatisfy({ hexadecimalDigit($0) != nil }),
                     let byte = UInt8(digits, radix: 16)
                 else {
-                    throw Problem("is no list of 16 bytes")
+                    throw Problem("is not a list of 16 bytes")
                 }
                 bytes.append(byte)
             }
@@ -159,7 +159,7 @@ enum ExportedKey {
         var values: [UInt8] = []
         for character in digits {
             guard let value = hexadecimalDigit(character) else {
-                throw Problem("is neither 32 hexadecimal digits nor 24 characters of Base64")
+                throw Problem("needs 32 hexadecimal digits or 24 characters of Base64")
             }
             values.append(value)
         }

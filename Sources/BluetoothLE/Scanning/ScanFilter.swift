@@ -43,7 +43,7 @@ public struct ScanFilter: Sendable {
     // MARK: Conditions
 
     /// All devices.
-    public static let all = ScanFilter(.all)
+    public static let any = ScanFilter(.all)
 
     /// Devices that accept connections.
     public static let connectable = ScanFilter(.connectable)
@@ -117,16 +117,16 @@ public struct ScanFilter: Sendable {
     // MARK: Combining
 
     /// Advertisements that pass all of the filters; every advertisement if there are no filters.
-    public static func every(_ filters: [ScanFilter]) -> ScanFilter { ScanFilter(.every(filters.map(\.rule))) }
+    public static func allOf(_ filters: [ScanFilter]) -> ScanFilter { ScanFilter(.every(filters.map(\.rule))) }
 
     /// Advertisements that pass at least one of the filters; none if there are no filters.
-    public static func any(_ filters: [ScanFilter]) -> ScanFilter { ScanFilter(.any(filters.map(\.rule))) }
+    public static func anyOf(_ filters: [ScanFilter]) -> ScanFilter { ScanFilter(.any(filters.map(\.rule))) }
 
     /// Advertisements that pass both filters. The right one is evaluated only if the left one passes.
-    public static func && (left: ScanFilter, right: ScanFilter) -> ScanFilter { .every([left, right]) }
+    public static func && (left: ScanFilter, right: ScanFilter) -> ScanFilter { .allOf([left, right]) }
 
     /// Advertisements that pass either filter. The right one is evaluated only if the left one does not pass.
-    public static func || (left: ScanFilter, right: ScanFilter) -> ScanFilter { .any([left, right]) }
+    public static func || (left: ScanFilter, right: ScanFilter) -> ScanFilter { .anyOf([left, right]) }
 
     /// Advertisements that do not pass the filter.
     public static prefix func ! (filter: ScanFilter) -> ScanFilter { ScanFilter(.not(filter.rule)) }

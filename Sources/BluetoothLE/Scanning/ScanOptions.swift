@@ -31,7 +31,7 @@ public struct ScanOptions: Sendable {
     /// The scans of an adapter share the stored devices: the largest limit of the active scans applies.
     public var deviceLimit: Int
     /// The policy for when the adapter is powered off, blocked or unplugged; by default the scan ends with the reason.
-    public var whenAdapterLeaves: AdapterLeavePolicy
+    public var whenAdapterUnavailable: AdapterUnavailablePolicy
 
     /// Creates options; by default for an active scan of all devices, merged, continuously on LE 1M.
     ///
@@ -46,32 +46,32 @@ public struct ScanOptions: Sendable {
     ///   - scanResponseTimeout: the time to hold the first report of a device for its scan response.
     ///   - bufferCapacity: the maximum number of advertisements that wait for the consumer.
     ///   - deviceLimit: the maximum number of stored devices.
-    ///   - whenAdapterLeaves: the policy for when the adapter is powered off, blocked or unplugged.
+    ///   - whenAdapterUnavailable: the policy for when the adapter is powered off, blocked or unplugged.
     public init(
-        filter: ScanFilter = .all, duration: Duration? = nil, isActive: Bool = true,
+        filter: ScanFilter = .any, duration: Duration? = nil, isActive: Bool = true,
         duplicates: DuplicatePolicy = .merge, interval: Duration = .milliseconds(60),
         window: Duration = .milliseconds(60), coded: Bool = false, scanResponseTimeout: Duration = .zero,
-        bufferCapacity: Int = 1024, deviceLimit: Int = 1024, whenAdapterLeaves: AdapterLeavePolicy = .end
+        bufferCapacity: Int = 1024, deviceLimit: Int = 1024, whenAdapterUnavailable: AdapterUnavailablePolicy = .end
     ) {
         let parameters = ScanParameters(isActive: isActive, interval: interval, window: window)
         self.init(
             le1M: parameters, leCoded: coded ? parameters : nil, filter: filter, duration: duration,
             duplicates: duplicates, scanResponseTimeout: scanResponseTimeout, bufferCapacity: bufferCapacity,
-            deviceLimit: deviceLimit, whenAdapterLeaves: whenAdapterLeaves)
+            deviceLimit: deviceLimit, whenAdapterUnavailable: whenAdapterUnavailable)
     }
 
     /// Creates options with scan parameters for each PHY, `le1M` and `leCoded`; nil for no scan there. The other parameters
     /// are those of the initialiser for all PHYs.
     public init(
-        le1M: ScanParameters?, leCoded: ScanParameters?, filter: ScanFilter = .all, duration: Duration? = nil,
+        le1M: ScanParameters?, leCoded: ScanParameters?, filter: ScanFilter = .any, duration: Duration? = nil,
         duplicates: DuplicatePolicy = .merge, scanResponseTimeout: Duration = .zero, bufferCapacity: Int = 1024,
-        deviceLimit: Int = 1024, whenAdapterLeaves: AdapterLeavePolicy = .end
+        deviceLimit: Int = 1024, whenAdapterUnavailable: AdapterUnavailablePolicy = .end
     ) {
         (self.le1M, self.leCoded) = (le1M, leCoded)
         (self.filter, self.duration, self.duplicates) = (filter, duration, duplicates)
         self.scanResponseTimeout = scanResponseTimeout
         (self.bufferCapacity, self.deviceLimit) = (bufferCapacity, deviceLimit)
-        self.whenAdapterLeaves = whenAdapterLeaves
+        self.whenAdapterUnavailable = whenAdapterUnavailable
     }
 }
 

@@ -8,7 +8,7 @@ struct ScanSession {
     let id: UInt64
     let settings: ScanSettings
     let channel: StreamChannel<Advertisement>
-    let whenAdapterLeaves: AdapterLeavePolicy
+    let whenAdapterUnavailable: AdapterUnavailablePolicy
     private let filter: ScanFilter
     private let isFilterStable: Bool
     private let rule: DuplicatePolicy.Rule
@@ -24,11 +24,11 @@ struct ScanSession {
     /// The progress of a device in this scan, as numbers of its states.
     private struct Device {
         /// The last delivered state.
-        var handedOut: UInt64 = 0
+        var delivered: UInt64 = 0
         /// The last state that the filter rejected.
-        var refused: UInt64 = 0
+        var rejected: UInt64 = 0
         /// The state that lacked its scan response.
-        var awaited: UInt64 = 0
+        var pendingScanResponse: UInt64 = 0
         /// The last delivered RSSI.
         var rssi: Int8?
     }
@@ -37,7 +37,7 @@ struct ScanSession {
         self.id = id
         self.channel = channel
         self.settings = settings
-        whenAdapterLeaves = options.whenAdapterLeaves
+        whenAdapterUnavailable = options.whenAdapterUnavailable
         filter = options.filter
         isFilterStable = options.filter.dependsOnDataOnly
         rule = options.duplicates.rule
@@ -60,7 +60,7 @@ struct ScanSession {
     mutating func receive(_ heard: DeviceState, _ advertisement: Advertisement, _ report: borrowing AdvertisingReport) {
         guard filter.matches(advertisement) else {
             if isFilterStable, rule != .all, !filter.isPostponed(advertisement) {
-                devices[heard.index].refused = heard.state
+                devices[heard.index].rejected = heard.state
             }
             return
         }
@@ -68,8 +68,8 @@ struct ScanSession {
         if isAwaitingScanResponse(heard, advertisement) {
             if scanResponseTimeout > .zero {
                 return hold(HeldReport(heard, advertisement, rssi: report.rssi))
-            } else if rule == .once, devices[heard.index].awaited < heard.birth {
-                return devices[heard.index].awaited = heard.state
+            } else if rule == .once, devices[heard.index].pendingScanResponse < heard.birth {
+                return devices[heard.index].pendingScanResponse = heard.state
             }
         }
         held.remove(at: heard.index)
@@ -77,7 +77,7 @@ struct ScanSession {
     }
 
     private mutating func handOut(_ report: HeldReport) {
-        devices[report.index].handedOut = report.state
+        devices[report.index].delivered = report.state
         devices[report.index].rssi = report.rssi
         channel.send(report.advertisement)
     }
@@ -100,10 +100,10 @@ struct ScanSession {
     /// Whether the report is new to this scan, and the filter has not rejected this state of the device.
     private func isDue(_ heard: DeviceState, _ report: borrowing AdvertisingReport) -> Bool {
         let device = devices[heard.index]
-        guard device.refused != heard.state else { return false }
-        if device.handedOut < heard.birth { return true }
+        guard device.rejected != heard.state else { return false }
+        if device.delivered < heard.birth { return true }
         guard case .merge(let rssiChange) = rule else { return false }
-        if device.handedOut < heard.state { return true }
+        if device.delivered < heard.state { return true }
         guard let rssiChange, let now = report.rssi else { return false }
         guard let before = device.rssi else { return true }
         return abs(Int(now) - Int(before)) >= rssiChange
@@ -112,6 +112,6 @@ struct ScanSession {
     /// Whether the scan response of a device that was not yet delivered may still arrive.
     private func isAwaitingScanResponse(_ heard: DeviceState, _ advertisement: Advertisement) -> Bool {
         isActive && advertisement.isScannable && !heard.hasScanResponse
-            && devices[heard.index].handedOut < heard.birth
+            && devices[heard.index].delivered < heard.birth
     }
 }

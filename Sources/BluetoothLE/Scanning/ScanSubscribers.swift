@@ -44,7 +44,7 @@ struct ScanSubscribers {
 
     /// Ends the streams of scans with an error. Unless `isForGood`, scans that resume later remain.
     mutating func finish(_ reason: BluetoothError, isForGood: Bool) {
-        let ended = sessions.filter { isForGood || $0.whenAdapterLeaves == .end }
+        let ended = sessions.filter { isForGood || $0.whenAdapterUnavailable == .end }
         for var session in ended {
             session.releaseHeld(at: nil)
             session.channel.finish(reason)

@@ -152,7 +152,7 @@ final class Scanner: HostScanReceiver {
         // The recovery takes the adapter away, or notices that it does not answer, and brings all scans back.
         let isKept =
             isForGood
-            ? [.timedOut, .adapterOff].contains(reason.code) && health.keepsScans : health.bringsAdapterBack
+            ? [.timedOut, .adapterOff].contains(reason.code) && health.keepsScans : health.willRestoreAdapter
         if isKept { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
         let request = subscribers.request
         if request == nil { health.scanChanged(isOn: false) }

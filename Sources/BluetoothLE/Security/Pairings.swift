@@ -30,7 +30,7 @@ final class Pairings {
     /// The out-of-band data of devices, which the host has while the adapter is there.
     private var outOfBand: [BluetoothAddress: OutOfBandData] = [:]
     private var isRemoved = false
-    /// The bonded devices, with a count, that the host encrypts links to by itself.
+    /// The bonded devices, with a count, to which the host encrypts links automatically.
     private var encrypting: [BluetoothAddress: Int] = [:]
 
     init(
@@ -192,7 +192,7 @@ final class Pairings {
         guard let data else { return removeOutOfBandData(of: LinkAddresses(connected: peer, known: peer)) }
         guard outOfBand[peer] != nil || outOfBand.count < Self.outOfBandLimit else {
             throw BluetoothError(
-                .overflow, operation, "The adapter has the out-of-band data of \(Self.outOfBandLimit) devices already.")
+                .overflow, operation, "The adapter already has the out-of-band data of \(Self.outOfBandLimit) devices.")
         }
         try await prepare(operation)
         // Before the host has them, so that a call cancelled meanwhile can remove them.
@@ -308,7 +308,7 @@ final class Pairings {
         return .ask
     }
 
-    /// Whether a question would lead to the replacement of a bond that nobody may agree to.
+    /// Whether a question would replace a bond in a way that no agent may permit.
     private func refusesReplacement(
         of bond: Bond, _ question: PairingQuestion, _ request: PairingRequest
     ) -> Bool {

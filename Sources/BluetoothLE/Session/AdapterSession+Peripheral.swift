@@ -53,7 +53,7 @@ extension AdapterSession {
         // A device that is connected may have read the handles.
         guard links.count == 0, localServer.replaceGenericServices(by: database) else {
             throw BluetoothError(
-                .busy, operation, "Services are published or a device is connected, so that the handles cannot change.",
+                .busy, operation, "Services are published or a device is connected, so the handles cannot change.",
                 remedy: "Set the preferred parameters first: before services are published and devices are connected.")
         }
     }
@@ -67,7 +67,7 @@ extension AdapterSession {
     private func checkPublishable(_ services: [GATTService]) throws(BluetoothError) {
         let operation = operation("publish services")
         if let own = services.first(where: { $0.uuid == .genericAccess || $0.uuid == .genericAttribute }) {
-            throw .invalidArgument(operation, "Service \(own.uuid) is always there, and may be there only once.")
+            throw .invalidArgument(operation, "Service \(own.uuid) is always present, and may occur only once.")
         }
         let signed = services.lazy.flatMap(\.characteristics).first {
             $0.properties.contains(.authenticatedSignedWrites)
@@ -75,9 +75,10 @@ extension AdapterSession {
         guard let signed else { return }
         throw BluetoothError(
             .unsupported, operation,
-            "Signed Write Commands are not taken here, so \(signed.uuid) cannot have the property authenticatedSignedWrites.",
+            "Signed Write Commands are not accepted here, so \(signed.uuid) cannot have the property authenticatedSignedWrites.",
             remedy:
-                "Ask for an encrypted link: the property write or writeWithoutResponse, the permission writeEncrypted.")
+                "Require an encrypted link instead: the property write or writeWithoutResponse with the permission writeEncrypted."
+        )
     }
 
     /// Removes published services.
@@ -129,13 +130,16 @@ public struct ValueDelivery: Sendable {
 }
 
 extension AdapterSession {
+    /// Sends a value to every subscriber, except those that have asked for the `other` kind as well.
     func broadcast(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
-        timeout: Duration?
+        unless other: ClientCharacteristicConfiguration = [], timeout: Duration?
     ) async -> [ValueDelivery] {
         // All values are sent before the first outcome is awaited.
         let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.all.compactMap { link in
-            guard let connection = link.connection else { return nil }
+            guard let connection = link.connection,
+                other.isEmpty || link.peerConfiguration(of: characteristic).isDisjoint(with: other)
+            else { return nil }
             return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
         }
         let deadline = timeout.map { loop.now.advanced(by: $0) }

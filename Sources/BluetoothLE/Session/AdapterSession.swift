@@ -187,12 +187,12 @@ actor AdapterSession: LoopActor {
         followPowerState()
         powerState.value.recovery = PowerStateMachine.Recovery(
             isUnderWay: { [weak health] in health?.isRecovering ?? false },
-            isElsewhere: { [weak health] in health?.isRecoveredElsewhere ?? false },
+            isInAnotherSession: { [weak health] in health?.isRecoveredElsewhere ?? false },
             restorationFailed: { [weak health] reason in health?.restorationFailed(reason) },
-            bringsAdapterBack: { [weak health] in health?.bringsAdapterBack ?? false },
+            willRestoreAdapter: { [weak health] in health?.willRestoreAdapter ?? false },
             addressChanged: { [weak health] own, other in health?.addressChanged(from: own, to: other) },
-            otherLeft: { [weak health] in health?.otherLeft() })
-        links.onNothingTaken = { [weak health] peer in health?.linkTakesNothing(peer) }
+            replacementWasRemoved: { [weak health] in health?.replacementWasRemoved() })
+        links.onNothingTaken = { [weak health] peer in health?.linkStalled(peer) }
         health.ownLinkCount = { [links] in links.all.count }
         health.onEvent = { [weak scanner, stateSource, advertising = host.advertising] event in
             switch event {
@@ -232,7 +232,7 @@ actor AdapterSession: LoopActor {
                 if before.isReady, state == .poweredOff, powerState?.isSwitchedOffHere == false {
                     health.wasPoweredOff()
                 }
-                host.advertising.adapterBecameUnavailable(reason, comesBack: health.bringsAdapterBack)
+                host.advertising.adapterBecameUnavailable(reason, comesBack: health.willRestoreAdapter)
             case .changed(_, _, nil):
                 host.advertising.adapterBecameAvailable()
                 health.adapterChanged(isReady: true)

@@ -15,7 +15,7 @@ extension DetachedSession {
         guard silence >= least else {
             throw .invalidArgument(
                 .init("open an adapter"),
-                "A scan cannot be silent after \(silence.inSeconds) already; \(least.inSeconds) is the least.")
+                "A scan cannot count as silent after \(silence.inSeconds); the minimum is \(least.inSeconds).")
         }
         let directory = provider.makeDirectory(log: log)
         try await directory.start()

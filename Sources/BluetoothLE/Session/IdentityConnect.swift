@@ -41,7 +41,7 @@ extension IdentityRadio {
         var time = ConnectTime(options.searchTime, room: options.slotTimeout, from: loop.now)
         if options.waitsForAdapter { try await ready(timeout: options.timeout) }
         var scan = options.search(.identity(identity) && .connectable, duplicates: .all)
-        if options.waitsForAdapter { scan.whenAdapterLeaves = .resume }
+        if options.waitsForAdapter { scan.whenAdapterUnavailable = .resume }
         var (options, hasBeenSeen) = (options, false)
         options.attributeTimeout = options.attributeTimeout ?? options.timeout
         while true {
@@ -52,7 +52,7 @@ extension IdentityRadio {
                 throw BluetoothError(
                     hasBeenSeen ? .timedOut : .notFound, operation,
                     hasBeenSeen
-                        ? "The device \(identity.name) advertised, but did not answer."
+                        ? "The device \(identity.name) advertised, but did not respond."
                         : "The device \(identity.name) was not seen\(options.searchTime.map { " within \($0.inSeconds)" } ?? "").",
                     remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
             }

@@ -26,15 +26,15 @@ final class PowerStateMachine {
         /// Returns whether a step is under way, which powers the adapter on itself.
         var isUnderWay: () -> Bool = { false }
         /// Returns whether the step is another session's, which may end without this one's knowledge.
-        var isElsewhere: () -> Bool = { false }
+        var isInAnotherSession: () -> Bool = { false }
         /// Receives the reason why the adapter could not be restored.
         var restorationFailed: (BluetoothError) -> Void = { _ in }
         /// Returns whether the adapter is away because of a step.
-        var bringsAdapterBack: () -> Bool = { false }
+        var willRestoreAdapter: () -> Bool = { false }
         /// Receives the addresses of the adapter and of its controller, which has another one now.
         var addressChanged: (_ own: BluetoothAddress, _ other: BluetoothAddress) -> Void = { _, _ in }
         /// The controller with the other address was unplugged.
-        var otherLeft: () -> Void = {}
+        var replacementWasRemoved: () -> Void = {}
     }
 
     /// The restoration under way, the error of the last one, and the next attempt.
@@ -172,7 +172,7 @@ final class PowerStateMachine {
         switch change {
         case .removed(let adapter):
             guard adapter.index == known.index else { return }
-            if isHere { update(nil) } else if directory.adapter(known.index) == nil { recovery.otherLeft() }
+            if isHere { update(nil) } else if directory.adapter(known.index) == nil { recovery.replacementWasRemoved() }
         case .changed(let adapter):
             if isHere, adapter.index == known.index { update(adapter) }
         case .added(let adapter):
@@ -189,7 +189,7 @@ final class PowerStateMachine {
     private func isOtherAddress(_ other: AdapterInformation) -> Bool {
         let known = adapterRecord.information
         guard other.index == known.index, other.manufacturer == known.manufacturer else { return false }
-        return other.formerAddress == known.publicAddress || recovery.bringsAdapterBack()
+        return other.formerAddress == known.publicAddress || recovery.willRestoreAdapter()
     }
 
     /// The reason why the adapter cannot be used in a state; nil if it can.
@@ -252,7 +252,7 @@ final class PowerStateMachine {
         guard end == nil, isRestorationNeeded else { return }
         // A step of the recovery powers the adapter on itself.
         guard !recovery.isUnderWay() else {
-            if recovery.isElsewhere() { setRetryTimer() }
+            if recovery.isInAnotherSession() { setRetryTimer() }
             return
         }
         if case .underWay(let task, _) = restoration.progress {

@@ -10,7 +10,7 @@ struct RestorationRules: Hashable {
     private(set) var isMeantOn = true
     /// Whether this program has powered the adapter off.
     var isSwitchedOffHere = false
-    /// Whether a step of the recovery has taken an adapter that was on, which must be on again.
+    /// Whether a recovery step removed a powered adapter, which must be powered on again.
     private(set) var isTakenByRecovery = false
 
     init(_ requirements: AdapterRequirements) { self.requirements = requirements }

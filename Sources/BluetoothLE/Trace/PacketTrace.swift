@@ -95,7 +95,7 @@ public final class PacketTrace: Sendable {
         guard !environment.isSecureExecution else {
             throw BluetoothError(
                 .notPermitted, operation,
-                "The monitor channel has the packets of all programs, and this program's user has no right to them.",
+                "The monitor channel shows the packets of all programs, which this program's user may not read.",
                 remedy: "Run the program as root, or record its own packets: source: .synthesised")
         }
         do throws(KernelError) {

@@ -54,7 +54,7 @@ final class Controller: RadioNode {
         get { fault?.symptom == .hangs }
         set { fault = newValue ? ControllerFault(.hangs, until: .unbinding) : nil }
     }
-    /// What it does no more.
+    /// What it no longer does.
     var fault: ControllerFault?
     var randomAddress = BluetoothAddress(0, kind: .random)
     private(set) lazy var scanner = Scanner(controller: self)

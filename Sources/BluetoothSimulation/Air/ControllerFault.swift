@@ -1,8 +1,8 @@
 import BluetoothPrimitives
 
-/// A fault of a simulated controller: what it does no more, or too late, and what cures it.
+/// A fault of a simulated controller: what it no longer does, or does too late, and what cures it.
 public struct ControllerFault: Hashable, Sendable {
-    /// What the controller does no more, or too late.
+    /// What the controller no longer does, or does too late.
     public enum Symptom: Hashable, Sendable {
         /// It answers no command and sends no event.
         case hangs
@@ -32,7 +32,7 @@ public struct ControllerFault: Hashable, Sendable {
         case losingPower
     }
 
-    /// What the controller does no more, or too late.
+    /// What the controller no longer does, or does too late.
     public var symptom: Symptom
     /// What cures it.
     public var cure: Cure

@@ -36,7 +36,7 @@ extension SimulatedPeripheral {
         withNode { $0.security.receive(received) }
     }
 
-    /// Removes all keys: links with devices that still have theirs cannot be encrypted any more.
+    /// Removes all keys: links with devices that still have theirs can no longer be encrypted.
     public func forgetBonds() { withNode { $0.security.forgetBonds() } }
 
     /// Sends a Security Request to the connected centrals.

@@ -14,8 +14,8 @@ struct ScanRequest: Sendable {
     var number = 0
 
     var options: ScanOptions {
-        var filter = ScanFilter.all
-        if let services { filter = .any([.services(services)] + solicited.map { .solicitedService($0) }) }
+        var filter = ScanFilter.any
+        if let services { filter = .anyOf([.services(services)] + solicited.map { .solicitedService($0) }) }
         var options = ScanOptions(filter: filter, duplicates: allowsDuplicates ? .all : .merge)
         // Most programs use the first report alone, and its name.
         options.scanResponseTimeout = .milliseconds(100)

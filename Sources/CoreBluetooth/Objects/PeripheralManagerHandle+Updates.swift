@@ -19,7 +19,7 @@ extension PeripheralManagerHandle {
     ) -> Bool {
         let addresses = centrals.map { Set($0.map(\.address)) }
         let (isTaken, order) = shared { shared -> (Bool, (update: Update, targets: [Link], onTrial: [Link])?) in
-            guard let handle = shared.characteristics.first(where: { $0.value.object === characteristic })?.key else {
+            guard let handle = shared.characteristics.first(where: { $0.value === characteristic })?.key else {
                 return (true, nil)
             }
             guard shared.outbox.flow.canSend, shared.outbox.flow.begin() else {
@@ -71,7 +71,7 @@ extension PeripheralManagerHandle {
         for link in missing {
             if !isRefused {
                 coreBluetoothLog.notice(
-                    "\(link.connection.peer) misses a value: too many are queued, or its link has ended.")
+                    "\(link.connection.peer) misses a value: too many values are queued, or its link has ended.")
             }
             settle(order.update.number, of: link.connection)
         }
@@ -113,12 +113,12 @@ extension PeripheralManagerHandle {
                     }
                     return (shared.outbox.stalled.remove(ObjectIdentifier(connection)) != nil, missed)
                 }
-                // It accepts nothing any more, and is about to be removed.
+                // It no longer accepts anything, and is about to be removed.
                 shared.outbox.stalled.insert(ObjectIdentifier(connection))
                 return (false, nil)
             }
             if let missed {
-                coreBluetoothLog.notice("\(connection.peer) is waited for again; it has missed \(missed) values.")
+                coreBluetoothLog.notice("\(connection.peer) delays the others again; it has missed \(missed) values.")
             }
             settle(update.number, of: connection)
             if acceptsAgain { acceptingLinksChanged() }
@@ -138,7 +138,7 @@ extension PeripheralManagerHandle {
             return (shared.hasAcceptingLink, !link.patience.isOnTrial)
         }
         guard isPassedOver else { return }
-        if isNew { coreBluetoothLog.notice("\(connection.peer) accepts no values, and is not waited for.") }
+        if isNew { coreBluetoothLog.notice("\(connection.peer) accepts no values, and no longer delays the others.") }
         acceptingLinksChanged()
     }
 

@@ -47,7 +47,7 @@ actor Radio: LoopActor {
         var missing: Promise<Bool, Never>?
     }
 
-    /// The time an absent adapter may take to come back before another is used.
+    /// The time within which an absent adapter must return before another is used.
     private static let absenceLimit = Duration.seconds(10)
 
     private struct Key: Hashable {
@@ -236,7 +236,7 @@ actor Radio: LoopActor {
         throw last ?? BluetoothError(.noAdapter, .init("follow the adapters"), "There is no adapter.")
     }
 
-    /// Follows an adapter until it has been absent for too long, which returns true, or it cannot be followed any more.
+    /// Follows an adapter until it has been absent for too long, which returns true, or it can no longer be followed.
     private func follow(_ adapter: Adapter) async -> Bool {
         let end = Promise<Bool, Never>()
         following.missing = end

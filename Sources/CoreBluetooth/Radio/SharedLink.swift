@@ -43,7 +43,7 @@ final class SharedLink {
         case opening(Task<Void, Never>?)
         /// - Parameter isOurs: whether the link ends with its last holder; false when the device created it.
         case up(Connection, isOurs: Bool)
-        /// No holder can join any more.
+        /// No further holder can join.
         case over
     }
 
@@ -129,7 +129,7 @@ final class SharedLink {
 
     // MARK: Up and down
 
-    /// Records the created link; false when it has no holder any more.
+    /// Records the created link; false when it no longer has a holder.
     func didConnect(_ connection: Connection) -> Bool {
         guard case .opening = state else { return false }
         up(connection, isOurs: true)

@@ -27,7 +27,7 @@ import BluetoothLE
         // The version follows the eight bytes that name the kind of record.
         var later = bytes
         later[8] = 2
-        #expect(message(later, adapter) == "The bytes have format 2, of a later version of this library.")
+        #expect(message(later, adapter) == "The bytes have format 2, from a later version of this library.")
         for count in 0..<bytes.count { #expect(message(Array(bytes.prefix(count)), adapter) != nil) }
         for position in bytes.indices {
             var damaged = bytes

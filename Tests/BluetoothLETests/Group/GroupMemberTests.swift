@@ -169,7 +169,7 @@ import Testing
                 let group = try await AdapterGroup([fixture.adapters[0]])
                 fixture.kernel.setPowered(false, adapter: 0)
                 try await fixture.base.settle { !fixture.adapters[0].state.isReady }
-                let scan = try await group.scan(ScanOptions(duplicates: .all, whenAdapterLeaves: .resume))
+                let scan = try await group.scan(ScanOptions(duplicates: .all, whenAdapterUnavailable: .resume))
                 fixture.kernel.setPowered(true, adapter: 0)
                 try await fixture.radio.sleep(for: .milliseconds(delay))
                 fixture.kernel.setPowered(false, adapter: 0)

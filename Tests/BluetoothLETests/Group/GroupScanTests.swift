@@ -71,10 +71,10 @@ import Testing
     }
 
     @Test func aScanEndsWithTheLastAdapterOrWaitsForOne() async throws {
-        for policy in [AdapterLeavePolicy.end, .resume] {
+        for policy in [AdapterUnavailablePolicy.end, .resume] {
             try await GroupFixture.run { fixture in
                 let peripheral = try fixture.makePeripheral()
-                let options = ScanOptions(duplicates: .all, whenAdapterLeaves: policy)
+                let options = ScanOptions(duplicates: .all, whenAdapterUnavailable: policy)
                 var reports = try await fixture.group.scan(options).makeAsyncIterator()
                 _ = try await reports.next()
                 for adapter in fixture.adapters { try await adapter.setPowered(false) }

@@ -25,9 +25,9 @@ import Testing
         arguments: [
             (ControllerFault.Cure.reset, [.powerCycle, .reset]), (.takingDown, [.powerCycle, .reset, .restart]),
             (.unbinding, [.powerCycle, .reset, .restart, .rebind]),
-        ] as [(ControllerFault.Cure, [RecoveryStep])], [AdapterLeavePolicy.end, .resume])
+        ] as [(ControllerFault.Cure, [RecoveryStep])], [AdapterUnavailablePolicy.end, .resume])
     func aControllerThatAnswersWithAnotherAddressComesBack(
-        _ recovery: (cure: ControllerFault.Cure, steps: [RecoveryStep]), _ policy: AdapterLeavePolicy
+        _ recovery: (cure: ControllerFault.Cure, steps: [RecoveryStep]), _ policy: AdapterUnavailablePolicy
     ) async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
             var listening = try await ListeningAdapter(fixture, policy)
@@ -42,7 +42,7 @@ import Testing
             // It is not used under the other address.
             let error = await failure { _ = try await adapter.connect(to: Self.other) }
             #expect(error?.code == .noAdapter)
-            #expect(error?.message == "hci0 answers as \(Self.other) instead of \(own).")
+            #expect(error?.message == "hci0 reports the address \(Self.other) instead of \(own).")
             let outcome = try await events.steps()
             #expect(outcome.tried == recovery.steps)
             #expect(outcome.helped == recovery.steps.last)
@@ -91,7 +91,7 @@ import Testing
     @Test func theChangeIsNoticedWithoutRecovery() async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
             let listening = try await ListeningAdapter(
-                fixture, recovery: RecoveryOptions(mode: .noticeOnly), .resume)
+                fixture, recovery: RecoveryOptions(mode: .reportOnly), .resume)
             let adapter = listening.adapter
             let events = await adapter.healthEvents()
             fixture.kernel.setFault(Self.lose(until: .unbinding), adapter: 0)
@@ -135,7 +135,7 @@ import Testing
                 _ = try await Adapter.open(.address(own), power: .powerOn, on: fixture.kernel)
             }
             #expect(error?.code == .noAdapter)
-            #expect(error?.message.contains("answers as \(Self.other) instead of \(own)") == true)
+            #expect(error?.message.contains("reports the address \(Self.other) instead of \(own)") == true)
         }
     }
 }

@@ -205,7 +205,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
     }
 
     @Test func aLinkThatTakesNothingIsTheControllersFaultOnlyIfThatIsSilent() {
-        let problem = RadioProblem.linkTakesNothing(.zero)
+        let problem = RadioProblem.linkStalled(.zero)
         var script = Script()
         script.run(script.machine.suspected(problem, at: script.now), isAnswered: true)
         #expect(script.said == ["probe"])
@@ -323,7 +323,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
         script.hear(every: seconds, 1)
         #expect(script.said.last == "recovered by restart the scan")
         script.take(script.machine.adapterChanged(isReady: false, at: script.now))
-        #expect(script.machine.bringsAdapterBack == isReset)
+        #expect(script.machine.willRestoreAdapter == isReset)
         script.take(script.machine.probed(isAnswered: false, at: script.now))
         script.run(script.machine.adapterChanged(isReady: true, at: script.now), isAnswered: true)
         #expect((script.said.last == "do restart the scan") == isReset)
@@ -339,7 +339,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
         late.take(late.machine.adapterChanged(isReady: false, at: late.now))
         late.run(late.machine.probed(isAnswered: true, at: late.now))
         late.hear(every: 0, 1)
-        #expect(late.machine.bringsAdapterBack)
+        #expect(late.machine.willRestoreAdapter)
         late.run(late.machine.adapterChanged(isReady: true, at: late.now), isAnswered: true)
         #expect(late.said.last == "do restart the scan")
         // The program has powered it off.
@@ -347,17 +347,17 @@ private func instant(_ seconds: Double) -> KernelInstant {
         withdrawn.run(withdrawn.machine.noticed(.hardwareError(code: 0x42), at: withdrawn.now), isAnswered: true)
         withdrawn.machine.withdraw(at: withdrawn.now)
         withdrawn.take(withdrawn.machine.adapterChanged(isReady: false, at: withdrawn.now))
-        #expect(!withdrawn.machine.bringsAdapterBack)
+        #expect(!withdrawn.machine.willRestoreAdapter)
     }
 
-    @Test(arguments: [RecoveryOptions.Mode.off, .noticeOnly])
+    @Test(arguments: [RecoveryOptions.Mode.off, .reportOnly])
     func nothingIsDoneUnlessItIsWanted(_ mode: RecoveryOptions.Mode) {
         var script = Script(RecoveryOptions(mode: mode))
         script.hear(every: 1, 10)
         script.wait()
         script.run(script.machine.noticed(.hardwareError(code: 1), at: script.now), isAnswered: true)
         #expect(!script.said.contains { $0.hasPrefix("do") })
-        #expect(script.said.contains { $0.hasPrefix("problem: no adv") } == (mode == .noticeOnly))
+        #expect(script.said.contains { $0.hasPrefix("problem: no adv") } == (mode == .reportOnly))
     }
 
     @Test func withoutAScanThereIsNoTimer() {
@@ -376,7 +376,7 @@ private func instant(_ seconds: Double) -> KernelInstant {
     /// Inputs that do not fit a state have no effect but those of the state's own; nothing is awaited for ever.
     @Test func everyInputInEveryState() {
         var generator = Random(state: 88_172_645_463_325_252)
-        for mode in [RecoveryOptions.Mode.recover, .noticeOnly, .off] {
+        for mode in [RecoveryOptions.Mode.recover, .reportOnly, .off] {
             var machine = HealthStateMachine(RecoveryOptions(mode: mode))
             var now = instant(0)
             var pending: [HealthStateMachine.Action] = []
@@ -385,9 +385,9 @@ private func instant(_ seconds: Double) -> KernelInstant {
                 let actions: [HealthStateMachine.Action]
                 switch generator.next() % 14 {
                 case 13: actions = machine.addressChanged(.addressChanged(from: .zero, to: .zero), at: now)
-                case 12: actions = machine.otherLeft()
+                case 12: actions = machine.replacementWasRemoved()
                 case 11: actions = machine.restorationFailed(at: now)
-                case 10: actions = machine.suspected(.linkTakesNothing(.zero), at: now)
+                case 10: actions = machine.suspected(.linkStalled(.zero), at: now)
                 case 0: actions = machine.scanChanged(isOn: generator.next() % 2 == 0, at: now)
                 case 1: actions = machine.heard(at: now)
                 case 2: actions = machine.noticed(.hardwareError(code: 1), at: now)

@@ -139,7 +139,7 @@ import Testing
     }
 
     /// Also without the recovery: what `power: .keepOn` promises is tried again, at growing intervals.
-    @Test(arguments: [RecoveryOptions.Mode.off, .noticeOnly])
+    @Test(arguments: [RecoveryOptions.Mode.off, .reportOnly])
     func powerThatFailsToComeBackIsTriedAgain(_ mode: RecoveryOptions.Mode) async throws {
         try await Fixture.run(limit: .seconds(100_000)) { fixture in
             let adapter = try await Adapter.open(

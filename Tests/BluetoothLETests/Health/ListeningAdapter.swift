@@ -12,12 +12,12 @@ struct ListeningAdapter {
 
     init(
         _ fixture: Fixture, power: PowerPolicy = .powerOn, recovery: RecoveryOptions = RecoveryOptions(),
-        _ policy: AdapterLeavePolicy = .end
+        _ policy: AdapterUnavailablePolicy = .end
     ) async throws {
         SimulatedPeripheral(on: fixture.radio, advertisements: [.beacon([2, 0x01, 0x06])])
         adapter = try await Adapter.open(power: power, recovery: recovery, on: fixture.kernel)
         events = await adapter.healthEvents(bufferCapacity: 1000)
-        let scan = try await adapter.scan(ScanOptions(duplicates: .all, whenAdapterLeaves: policy))
+        let scan = try await adapter.scan(ScanOptions(duplicates: .all, whenAdapterUnavailable: policy))
         reports = scan.makeAsyncIterator()
         _ = try await reports.next()
     }

@@ -29,7 +29,7 @@ import Testing
     }
 
     /// Without the privilege to recover it, or without the order to.
-    @Test(arguments: [RecoveryOptions.Mode.recover, .noticeOnly], [false, true])
+    @Test(arguments: [RecoveryOptions.Mode.recover, .reportOnly], [false, true])
     func aControllerThatAnswersAgainIsGood(_ mode: RecoveryOptions.Mode, isAsked: Bool) async throws {
         try await Fixture.run(limit: .seconds(36_000)) { fixture in
             fixture.kernel.hasNetAdmin = false
@@ -145,7 +145,7 @@ import Testing
             ]
             var scans: [BoundedStream<Advertisement>.AsyncIterator] = []
             for adapter in adapters {
-                let scan = try await adapter.scan(ScanOptions(duplicates: .all, whenAdapterLeaves: .resume))
+                let scan = try await adapter.scan(ScanOptions(duplicates: .all, whenAdapterUnavailable: .resume))
                 scans.append(scan.makeAsyncIterator())
             }
             for index in scans.indices { _ = try await scans[index].next() }

@@ -9,7 +9,7 @@ import Testing
     @Test(arguments: [ControllerFault.Cure.powerOff, .takingDown, .unbinding])
     func aStepOfOneSessionIsNoPowerOffForTheOther(_ cure: ControllerFault.Cure) async throws {
         try await Fixture.run(limit: .seconds(3600)) { fixture in
-            var watched = try await ListeningAdapter(fixture, recovery: RecoveryOptions(mode: .noticeOnly))
+            var watched = try await ListeningAdapter(fixture, recovery: RecoveryOptions(mode: .reportOnly))
             let recovering = try await ListeningAdapter(fixture)
             fixture.kernel.setFault(ControllerFault(.hearsNothing, until: cure), adapter: 0)
             #expect(try await recovering.events.steps().helped != nil)

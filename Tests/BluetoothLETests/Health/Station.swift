@@ -35,7 +35,7 @@ final class Station: Sendable {
 
     /// - Parameter pace: the time between two advertisements of a beacon, and a sixth of that between two values.
     init(
-        _ fixture: Fixture, serving: Adapter, central: Adapter, pace: Duration, policy: AdapterLeavePolicy = .end
+        _ fixture: Fixture, serving: Adapter, central: Adapter, pace: Duration, policy: AdapterUnavailablePolicy = .end
     ) async throws {
         (self.fixture, self.serving, self.central) = (fixture, serving, central)
         server = try SimulatedGATTServer([
@@ -60,14 +60,14 @@ final class Station: Sendable {
             published,
             try await serving.advertise(
                 AdvertisementContent(services: [Self.service]),
-                options: AdvertisingOptions(interval: .seconds(2)...(.seconds(2)), whenAdapterLeaves: policy))
+                options: AdvertisingOptions(interval: .seconds(2)...(.seconds(2)), whenAdapterUnavailable: policy))
         )
         kept = central.keepConnected(to: sensor.address)
         try await begin(pace, policy)
     }
 
-    private func begin(_ pace: Duration, _ policy: AdapterLeavePolicy) async throws {
-        let scan = try await serving.scan(ScanOptions(duplicates: .all, whenAdapterLeaves: policy))
+    private func begin(_ pace: Duration, _ policy: AdapterUnavailablePolicy) async throws {
+        let scan = try await serving.scan(ScanOptions(duplicates: .all, whenAdapterUnavailable: policy))
         let notices = try await kept.subscribe(to: Self.values, in: Self.service)
         let (fixture, kept) = (fixture, kept)
         keep {

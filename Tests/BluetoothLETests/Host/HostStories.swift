@@ -47,7 +47,7 @@ import BluetoothLE
     @Test func aScanReceivesReportsAndIsResumed() async throws {
         try await Self.run { host, adapter in
             var options = ScanOptions()
-            options.whenAdapterLeaves = .resume
+            options.whenAdapterUnavailable = .resume
             var devices = try await adapter.scan(options).makeAsyncIterator()
             var event = AdvertisingReportEvent(layout: .extended)
             try event.append(

@@ -11,7 +11,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
 /// Advertising through power, radio switches, hot plug, other programs and refusals.
 @Suite struct AdvertisingLifeTests {
     private static let families = [HCICommandFamily.extended, .legacy]
-    private static let resuming = AdvertisingOptions(whenAdapterLeaves: .resume)
+    private static let resuming = AdvertisingOptions(whenAdapterUnavailable: .resume)
 
     @Test(arguments: families, Ending.allCases)
     func itEndsWithTheAdapterAndLeavesNothingBehind(_ family: HCICommandFamily, _ ending: Ending) async throws {

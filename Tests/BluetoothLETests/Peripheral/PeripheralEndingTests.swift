@@ -145,7 +145,7 @@ import BluetoothLE
         try await PeripheralFixture.run(controller) { fixture in
             let published = try await fixture.peripheral.publish([PeripheralFixture.service])
             let incoming = try await fixture.peripheral.incomingConnections()
-            let options = AdvertisingOptions(whenAdapterLeaves: .resume)
+            let options = AdvertisingOptions(whenAdapterUnavailable: .resume)
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: options)
             let connection = try await fixture.connect()
             let value = try await connection.found(0xFFF1, in: 0xFFF0)

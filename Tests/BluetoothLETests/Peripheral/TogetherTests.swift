@@ -95,7 +95,7 @@ import Testing
             let living = try await Self.other(fixture, log)
             let set = try await living.advertise(PeripheralFixture.content)
             #expect(set.instance == 2)
-            #expect(log.lines.count { $0.contains("no running program has the advertising instances [1]") } == 1)
+            #expect(log.lines.count { $0.contains("the advertising instances [1] belong to no running program") } == 1)
             let other = try await Self.other(fixture)
             #expect(try await other.removeForeignAdvertising() == 1)
             #expect(try await other.removeForeignAdvertising() == 0)

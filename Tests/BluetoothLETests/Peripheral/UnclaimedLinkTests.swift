@@ -145,7 +145,7 @@ import Testing
             let published = try await adapter.publish([PeripheralFixture.service])
             let set = try await adapter.advertise(PeripheralFixture.content)
             #expect(await !adapter.session.isServing)
-            #expect(log.lines.contains { $0.hasPrefix("links that come in are not served") })
+            #expect(log.lines.contains { $0.hasPrefix("incoming connections are not served") })
             let refused = await failure { _ = try await adapter.incomingConnections() }
             #expect(refused?.code == .busy)
             // What is offered next tries again.

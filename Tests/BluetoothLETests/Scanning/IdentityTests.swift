@@ -44,12 +44,12 @@ import Testing
         arguments: [
             ("", "is empty"), ("irk:", "is empty"), ("12", "has 2 hexadecimal digits instead of 32"),
             (String(number.dropLast()), "has 31 hexadecimal digits"), (number + "0", "has 33 hexadecimal digits"),
-            (number.dropLast() + "G", "neither"), ("0x8B,0x3F", "has 2 bytes instead of 16"), ("1,2,x", "no list"),
-            ("IJ9OXKOx0Ih3SunCAW0/iw=", "23 characters"), ("IJ9OXKOx0Ih3SunCAW0/ix==", "no Base64 of 16 bytes"),
-            ("IJ9O=XKOx0Ih3SunCAW0/iw", "neither"), ("A=", "2 characters"), ("A===B=", "no Base64"),
-            (String(number.prefix(24)), "24 hexadecimal digits"), ("1,+2,3", "no list"),
+            (number.dropLast() + "G", "needs 32"), ("0x8B,0x3F", "has 2 bytes instead of 16"), ("1,2,x", "not a list"),
+            ("IJ9OXKOx0Ih3SunCAW0/iw=", "23 characters"), ("IJ9OXKOx0Ih3SunCAW0/ix==", "not Base64 of 16 bytes"),
+            ("IJ9O=XKOx0Ih3SunCAW0/iw", "needs 32"), ("A=", "2 characters"), ("A===B=", "not Base64"),
+            (String(number.prefix(24)), "24 hexadecimal digits"), ("1,+2,3", "not a list"),
             ("IJ9OXKOx0Ih3SunCAW0/iwAA", "18 bytes of Base64 instead of 16"),
-            (String(repeating: "0", count: 32), "is zero"), ("é", "neither"), ("\0", "neither"),
+            (String(repeating: "0", count: 32), "is zero"), ("é", "needs 32"), ("\0", "needs 32"),
         ]) func aTextThatIsNoKeyIsRejectedWithTheReason(_ text: String, reason: String)
     {
         let error = Self.reason { () throws(BluetoothError) in
@@ -77,11 +77,12 @@ import Testing
     @Test(
         arguments: [
             ("phone", 1, "the key is missing after the name"), ("\n\nphone 12", 3, "has 2 hexadecimal digits"),
-            ("\"phone \(number)", 1, "no counterpart"), ("\"\" \(number)", 1, "the name is empty"),
+            ("\"phone \(number)", 1, "is not closed"), ("\"\" \(number)", 1, "the name is empty"),
             ("\"a\"b \(number)", 1, "a space after the quotation mark"), ("a\u{7} \(number)", 1, "control character"),
-            ("a \(number) C0:98", 1, "no address"), ("a \(number) C0:98:E5:12:34:56 both", 1, "neither public nor"),
-            ("a \(number) 40:98:E5:12:34:56 random", 1, "identifies no device"),
-            ("a \(number) C0:98:E5:12:34:56 random x", 1, "something after the address"),
+            ("a \(number) C0:98", 1, "is not an address"),
+            ("a \(number) C0:98:E5:12:34:56 both", 1, "followed by public or random"),
+            ("a \(number) 40:98:E5:12:34:56 random", 1, "does not identify a device"),
+            ("a \(number) C0:98:E5:12:34:56 random x", 1, "extra text after the address"),
             ("a \(number)\na \(number.dropLast())1", 2, "this name is also in line 1"),
             ("a \(number)\nb 209F4E5CA3B1D088774AE9C2016D3F8B", 2, "this key is also in line 1"),
         ]) func aMalformedFileIsRejectedWithPlaceAndReason(_ text: String, line: Int, reason: String)

@@ -48,7 +48,7 @@ enum ScanFault: String, CaseIterable, Sendable {
             let other = try RawProgram(fixture)
             let adapter = try await Adapter.open(on: kernel)
             var options = ScanOptions(duplicates: .all)
-            options.whenAdapterLeaves = .resume
+            options.whenAdapterUnavailable = .resume
             var heard = try await adapter.scan(options).makeAsyncIterator()
             for index in 0..<8 {
                 let isOff = Mutex(false)

@@ -90,7 +90,7 @@ struct FilterCase: Sendable, CustomTestStringConvertible {
     ]
 
     static let others: [FilterCase] = [
-        FilterCase(name: "all", filter: .all, advertising: "", passes: true),
+        FilterCase(name: "all", filter: .any, advertising: "", passes: true),
         FilterCase(
             name: "address", filter: .address(BluetoothAddress(0xC098_E512_3456, kind: .public)), advertising: "",
             passes: true),
@@ -141,8 +141,8 @@ struct FilterCase: Sendable, CustomTestStringConvertible {
         FilterCase(name: "neither", filter: .service(0x180F) || .name("x"), advertising: heart, passes: false),
         FilterCase(name: "not", filter: !.name("Ab"), advertising: heart, passes: true),
         FilterCase(name: "not not", filter: !(!.name("Ab")), advertising: heart, passes: false),
-        FilterCase(name: "every of none", filter: .every([]), advertising: "", passes: true),
-        FilterCase(name: "any of none", filter: .any([]), advertising: "", passes: false),
+        FilterCase(name: "every of none", filter: .allOf([]), advertising: "", passes: true),
+        FilterCase(name: "any of none", filter: .anyOf([]), advertising: "", passes: false),
         FilterCase(
             name: "and binds closer", filter: .name("x") && .rssi(atLeast: 0) || .service(0x180D), advertising: heart,
             passes: true),
@@ -157,7 +157,7 @@ struct FilterCase: Sendable, CustomTestStringConvertible {
 
     @Test func noBytesCanMakeAFilterTrap() {
         let filter: ScanFilter =
-            .any([
+            .anyOf([
                 .service(0x180D), .solicitedService(0x180D), .serviceData(0x180D), .name("Ab"), .namePrefix("Ab"),
                 .nameContaining("b"), .manufacturer(.apple, data: [1, 2], mask: [0xFF]),
             ])

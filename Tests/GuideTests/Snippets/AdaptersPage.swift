@@ -40,7 +40,7 @@ enum AdaptersPage {
 
     /// When it goes
     static func whenItGoes(_ adapter: Adapter) async throws {
-        for try await advertisement in try await adapter.scan(ScanOptions(whenAdapterLeaves: .resume)) {
+        for try await advertisement in try await adapter.scan(ScanOptions(whenAdapterUnavailable: .resume)) {
             print(advertisement)
         }
     }
@@ -59,7 +59,7 @@ enum AdaptersPage {
         let events = await adapter.healthEvents()
         print(await adapter.health)  // good
         for try await event in events {
-            print(event)  // no advertisement was received for 30 s; trying to restart the scan; works again …
+            print(event)  // no advertisement was received for 30 s; trying to restart the scan; recovered after …
             if case .gaveUp = event { break }
         }
         await adapter.close()

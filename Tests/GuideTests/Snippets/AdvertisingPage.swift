@@ -73,7 +73,7 @@ enum AdvertisingPage {
 
     /// States
     static func states(_ adapter: Adapter) async throws {
-        let options = AdvertisingOptions(whenAdapterLeaves: .resume)
+        let options = AdvertisingOptions(whenAdapterUnavailable: .resume)
         let set = try await adapter.advertise(AdvertisementContent(localName: "Thermometer"), options: options)
         for try await state in set.states {
             switch state {

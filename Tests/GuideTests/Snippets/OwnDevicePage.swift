@@ -628,7 +628,7 @@ enum OwnDevicePage {
                     onChange(percent)
                 }
                 let content = AdvertisementContent(localName: "Lamp", services: [Lamp.service])
-                try await adapter.serve(content, options: AdvertisingOptions(whenAdapterLeaves: .resume)) {
+                try await adapter.serve(content, options: AdvertisingOptions(whenAdapterUnavailable: .resume)) {
                     LocalService(Lamp.service) { brightness }
                 }
             }

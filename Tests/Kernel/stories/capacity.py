@@ -50,7 +50,7 @@ def is_told(radio, names):
     check(isinstance(first, socket.socket), f'the first link is up: {first}')
     program = run('ble', 'read', '-a', radio.address[names[1]], '--address-type', 'random', '2A00', '--timeout', '20',
                   exits=74)
-    program.check('no room for another link' in program.err, 'the reason is told')
+    program.check('reached its limit of links' in program.err, 'the reason is told')
     first.close()
     radio.ask('calm')
 
@@ -70,7 +70,7 @@ def the_other_adapter_connects(radio, names):
     # To a third device: one that has a link does not advertise, and nobody is refused by it.
     second = connect(radio.address[names[2]], adapter=kernel.address(1))
     check(isinstance(second, socket.socket), f'the second link is up: {second}')
-    run('ble', *arguments, exits=74, within=60).says('no room for another link')
+    run('ble', *arguments, exits=74, within=60).says('reached its limit of links')
     for link in (first, second):
         link.close()
     radio.ask('calm')

@@ -19,7 +19,7 @@ def comes_back(radio, fault, problem, step, within):
         program.until(lambda: reports(program) > 5, 30, 'the scan reports')
         radio.ask(fault)
         program.until(lambda: problem in program.err, within, 'the problem is told')
-        program.until(lambda: f'works again; it helped to {step}' in program.err, within, 'the step has helped')
+        program.until(lambda: f'recovered after {step}' in program.err, within, 'the step has helped')
         before = reports(program)
         program.until(lambda: reports(program) > before + 5, 30, 'the scan reports again')
 
@@ -32,19 +32,19 @@ def outlives_a_hang(radio, step):
         program.until(lambda: 'the controller did not answer' in program.err, 120, 'the hang is told')
         program.until(lambda: f'trying to {step}' in program.err, 120, 'the step begins')
         radio.ask('wake 0')
-        program.until(lambda: 'works again' in program.err, 180, 'a step has helped')
+        program.until(lambda: 'recovered' in program.err, 180, 'a step has helped')
         before = reports(program)
         program.until(lambda: reports(program) > before + 5, 30, 'the scan reports again')
 
 
 with Radio('beacons:count=3') as radio:
     run_story('a hardware error restarts the scan', comes_back, radio, 'fail 0 0x42', 'hardware error (0x42)',
-              'restart the scan', 60)
+              'restarting the scan', 60)
     if IS_SLOW:
         run_story('a scan that falls silent is restarted', comes_back, radio, 'mute 0 scan',
-                  'no advertisement was received', 'restart the scan', 60)
+                  'no advertisement was received', 'restarting the scan', 60)
         run_story('a controller that hears nothing is powered off and on', comes_back, radio, 'mute 0 reset',
-                  'no advertisement was received', 'power the adapter off and on', 120)
+                  'no advertisement was received', 'power-cycling the adapter', 120)
         for step in 'power the adapter off and on', 'take the adapter down and up':
             run_story(f'a scan outlives a controller that hangs: {step}', outlives_a_hang, radio, step)
 the_end()

@@ -90,7 +90,7 @@ def a_bond_is_removed(radio):
     address = radio.address['shown']
     program = run('ble', 'bonds', 'remove', '--bonds', BONDS, address)
     program.check(program.out == f'removed {address}\n', 'the output')
-    check(bonds(BONDS) == [], 'no bond is stored')
+    check(bonds(BONDS) == [], 'no bond was stored')
     run('ble', 'bonds', 'remove', '--bonds', BONDS, address, exits=68).says('ble bonds list')
     program, count = write(radio, BONDS, exits=76)
     program.check(count == 0, 'nothing arrives')
@@ -167,7 +167,7 @@ def what_the_kernel_refuses(radio):
     check(statuses == {'legacy': 0x0D, 'both': 0x0D, 'zero': 0x0D, 'secure': 0}, f'mgmt Add Remote OOB Data: {statuses}')
     run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'on', exits=64).says('--privacy off')
     run('ble', 'power', 'on', '-i', 'hci0', '--privacy', 'on').says('private addresses from now on')
-    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, exits=76).says('makes no out-of-band data while')
+    run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, exits=76).says('creates no out-of-band data while')
     run('ble', 'oob', '-i', 'hci0', '--bonds', BONDS, '--privacy', 'off').says('identity address from now on')
 
 

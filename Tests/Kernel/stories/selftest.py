@@ -68,7 +68,7 @@ def interrupted(radio):
         program.until(lambda: '"test":"discover"' in program.out, 60, 'the link is made')
         program.interrupt()
         program.finish(130)
-        program.check('put back' not in program.out, 'all is put back')
+        program.check('could not restore' not in program.out, 'all is put back')
     is_as_before(radio)
 
 
@@ -102,7 +102,7 @@ def unplugged(radio):
         results = verdicts(program)
         program.check(results['connect']['verdict'] == 'failed', figures(program))
         program.check(results['power']['verdict'] == 'passed', figures(program))
-        program.check('it is not there any more' in results['restore']['reason'], figures(program))
+        program.check('it is no longer there' in results['restore']['reason'], figures(program))
 
 
 with Radio('beacons:count=2', n=2) as radio:

@@ -22,14 +22,14 @@ def doctor():
 def an_advertisement_takes_no_links_from_a_server(radio):
     with served() as server, Program('ble', 'advertise', '-i', ADDRESS, '-n', 'plain') as other:
         other.until(lambda: 'advertises' in other.out, 30, 'it advertises')
-        other.says('links that come in are left to another program')
+        other.says('incoming connections are left to another program')
         radio.ask(f'call central connect {ADDRESS} public')
         radio.ask('call central find')
         check(len(radio.ask('call central read 2A19')) == 2, 'the level is not read')
         radio.ask('call central close')
         server.until(lambda: '"disconnected"' in server.out, 20, 'the end of the link')
         with served() as second:
-            second.says('another program serves on this adapter as well')
+            second.says('another program serves on this adapter too')
             for program, code in ((second, 130), (other, 130), (server, 130)):
                 program.interrupt()
                 program.finish(code, within=10)
@@ -40,7 +40,7 @@ def what_a_killed_server_leaves_is_named_and_cleared(radio):
         killed.process.kill()
         killed.join()
         with served() as again:
-            again.says(r'no running program has the advertising instances \[2\]')
+            again.says(r'the advertising instances \[2\] belong to no running program')
             lines = doctor()
             check(len(lines) == 1 and 'advertising instance 2,' in lines[0] and LEFT in lines[0], f'the doctor: {lines}')
             program = run('ble', 'advertise', '--clear', '-i', ADDRESS)

@@ -18,7 +18,7 @@ private enum LinkEndExplanation {
 /// A link whose adapter is powered off, blocked or unplugged ends like one that the peer or another program has ended:
 /// its socket reports the end before the management socket does, with an error that fits either. So the adapter is
 /// checked.
-package final class LinkEnds {
+package final class LinkEndAttribution {
     private let mark: ComponentCount.Mark
     /// The time limit for the adapter to be reported off after this machine has ended a link. When powering off, the
     /// kernel ends all links first and gives the controller two seconds for each command.
@@ -45,7 +45,7 @@ package final class LinkEnds {
         of adapterRecord: AdapterRecord, _ directory: any HostDirectory, on loop: EventLoop,
         state: @escaping () -> AdapterState, isPoweringOff: @escaping () -> Bool
     ) {
-        mark = loop.components.mark("LinkEnds")
+        mark = loop.components.mark("LinkEndAttribution")
         self.adapterRecord = adapterRecord
         self.directory = directory
         self.loop = loop

@@ -11,7 +11,7 @@ import BluetoothPrimitives
 /// connect waits until the link has ended.
 //
 // Lives on the loop, with the channels.
-package final class EndingLinks {
+package final class LingeringLinks {
     /// The time the kernel takes to give up an attempt whose socket was closed. An attempt that joins it meanwhile may
     /// be cancelled with it, or lost, so the next waits.
     static let linger = Duration.milliseconds(2500)
@@ -52,7 +52,7 @@ package final class EndingLinks {
     private struct Sibling {
         static let table = AdapterTable<[Sibling]>([], isUnused: \.isEmpty)
         let id: ObjectIdentifier
-        let links: LoopBound<() -> EndingLinks?>
+        let links: LoopBound<() -> LingeringLinks?>
     }
 
     private let mark: ComponentCount.Mark
@@ -61,7 +61,8 @@ package final class EndingLinks {
     private let links: any HostLinks
     /// What the controller's component knows, and is told.
     var controller = (
-        // The controller's status if it has refused the last connection to a peer for want of room.
+        // The controller's status if it has refused the last connection to a peer because the link limit is
+        // reached.
         refusal: { (_: BluetoothAddress) -> HCIStatus? in nil },
         // Called when nothing has reported the end of a link in time.
         onUnconfirmed: { (_: BluetoothAddress) in }
@@ -77,7 +78,7 @@ package final class EndingLinks {
     private var drains: [ObjectIdentifier: AttributeDrain] = [:]
 
     init(_ links: any HostLinks, of adapter: BluetoothAddress, on loop: EventLoop) {
-        mark = loop.components.mark("EndingLinks")
+        mark = loop.components.mark("LingeringLinks")
         (self.links, self.loop) = (links, loop)
         self.adapter = .init(adapter, on: loop)
         let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
@@ -90,7 +91,7 @@ package final class EndingLinks {
     }
 
     /// This object and the others for the adapter.
-    private var all: [EndingLinks] { Sibling.table.with(adapter) { $0 }.compactMap { $0.links.value() } }
+    private var all: [LingeringLinks] { Sibling.table.with(adapter) { $0 }.compactMap { $0.links.value() } }
 
     /// The end of a link to the peer that blocks a new one; nil if the way is clear.
     private func ending(of peer: BluetoothAddress) -> Ending? {
@@ -273,7 +274,7 @@ package final class EndingLinks {
         links.beginFollowing()
     }
 
-    /// Removes a drain: nothing is outstanding any more, or the link has ended.
+    /// Removes a drain: nothing is outstanding, or the link has ended.
     func drainEnds(_ drain: AttributeDrain) {
         if drains.removeValue(forKey: ObjectIdentifier(drain)) != nil { links.endFollowing() }
     }
@@ -281,11 +282,11 @@ package final class EndingLinks {
 
 /// A channel's claim on its link; dropping it ends the claim.
 final class LinkClaim: Sendable {
-    private let links: LoopBound<EndingLinks>
+    private let links: LoopBound<LingeringLinks>
     private let loop: EventLoop
     private let number: UInt64
 
-    fileprivate init(_ links: EndingLinks, _ number: UInt64) {
+    fileprivate init(_ links: LingeringLinks, _ number: UInt64) {
         loop = links.loop
         self.links = LoopBound(links, on: loop)
         self.number = number
@@ -304,7 +305,7 @@ extension BluetoothError {
     fileprivate static func answerIsDue(_ operation: Operation) -> BluetoothError {
         BluetoothError(
             .busy, operation,
-            "A response is outstanding on the device's present link, which another channel of this program keeps open.",
+            "A response is outstanding on the device's present link, which another channel of this program keeps up.",
             remedy: """
                 Try again: the answer may be about to come.
                 Or close the channels to the device first, each ConnectionOrientedChannel by its close().

@@ -3,13 +3,14 @@ import BluetoothHCI
 /// The search for links that the kernel has lost.
 ///
 /// A link may come up just as the kernel cancels its attempt. The controller then refuses the cancellation, and the kernel
-/// forgets the attempt but does not end the link: its peer stays connected to nobody and no longer advertises.
-struct LostLinks {
+/// forgets the attempt but does not end the link: its peer stays connected, although no socket owns the link, and no
+/// longer advertises.
+struct OrphanedLinks {
     /// What to do now.
     enum Action: Hashable {
         /// Compare the links with the kernel's, after ``patience``.
         case search
-        /// Nothing is expected any more.
+        /// Nothing more is expected.
         case rest
     }
 

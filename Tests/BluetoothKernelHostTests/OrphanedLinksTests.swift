@@ -3,7 +3,7 @@ import Testing
 
 @testable import BluetoothKernelHost
 
-@Suite struct LostLinksTests {
+@Suite struct OrphanedLinksTests {
     private static let create = HCICommand.leCreateConnection(
         LECreateConnectionParameters(
             scanInterval: 0x60, scanWindow: 0x60, peer: LEPeerAddress(.zero),
@@ -11,7 +11,7 @@ import Testing
                 intervalMinimum: 24, intervalMaximum: 40, latency: 0, supervisionTimeout: 42)))
 
     @Test func anAttemptThatIsCancelledInTimeLeadsToNoSearch() {
-        var lost = LostLinks()
+        var lost = OrphanedLinks()
         #expect(lost.answered(Self.create, .success) == nil)
         #expect(!lost.isNone)
         #expect(lost.answered(.leCreateConnectionCancel, .success) == nil)
@@ -20,13 +20,13 @@ import Testing
     }
 
     @Test func aLinkOfAnAttemptThatIsFollowedLeadsToNoSearch() {
-        var lost = LostLinks()
+        var lost = OrphanedLinks()
         _ = lost.answered(Self.create, .success)
         #expect(lost.attemptEnded(.success, isFollowed: true) == .rest)
     }
 
     @Test(arguments: [true, false]) func aRefusedCancellationLeadsToOneSearch(isFollowed: Bool) {
-        var lost = LostLinks()
+        var lost = OrphanedLinks()
         _ = lost.answered(Self.create, .success)
         // The controller reports the link before or after it refuses.
         let link = lost.attemptEnded(.success, isFollowed: isFollowed)
@@ -42,7 +42,7 @@ import Testing
     }
 
     @Test func anAttemptIsAwaitedForALimitedTime() {
-        var lost = LostLinks()
+        var lost = OrphanedLinks()
         #expect(!lost.awaitsAttempt)
         _ = lost.answered(Self.create, .success)
         #expect(lost.awaitsAttempt)
@@ -57,7 +57,7 @@ import Testing
     }
 
     @Test func anAttemptThatIsRefusedIsNone() {
-        var lost = LostLinks()
+        var lost = OrphanedLinks()
         #expect(lost.answered(Self.create, .commandDisallowed) == nil)
         #expect(lost.isNone)
         #expect(lost.attemptEnded(.success, isFollowed: false) == nil)
