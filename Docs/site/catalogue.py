@@ -20,6 +20,8 @@ FRONT = 'Docs/README.md'
 PROGRAMS = 'Examples/Small/README.md'
 # The names of pages whose files' names occur twice.
 NAMES = {FRONT: SITE, PROGRAMS: 'SmallPrograms', 'Tests/README.md': 'Tests', 'SECURITY.md': 'Vulnerabilities'}
+# The titles of pages whose own are those of others.
+TITLES = {'README.md': '# README', 'SECURITY.md': '# Security reports'}
 PICTURES = ('Docs/pictures', 'Docs/pictures/badges')
 # The pages show what belongs to them in tables of their own.
 WITHOUT_TOPICS = '@Options {\n    @TopicsVisualStyle(hidden)\n}\n'
@@ -92,8 +94,7 @@ def pages(folder):
     for path, name in names().items():
         text = converted(path) if path.endswith('.md') else listing(path)
         title, _, rest = text.partition('\n')
-        if path == 'README.md':
-            title = '# README'
+        title = TITLES.get(path, title)
         if path == FRONT:
             title += '\n\n@Metadata {\n    @TechnologyRoot\n}'
         if path in topics:
