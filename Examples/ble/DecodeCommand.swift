@@ -55,9 +55,10 @@ struct DecodeCommand: AsyncParsableCommand {
             // On a terminal the lines of the packets show the progress.
             let total = console.output.isTerminal ? 0 : input.byteCount
             let progress = ProgressBar("decoding", total: total, style: console.messages, after: .seconds(2))
-            defer { progress.clear() }
             var count = 0
             do {
+                // Before what is printed at the end.
+                defer { progress.clear() }
                 while let bytes = try await input.next() {
                     reader.append(bytes)
                     try reader.read { display.show($0) }

@@ -10,7 +10,6 @@ struct DeviceServer {
     private let console: Console
     private let security: SecurityOptions
     private let values: ServedValues
-    private let notified = NotifiedDevices()
     /// The subscriptions to characteristics with recorded notifications.
     private let starts: [DefinitionID: (stream: AsyncStream<Void>, continuation: AsyncStream<Void>.Continuation)]
 
@@ -47,10 +46,10 @@ struct DeviceServer {
             try await withThrowingTaskGroup(of: Void.self) { group in
                 group.addTask { try await serve(incoming, published, once: once) }
                 group.addTask {
-                    for await target in written { _ = try await send(values[target], of: target, published) }
+                    for await target in written { _ = await send(values[target], of: target, published) }
                 }
                 group.addTask {
-                    for await (target, value) in echoed { _ = try await send(value, of: target, published) }
+                    for await (target, value) in echoed { _ = await send(value, of: target, published) }
                 }
                 for (target, change) in device.changes {
                     group.addTask { try await perform(change, of: target, published) }
@@ -113,14 +112,12 @@ struct DeviceServer {
     /// Prints a device's subscriptions until it disconnects.
     private func follow(_ connection: Connection, _ published: PublishedServices) async throws {
         console.tell("connected", by: connection.peer)
-        defer { for each in device.characteristics { notified.set([], each.id, by: connection) } }
         do throws(BluetoothError) {
             for try await subscription in await connection.peerSubscriptions() {
                 let characteristic = device.characteristics.first {
                     published[$0].handle == subscription.characteristic
                 }
                 let isOn = !subscription.configuration.isEmpty
-                if let characteristic { notified.set(subscription.configuration, characteristic.id, by: connection) }
                 console.tell(isOn ? "subscribed" : "unsubscribed", by: connection.peer, characteristic?.uuid)
                 if isOn, let characteristic { starts[characteristic.id]?.continuation.yield() }
             }
@@ -139,7 +136,7 @@ struct DeviceServer {
             for number in 0... {
                 try await Task.sleep(for: interval)
                 values[target] = value(number)
-                _ = try await send(values[target], of: target, published)
+                _ = await send(values[target], of: target, published)
             }
         case .recorded(let notifications, let period):
             guard let start = starts[target] else { return }
@@ -156,7 +153,7 @@ struct DeviceServer {
         while true {
             for notification in notifications {
                 try await Task.sleep(until: begin + notification.time)
-                guard try await send(notification.value, of: target, published) > 0 else { return }
+                guard await send(notification.value, of: target, published) > 0 else { return }
             }
             begin += period
         }
@@ -164,35 +161,13 @@ struct DeviceServer {
 
     /// Sends a value to the subscribers, and returns their number. One that has asked for notifications and indications
     /// receives one PDU, an indication.
-    private func send(
-        _ value: [UInt8], of target: DefinitionID, _ published: PublishedServices
-    ) async throws -> Int {
-        guard let characteristic = device.characteristics.first(where: { $0.id == target }) else { return 0 }
-        let target = published[characteristic]
-        var results: [Result<Void, BluetoothError>] = []
-        if characteristic.properties.isDisjoint(with: [.notify, .indicate]) { return 0 }
-        if !characteristic.properties.contains(.indicate) {
-            results = try await target.notify(value).map(\.result)
-        } else {
-            // A client that takes nothing delays the others once.
-            let receivers = characteristic.properties.contains(.notify) ? notified[characteristic.id] : []
-            results = await withTaskGroup(of: Result<Void, BluetoothError>.self) { group in
-                for connection in receivers {
-                    group.addTask {
-                        do throws(BluetoothError) {
-                            try await target.notify(value, to: connection, timeout: .seconds(5))
-                            return .success(())
-                        } catch {
-                            return .failure(error)
-                        }
-                    }
-                }
-                return await group.reduce(into: []) { $0.append($1) }
-            }
-            results += try await target.indicate(value, timeout: .seconds(5)).map(\.result)
-        }
-        for case .failure(let error) in results { console.detail("\(error)") }
-        return results.count
+    private func send(_ value: [UInt8], of target: DefinitionID, _ published: PublishedServices) async -> Int {
+        guard let characteristic = device.characteristics.first(where: { $0.id == target }),
+            let handle = published[characteristic].handle
+        else { return 0 }
+        let deliveries = await published.send(value, of: handle, timeout: .seconds(5))
+        for case .failure(let error) in deliveries.map(\.result) { console.detail("\(error)") }
+        return deliveries.count
     }
 }
 

@@ -77,21 +77,6 @@ struct ServedDevice: Sendable {
     }
 }
 
-/// The devices that have asked for notifications of a characteristic, and not for indications.
-final class NotifiedDevices: Sendable {
-    private let connections = Mutex<[DefinitionID: [Connection]]>([:])
-
-    subscript(characteristic: DefinitionID) -> [Connection] { connections.withLock { $0[characteristic] ?? [] } }
-
-    /// Records what a device has asked for.
-    func set(_ configuration: ClientCharacteristicConfiguration, _ target: DefinitionID, by connection: Connection) {
-        connections.withLock { connections in
-            connections[target, default: []].removeAll { $0 === connection }
-            if configuration == .notification { connections[target, default: []].append(connection) }
-        }
-    }
-}
-
 /// The current values of the characteristics, which devices read and write.
 final class ServedValues: Sendable {
     private let values: Mutex<[DefinitionID: [UInt8]]>

@@ -68,6 +68,9 @@ extension AdapterSession {
     /// Removes the record of a key, for when the bonds are not loaded.
     func forgetKey(of peer: BluetoothAddress) { pairings.value.forgetKey(of: peer) }
 
+    /// Makes the host lack the key of a bond.
+    func hostLacksKey(of peer: BluetoothAddress) { bondManager.hostLacksKey(of: peer) }
+
     /// The next time at which the queue of attempts has something to do.
     func nextConnectDeadline(after now: KernelInstant) -> KernelInstant? {
         scheduler.nextDeadline(after: now)

@@ -122,6 +122,27 @@ import Testing
         }
     }
 
+    /// The other's connection stays as long as its program holds it.
+    @Test(arguments: [false, true]) func aKeptConnectionThatEndsLeavesTheLinkToTheOther(
+        _ closesAdapter: Bool
+    ) async throws {
+        try await Self.run { fixture, adapter, peripheral in
+            let kept = adapter.keepConnected(to: peripheral.address)
+            _ = try await kept.connected()
+            var plain: Connection? = try await adapter.connect(to: peripheral.address)
+            var events = await kept.events().makeAsyncIterator()
+            _ = try await events.next()
+            if closesAdapter { await adapter.close() } else { await kept.disconnect() }
+            #expect(await failure { _ = try await events.next() }?.code == .cancelled)
+            #expect(await failure { _ = try await kept.connected(timeout: nil) }?.code == .cancelled)
+            #expect(await kept.connection == nil)
+            try await fixture.radio.sleep(for: .seconds(5))
+            #expect(await plain?.isConnected == true)
+            plain = nil
+            try await fixture.settle { peripheral.links.isEmpty }
+        }
+    }
+
     /// A central's link to this program is one to it as well.
     @Test func anIncomingLinkIsShared() async throws {
         try await Fixture.run { fixture in

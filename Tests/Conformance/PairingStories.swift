@@ -211,11 +211,11 @@ extension Conformance {
         func aLinkSurvivesEveryAnswerToASecurityRequest(_ answer: RequestAnswer) async throws {
             try await PairingFixture.run { fixture in
                 let (central, peripheral) = fixture.adapters
-                let management = fixture.base.management
-                if answer == .isNotBondable { _ = try await management.succeed(.setBondable, on: central, [0]) }
+                if answer == .isNotBondable {
+                    _ = try await fixture.base.management.succeed(.setBondable, on: central, [0])
+                }
                 // The kernel of a peripheral sends a Security Request for it.
-                async let paired = management.command(
-                    ManagementCommand.pairDevice.rawValue, peripheral.index, central.address.managementBytes + [3])
+                try await fixture.raise(fixture.peripheral, to: .medium)
                 switch answer {
                 case .isNotBondable: break
                 case .no:
@@ -223,8 +223,6 @@ extension Conformance {
                     #expect(try await fixture.answer(.userConfirmationNegativeReply, on: central) == 0)
                 case .yes: try await fixture.confirmBoth()
                 }
-                let status = try await paired.status
-                #expect(status == (answer == .yes ? 0 : 5))
                 if answer != .yes {
                     let failed = await fixture.question(ManagementEvent.authenticationFailed, of: central)
                     #expect(failed == peripheral.address.managementBytes + [5])
@@ -235,11 +233,26 @@ extension Conformance {
                 }
                 #expect(ended == nil)
                 #expect(await fixture.central.send([1]) == .sent)
-                #expect(await fixture.peripheral.packets(1) == [[1]])
-                #expect(await fixture.peripheral.send([2]) == .sent)
-                #expect(await fixture.central.packets(1) == [[2]])
+                if answer == .yes {
+                    #expect(await fixture.peripheral.packets(1) == [[1]])
+                    #expect(await fixture.peripheral.send([2]) == .sent)
+                    #expect(await fixture.central.packets(1) == [[2]])
+                }
                 let security = try await fixture.security(fixture.central)
                 #expect(security.level == (answer == .yes ? .medium : .low))
+            }
+        }
+
+        @Test func aPeripheralsPairDeviceThatIsRefusedEndsTheLink() async throws {
+            try await PairingFixture.run { fixture in
+                let (central, peripheral) = fixture.adapters
+                let management = fixture.base.management
+                _ = try await management.succeed(.setBondable, on: central, [0])
+                let paired = try await management.command(
+                    ManagementCommand.pairDevice.rawValue, peripheral.index, central.address.managementBytes + [3])
+                #expect(paired.status == 5)
+                expectEnd(await fixture.central.end(), KernelError("recv", .accessDenied))
+                expectEnd(await fixture.peripheral.end(), KernelError("recv", .accessDenied))
             }
         }
 

@@ -77,8 +77,8 @@ import Testing
             await second.setNotify(true, name, in: Server.service.uuidString)
             await fixture.wait(for: "subscribed true 2", in: server.journal)
             #expect(server.central !== central)
-            let (one, other) = (UncheckedSendable(central), UncheckedSendable(server.central))
-            #expect(Set([one.object, other.object].compactMap { $0?.identifier }).count == 2)
+            let (one, other) = (central, server.central)
+            #expect(Set([one, other].compactMap { $0?.identifier }).count == 2)
             #expect(server.stream.subscribedCentrals?.count == 2)
             await first.wait(for: "notifying \(name) true")
             await second.wait(for: "notifying \(name) true")
@@ -89,8 +89,8 @@ import Testing
                         Data(value), for: server.stream, onSubscribedCentrals: centrals)
                     #expect(isTaken == true)
                 }
-                update([1], [one.object])
-                update([2], other.object.map { [$0] })
+                update([1], [one])
+                update([2], other.map { [$0] })
                 update([3], [])
                 update([UInt8](repeating: 4, count: 1000), nil)
             }
@@ -105,7 +105,7 @@ import Testing
             await first.disconnect()
             await fixture.wait(for: "unsubscribed false 1", in: server.journal)
             await fixture.onQueue {
-                #expect(server.stream.subscribedCentrals?.first === other.object)
+                #expect(server.stream.subscribedCentrals?.first === other)
                 _ = server.manager?.updateValue(Data([5]), for: server.stream, onSubscribedCentrals: nil)
             }
             await second.wait(for: "value \(name) = 5")
@@ -207,9 +207,4 @@ private final class Timekeeper: NSObject, CBCentralManagerDelegate, @unchecked S
         time = timestamp
         journal.add("disconnected \((error as? CBError)?.errorCode ?? 0) \(isReconnecting)")
     }
-}
-
-private struct UncheckedSendable<Object>: @unchecked Sendable {
-    let object: Object
-    init(_ object: Object) { self.object = object }
 }

@@ -62,10 +62,10 @@ import Testing
             let first = await Recorder.start(fixture)
             let second = await Recorder.start(fixture)
             _ = try #require(await first.reachDevice())
-            let foreign = UncheckedSendable(first.peripherals[0])
+            let foreign = first.peripherals[0]
             await second.perform { manager, _ in
-                manager.connect(foreign.object)
-                manager.cancelPeripheralConnection(foreign.object)
+                manager.connect(foreign)
+                manager.cancelPeripheralConnection(foreign)
             }
             try await fixture.radio.sleep(for: .seconds(5))
             #expect(first.take() == [])
@@ -190,11 +190,11 @@ import Testing
             let device = try Device(on: fixture.radio)
             let program = await Recorder.start(fixture)
             _ = try #require(await program.reachDevice())
-            let all = UncheckedSendable((program.manager, program.peripherals[0]))
+            let all = (manager: program.manager, peripheral: program.peripherals[0])
             for round in 0..<5 {
                 await concurrently(fixture, 6) { thread in
-                    guard let manager = all.object.0 else { return }
-                    let peripheral = all.object.1
+                    guard let manager = all.manager else { return }
+                    let peripheral = all.peripheral
                     for step in 0..<40 {
                         switch (thread + step) % 10 {
                         case 0: manager.connect(peripheral)
@@ -240,9 +240,8 @@ import Testing
     @Test func offeringFromSeveralThreadsAtOnce() async throws {
         try await Fixture.run { fixture in
             let (server, client) = await Server.visited(fixture, subscribing: true)
-            let all = UncheckedSendable((server.manager, server.offer, server.stream))
-            let extra = UncheckedSendable(
-                (0..<4).map { CBMutableService(type: CBUUID(string: "181\($0)"), primary: true) })
+            let all = (manager: server.manager, stream: server.stream)
+            let extra = (0..<4).map { CBMutableService(type: CBUUID(string: "181\($0)"), primary: true) }
             for _ in 0..<5 {
                 await client.perform(with: { peripheral in
                     guard
@@ -252,25 +251,25 @@ import Testing
                     for _ in 0..<20 { peripheral.readValue(for: subject) }
                 })
                 await concurrently(fixture, 4) { thread in
-                    guard let manager = all.object.0 else { return }
+                    guard let manager = all.manager else { return }
                     for step in 0..<40 {
                         switch (thread + step) % 7 {
-                        case 0: manager.add(extra.object[thread])
-                        case 1: manager.remove(extra.object[thread])
+                        case 0: manager.add(extra[thread])
+                        case 1: manager.remove(extra[thread])
                         case 2: manager.startAdvertising([CBAdvertisementDataLocalNameKey: "Server"])
                         case 3: manager.stopAdvertising()
                         case 4:
-                            _ = manager.updateValue(Data([UInt8(step)]), for: all.object.2, onSubscribedCentrals: nil)
+                            _ = manager.updateValue(Data([UInt8(step)]), for: all.stream, onSubscribedCentrals: nil)
                         case 5:
                             if let central = server.central { manager.setDesiredConnectionLatency(.low, for: central) }
-                        default: _ = (manager.isAdvertising, all.object.2.subscribedCentrals)
+                        default: _ = (manager.isAdvertising, all.stream.subscribedCentrals)
                         }
                     }
                 }
                 try await fixture.radio.sleep(for: .seconds(1))
             }
             await fixture.onQueue {
-                for service in extra.object { server.manager?.remove(service) }
+                for service in extra { server.manager?.remove(service) }
                 server.manager?.stopAdvertising()
             }
             try await fixture.radio.sleep(for: .seconds(20))
@@ -376,11 +375,6 @@ private func concurrently(_ fixture: Fixture, _ count: Int, _ body: @escaping @S
             continuation.resume()
         }
     }
-}
-
-private struct UncheckedSendable<Object>: @unchecked Sendable {
-    let object: Object
-    init(_ object: Object) { self.object = object }
 }
 
 /// Answers every request with a given value and code, twice.

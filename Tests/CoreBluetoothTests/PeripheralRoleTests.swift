@@ -129,8 +129,7 @@ import Testing
                 type: CBUUID(string: "2A1C"), properties: .indicate, value: nil, permissions: [])
             let service = CBMutableService(type: CBUUID(string: "1809"), primary: true)
             service.characteristics = [indicated]
-            let offer = (service: UncheckedSendable(service), value: UncheckedSendable(indicated))
-            await fixture.onQueue { server.manager?.add(offer.service.object) }
+            await fixture.onQueue { server.manager?.add(service) }
             await fixture.wait(for: "added false 0", in: server.journal)
             let address = try #require(fixture.kernel.adapters().first?.address)
             let far = fixture.radio.makeKernel(adapters: [.fresh])
@@ -150,7 +149,7 @@ import Testing
             await fixture.onQueue {
                 for number in 0..<5 {
                     let isTaken = server.manager?.updateValue(
-                        Data([UInt8(number)]), for: offer.value.object, onSubscribedCentrals: nil)
+                        Data([UInt8(number)]), for: indicated, onSubscribedCentrals: nil)
                     #expect(isTaken == true)
                 }
                 server.left = 200
@@ -168,7 +167,7 @@ import Testing
                 #expect(value == [number])
             }
             await fixture.onQueue {
-                _ = server.manager?.updateValue(Data([9]), for: offer.value.object, onSubscribedCentrals: nil)
+                _ = server.manager?.updateValue(Data([9]), for: indicated, onSubscribedCentrals: nil)
             }
             let last = try await iterator.next()
             #expect(last == [9])
@@ -182,14 +181,14 @@ import Testing
             await fixture.onQueue { server.manager?.publishL2CAPChannel(withEncryption: false) }
             await fixture.wait(for: "published true", in: server.journal)
             let psm = server.psm
-            let opened = Mutex<UncheckedSendable<CBL2CAPChannel>?>(nil)
+            let opened = Mutex<CBL2CAPChannel?>(nil)
             client.then["channel \(psm)"] = { _, channel in
-                if let channel = channel as? CBL2CAPChannel { opened.withLock { $0 = UncheckedSendable(channel) } }
+                if let channel = channel as? CBL2CAPChannel { opened.withLock { $0 = channel } }
             }
             await client.perform(with: { $0.openL2CAPChannel(psm) })
             await client.wait(for: "channel \(psm)")
             await fixture.wait(for: "opened true", in: server.journal)
-            let mine = try #require(opened.withLock { $0 }).object
+            let mine = try #require(opened.withLock { $0 })
             let theirs = try #require(server.channel)
             #expect(mine.peer === client.peripherals.first)
             let bytes = (0..<200_000).map { UInt8(truncatingIfNeeded: $0 &* 7) }

@@ -101,7 +101,7 @@ import Testing
             try await kept.send(bytes)
             #expect(try await kept.read(bytes.count) == bytes)
             try await kept.flush()
-            #expect(await kept.connection?.maximumChunkLength == min(512, Int(mtu) - 3))
+            #expect(await kept.connection?.maximumChunkLength == min(2 * 251 - 7, Int(mtu) - 3))
             #expect((other.attached as? RecordingDevice)?.bytes == bytes)
             #expect(await kept.statistics.unconfirmedByteCount == 0)
             await kept.disconnect()

@@ -19,10 +19,8 @@ import Testing
         var mtu: UInt16 = 247
         /// The maximum number of packets in a connection event.
         var packetsPerEvent: Int?
-        /// Whether what is measured follows on a transfer during which the link was adapted. A controller with a limit
-        /// of packets carries about 5 kB/s before, and the requests for the settings wait behind a dozen long ones: a
-        /// second, and longer until the kernel has sent the chunks of that time.
-        var isSteady = false
+        /// The number of bytes that are sent on a link that is adapted meanwhile.
+        var byteCount = 1 << 19
     }
 
     private struct Result: Sendable {
@@ -41,17 +39,13 @@ import Testing
         }
     }
 
-    /// Sends bytes as `linble send` does: half a mebibyte, less where every packet is small, more where rates are close.
+    /// Sends bytes as `linble send` does: half a mebibyte, less where every packet is small.
     private static func measure(_ row: Row) async throws -> Result {
         try await Fixture.run(.init(attached: .silent, receiveMTU: row.mtu)) { fixture in
             fixture.linble.peripheral.setSupportedPHYs(row.phys)
             fixture.radio.conditions.packetsPerConnectionEvent = row.packetsPerEvent
             let uart = try await fixture.openUART(UARTOptions(adaptsToTraffic: row.isAdapted))
-            if row.isSteady {
-                try await uart.send([UInt8](repeating: 0x55, count: 1 << 17))
-                try await uart.flush()
-            }
-            let bytes = [UInt8](repeating: 0x55, count: row.isSteady ? 1 << 20 : row.isAdapted ? 1 << 19 : 1 << 16)
+            let bytes = [UInt8](repeating: 0x55, count: row.isAdapted ? row.byteCount : 1 << 16)
             let time = try await fixture.duration {
                 try await uart.send(bytes)
                 try await uart.flush()
@@ -87,13 +81,13 @@ import Testing
     }
 
     /// A short packet counts as much as a long one where a controller has a limit: a device with the longer ATT_MTU is
-    /// not slower.
+    /// not slower, from the first byte on.
     @Test(arguments: [nil, 6]) func aLongATTMTUIsAsFastAsOneThatFillsThePackets(_ packetsPerEvent: Int?) async throws {
-        let phys: LEPHYSet = [.le1M, .le2M]
-        let short = try await Self.measure(
-            Row(phys: phys, isAdapted: true, packetsPerEvent: packetsPerEvent, isSteady: true))
-        let long = try await Self.measure(
-            Row(phys: phys, isAdapted: true, mtu: 517, packetsPerEvent: packetsPerEvent, isSteady: true))
+        var row = Row(
+            phys: [.le1M, .le2M], isAdapted: true, packetsPerEvent: packetsPerEvent, byteCount: 1 << 20)
+        let short = try await Self.measure(row)
+        row.mtu = 517
+        let long = try await Self.measure(row)
         #expect(long.rate >= long.capacity * 0.92, "\(long.line)")
         #expect(long.rate >= short.rate, "\(short.line) \(long.line)")
     }

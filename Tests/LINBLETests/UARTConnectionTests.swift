@@ -56,8 +56,11 @@ import Testing
         try await Fixture.run(.init(receiveMTU: 517)) { fixture in
             let uart = try await fixture.openUART()
             #expect(await uart.connection.maximumTransmissionUnit == 517)
-            #expect(await uart.maximumChunkLength == 512)
-            // Two whole packets with their headers.
+            // Two whole packets with their headers, before the data length is extended and afterwards.
+            #expect(await uart.maximumChunkLength == 2 * 251 - 7)
+            try await uart.connection.requestDataLength(100)
+            try await fixture.radio.settle { await uart.connection.dataLength?.transmitOctets == 100 }
+            #expect(await uart.maximumChunkLength == 5 * 100 - 7)
             try await uart.connection.requestDataLength(251)
             try await fixture.radio.settle { await uart.connection.dataLength?.transmitOctets == 251 }
             #expect(await uart.maximumChunkLength == 2 * 251 - 7)

@@ -71,7 +71,7 @@ import Testing
     private static let header = "6274736E6F6F7000 00000001 000003EA"
 
     /// A file of btsnoop (UART) with these packets, each with its time and the bytes that the recorder left out.
-    private static func capture(_ packets: [(bytes: String, time: Int64, missing: Int)]) -> [UInt8] {
+    static func capture(_ packets: [(bytes: String, time: Int64, missing: Int)]) -> [UInt8] {
         func number(_ value: some FixedWidthInteger) -> [UInt8] {
             (0..<value.bitWidth / 8).reversed().map { UInt8(truncatingIfNeeded: value >> ($0 * 8)) }
         }

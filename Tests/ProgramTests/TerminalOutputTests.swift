@@ -1,4 +1,5 @@
 import Dispatch
+import ExampleSupport
 import Glibc
 import Testing
 
@@ -93,6 +94,31 @@ import Testing
         #expect(bars.count > 1)
         #expect(bars.allSatisfy { $0.count <= 40 + "\u{1B}[K\u{1B}[36m\u{1B}[0m\u{1B}[?25l".count }, "\(bars)")
         #expect(text.ranges(of: "\r\n").count == 2, "\(text)")
+    }
+
+    /// The program waits for the reader of its output, who reads little until the bar appears.
+    @Test func decodingShowsItsProgressAfterTwoSeconds() async throws {
+        try await withFolder { folder in
+            let packet = (bytes: "02 4020 0700 0300 0400 1B1200", time: Int64(0x00E0_3AB4_4A67_6000), missing: 0)
+            for (name, count) in [("short", 5), ("long", 5000)] {
+                try NewFile("\(folder)/\(name)", replacesExisting: false).write(
+                    DecodeTests.capture(Array(repeating: packet, count: count)))
+            }
+            let start = ContinuousClock.now
+            let short = try await Self.onTerminal(80, "ble decode \(folder)/short >/dev/null")
+            #expect(!short.text.contains("decoding") || ContinuousClock.now - start >= .seconds(2), "\(short.text)")
+            #expect(short.text.hasPrefix("5 packets"))
+            let long = try await Self.onTerminal(
+                80,
+                """
+                ble decode \(folder)/long |
+                { while [ ! -e $SEEN ] && [ -n "$(head -c 2048)" ]; do sleep 0.05; done; cat >/dev/null; }
+                """, word: "decoding")
+            #expect(long.status == "0")
+            #expect(long.text.contains("decoding") && long.text.contains("/180016 B"), "\(long.text)")
+            // The bar is removed before the summary.
+            #expect(long.text.contains("\r\u{1B}[K\u{1B}[?25h5000 packets"), "\(long.text)")
+        }
     }
 }
 

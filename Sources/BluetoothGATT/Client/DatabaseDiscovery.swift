@@ -103,8 +103,7 @@ public struct DatabaseDiscovery: ClientProcedure {
         case .includes:
             guard case .done(let found) = try includeDiscovery.receive(answer) else { return true }
             assign(found)
-            addNarrowServices()
-            return searchForCharacteristics()
+            return newServices.isEmpty ? searchNarrowServices() : searchForCharacteristics()
         case .configurations:
             guard case .done(let found) = try descriptorDiscovery.receive(answer) else { return true }
             report(descriptorDiscovery.problems)
@@ -190,15 +189,6 @@ extension DatabaseDiscovery {
         return searchRemainingRanges()
     }
 
-    /// Adds the narrow services without an include to what is searched: a declaration there has its value outside.
-    private mutating func addNarrowServices() {
-        for service in narrowServices.map({ services.list[$0] }) where service.includedServices.isEmpty {
-            if let searched, searched.contains(service.handles.start) { continue }
-            unsearched.append(service.handles)
-        }
-        narrowServices = []
-    }
-
     /// Searches the remaining ranges for characteristics, then the new services for includes.
     private mutating func searchRemainingRanges() -> Bool {
         guard let range = unsearched.popLast() else { return searchForIncludes() }
@@ -256,12 +246,22 @@ extension DatabaseDiscovery {
             guard let start = service.handles.start.next, start <= end else { return nil }
             return AttributeHandleRange(start: start, end: end)
         }
-        narrowServices = newServices.filter { services.list[$0].handles.count == 2 }
+        narrowServices += newServices.filter { services.list[$0].handles.count == 2 }
         newServices = []
-        guard !places.isEmpty else { return searchForConfigurations() }
+        guard !places.isEmpty else { return searchNarrowServices() }
         includeDiscovery.begin(in: places)
         phase = .includes
         return true
+    }
+
+    /// Searches the narrow services without an include for characteristics, whose values are outside; then for the
+    /// configurations.
+    private mutating func searchNarrowServices() -> Bool {
+        for service in narrowServices.map({ services.list[$0] }) where service.includedServices.isEmpty {
+            if searched?.contains(service.handles.start) != true { unsearched.append(service.handles) }
+        }
+        narrowServices = []
+        return unsearched.isEmpty ? searchForConfigurations() : searchRemainingRanges()
     }
 
     /// Assigns each include to the service that contains it, and adds newly found secondary services.
@@ -347,84 +347,5 @@ extension DatabaseDiscovery {
         report(descriptorDiscovery.problems)
         let service = Int(services.order[position.service].index)
         services.list[service].characteristics[position.characteristic].descriptors = found
-    }
-}
-
-// MARK: Services
-
-/// The services found so far, in the order found and by handle.
-private struct FoundServices: Sendable {
-    /// A service's handles and index; small, so that insertion is cheap.
-    struct Place: Sendable {
-        var start: AttributeHandle
-        var end: AttributeHandle
-        var index: Int32
-    }
-
-    enum Vacancy {
-        /// A service begins at the same handle.
-        case occupied
-        /// No service has any of the handles.
-        case free
-        /// A service has some of them and begins elsewhere.
-        case overlaps
-    }
-
-    var list: [RemoteService] = []
-    /// The places of the services in ascending order.
-    private(set) var order: [Place] = []
-
-    var count: Int { list.count }
-
-    var inOrder: [RemoteService] {
-        // Primary services are found in order; only included services can precede them.
-        if zip(order, list.indices).allSatisfy({ Int($0.index) == $1 }) { return list }
-        return order.map { list[Int($0.index)] }
-    }
-
-    mutating func reserveCapacity(_ count: Int) {
-        list.reserveCapacity(count)
-        order.reserveCapacity(count)
-    }
-
-    /// Reserves room for the characteristics of a service, which are the first of `found`.
-    mutating func reserve(_ found: ArraySlice<RemoteCharacteristic>, in service: Int) {
-        guard list[service].characteristics.isEmpty else { return }
-        let end = list[service].handles.end
-        list[service].characteristics.reserveCapacity(found.prefix { $0.declarationHandle <= end }.count)
-    }
-
-    /// The index of the service that contains `handle`.
-    func index(containing handle: AttributeHandle) -> Int? {
-        let place = firstPlace(notBefore: handle)
-        guard place < order.endIndex, order[place].start <= handle else { return nil }
-        return Int(order[place].index)
-    }
-
-    func vacancy(of range: AttributeHandleRange) -> Vacancy {
-        let place = firstPlace(notBefore: range.start)
-        guard place < order.endIndex, order[place].start <= range.end else { return .free }
-        return order[place].start == range.start ? .occupied : .overlaps
-    }
-
-    /// Adds a service whose handles are free; returns its index.
-    mutating func insert(_ service: RemoteService) -> Int {
-        let index = list.count
-        list.append(service)
-        let range = service.handles
-        // There are at most as many services as handles.
-        let place = Place(start: range.start, end: range.end, index: Int32(truncatingIfNeeded: index))
-        order.insert(place, at: firstPlace(notBefore: range.start))
-        return index
-    }
-
-    /// The first place that does not end before `handle`.
-    private func firstPlace(notBefore handle: AttributeHandle) -> Int {
-        var (low, high) = (order.startIndex, order.endIndex)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if order[middle].end < handle { low = middle + 1 } else { high = middle }
-        }
-        return low
     }
 }

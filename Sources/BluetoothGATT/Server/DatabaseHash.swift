@@ -82,13 +82,22 @@ extension AttributeDatabase {
         guard isHashDue else { return }
         switch request {
         case .readByTypeRequest(_, let type): guard type == .databaseHash else { return }
-        case .readRequest(let handle), .readBlobRequest(let handle, _):
-            guard attribute(at: handle)?.type == .databaseHash else { return }
-        case .readMultipleRequest, .readMultipleVariableRequest, .findByTypeValueRequest: break
+        case .findByTypeValueRequest(_, let type, _): guard BluetoothUUID(type) == .databaseHash else { return }
+        case .readRequest(let handle), .readBlobRequest(let handle, _): guard isHash(handle) else { return }
+        case .readMultipleRequest(let handles), .readMultipleVariableRequest(let handles):
+            guard containsHash(handles) else { return }
         default: return
         }
         isHashDue = false
         let value = hash.bytes
         for handle in handlesByType[.databaseHash] ?? [] { attributes[lowerBound(handle)].content = .stored(value) }
+    }
+
+    private func isHash(_ handle: AttributeHandle) -> Bool { attribute(at: handle)?.type == .databaseHash }
+
+    private func containsHash(_ handles: borrowing ATTHandleList) -> Bool {
+        var rest = copy handles
+        while let handle = rest.next() { if isHash(handle) { return true } }
+        return false
     }
 }

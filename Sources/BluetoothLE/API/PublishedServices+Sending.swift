@@ -22,6 +22,16 @@ extension PublishedServices {
         return await session.broadcast(value, of: characteristic, as: .indication, timeout: timeout)
     }
 
+    /// Sends every subscriber the value at this handle once: an indication to those that have asked for indications, a
+    /// notification to the others.
+    package nonisolated(nonsending) func send(
+        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration
+    ) async -> [ValueDelivery] {
+        let notified = await session.broadcast(
+            value, of: characteristic, as: .notification, unless: .indication, timeout: timeout)
+        return notified + (await session.broadcast(value, of: characteristic, as: .indication, timeout: timeout))
+    }
+
     private func check(
         _ characteristic: AttributeHandle, _ kind: ClientCharacteristicConfiguration, _ property: String
     ) throws(BluetoothError) {

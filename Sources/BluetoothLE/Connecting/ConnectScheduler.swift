@@ -11,10 +11,17 @@ final class ConnectScheduler {
     private let loop: EventLoop
     private var queue = ConnectQueue()
     private var timer: LoopTimer?
-    /// The devices that connects are under way to, with those that wait for their ends.
-    private var devices: [BluetoothAddress: WaiterList<Void, BluetoothError>] = [:]
+    /// The devices that connects are under way to.
+    private var devices: [BluetoothAddress: Device] = [:]
     /// The reason why no attempt can begin now.
     private var end: BluetoothError?
+
+    private struct Device {
+        /// Whether the connect waits for room for another link.
+        var waitsForRoom = false
+        /// The connects that wait for its end, or for a change of that.
+        var others = WaiterList<Void, BluetoothError>()
+    }
 
     init(on loop: EventLoop) {
         mark = loop.components.mark("ConnectScheduler")
@@ -42,25 +49,42 @@ final class ConnectScheduler {
 
     // MARK: Devices
 
-    /// Waits until no other connect to a device is under way, and begins one, which ``end(_:)`` must follow.
-    nonisolated(nonsending) func begin(_ peer: BluetoothAddress, timeout: Duration?) async throws(BluetoothError) {
-        let deadline = timeout.map { loop.now.advanced(by: $0) }
-        while let call = devices[peer]?.makePromise() {
+    /// Waits until no other connect to a device is under way, and begins one, which ``end(_:)`` must follow. While the
+    /// other waits for room for another link, this one does so as well, unless it was admitted to room.
+    nonisolated(nonsending) func begin(
+        _ peer: BluetoothAddress, within time: inout ConnectTime, isAdmitted: Bool
+    ) async throws(BluetoothError) {
+        let operation = BluetoothError.Operation("connect", peer: peer)
+        while let device = devices[peer] {
+            let start = loop.now
+            let waitsForRoom = device.waitsForRoom && !isAdmitted
+            if waitsForRoom, time.room == nil { throw .linkLimitReached(operation, nil) }
+            let call = Promise<Void, BluetoothError>()
+            devices[peer]?.others.append(call)
             do throws(BluetoothError) {
-                let remaining = deadline.map { loop.now.duration(to: $0) }
-                try await call.value(.init("connect", peer: peer), timeout: remaining, on: loop)
+                try await call.value(
+                    operation, timeout: waitsForRoom ? time.room : time.remaining(at: start), on: loop)
             } catch {
+                guard error.code == .timedOut else { throw error }
+                if waitsForRoom { throw .noLinkHasEnded(operation) }
                 var error = error
-                if error.code == .timedOut { error.remedy = BluetoothError.outOfReachRemedy }
+                error.remedy = BluetoothError.outOfReachRemedy
                 throw error
             }
+            if waitsForRoom { time.waitedForRoom(from: start, to: loop.now) }
         }
-        devices[peer] = WaiterList()
+        devices[peer] = Device()
+    }
+
+    /// Records whether the connect to a device waits for room for another link.
+    func connect(to peer: BluetoothAddress, waitsForRoom: Bool) {
+        devices[peer]?.waitsForRoom = waitsForRoom
+        devices[peer]?.others.succeedAll()
     }
 
     func end(_ peer: BluetoothAddress) {
-        var waiters = devices.removeValue(forKey: peer)
-        waiters?.succeedAll()
+        var device = devices.removeValue(forKey: peer)
+        device?.others.succeedAll()
     }
 
     // MARK: Turns

@@ -58,10 +58,7 @@ final class LinkSlots {
         do throws(BluetoothError) {
             try await call.value(operation, timeout: loop.now.duration(to: deadline), on: loop)
         } catch {
-            guard error.code == .timedOut else { throw error }
-            var reason = BluetoothError.linkLimitReached(operation, nil)
-            reason.message = "No link has ended in time, and the controller has no room for another."
-            throw reason
+            throw error.code == .timedOut ? .noLinkHasEnded(operation) : error
         }
     }
 
@@ -122,5 +119,14 @@ final class LinkSlots {
         return AdapterCapacity(
             advertisingSets: sets?.count, advertisingSetsInUse: sets?.inUse, ownLinks: own, otherLinks: others,
             linkLimit: limit.map { max($0, own + (others ?? 0)) }, waitingConnects: waitingCount)
+    }
+}
+
+extension BluetoothError {
+    /// The error of a connect that has waited for room for another link.
+    static func noLinkHasEnded(_ operation: Operation) -> BluetoothError {
+        var reason = linkLimitReached(operation, nil)
+        reason.message = "No link has ended in time, and the controller has no room for another."
+        return reason
     }
 }

@@ -25,12 +25,14 @@ extension Link {
 
     var dataLength: LinkDataLength? { attachment?.host.dataLength }
 
-    /// The value of a Write Command or a notification that carries most of a stream. On a link with long packets it fills
-    /// them with its headers of 7 bytes: a controller may have a limit of packets for each event, and a short one counts
-    /// as much as a long one.
+    /// The length of a Write Command's or notification's value that carries most of a stream. With its headers of 7 bytes
+    /// it fills packets: a controller may have a limit of packets for each event, and a short one counts as much as a long
+    /// one. Values wait in the kernel until the data length has been extended, so they fill long packets before that.
     var streamLength: Int {
         let longest = maximumCommandLength
-        guard let octets = dataLength?.transmitOctets, octets > 27, longest + 7 >= octets else { return longest }
+        let present = dataLength?.transmitOctets ?? 27
+        let octets = present > 27 ? present : 251
+        guard longest + 7 >= octets else { return longest }
         return (longest + 7) / octets * octets - 7
     }
 

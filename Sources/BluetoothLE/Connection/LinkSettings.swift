@@ -104,7 +104,17 @@ extension Link {
     /// remains usable as it is.
     /// - Throws: `.disconnected`, `.timedOut`, `.cancelled`; `.notPermitted` without CAP_NET_RAW.
     nonisolated(nonsending) func request(_ settings: LinkSettings, timeout: Duration?) async throws(BluetoothError) {
-        // First what makes the later procedures shorter.
+        // Each request waits behind the packets that the controller has, which longer ones carry sooner; this one waits
+        // for no answer of the peer.
+        if let octets = settings.dataLength, dataLength?.transmitOctets != octets {
+            try await attempt { () async throws(BluetoothError) in
+                // On LE Coded a packet takes longer than the default allows.
+                let isCoded = settings.phys?.contains(.leCoded) == true
+                let time = isCoded ? LinkLayerTiming.codedDuration(ofPayload: octets) : nil
+                try await requestDataLength(octets, time: time, timeout: timeout)
+            }
+        }
+        // Then what makes the last procedure shorter.
         if let parameters = settings.parameters {
             try await attempt { () async throws(BluetoothError) in
                 if self.parameters.map({ parameters.includes($0) }) == true {
@@ -113,14 +123,6 @@ extension Link {
                 } else {
                     _ = try await requestParameters(parameters, timeout: timeout)
                 }
-            }
-        }
-        if let octets = settings.dataLength, dataLength?.transmitOctets != octets {
-            try await attempt { () async throws(BluetoothError) in
-                // On LE Coded a packet takes longer than the default allows.
-                let isCoded = settings.phys?.contains(.leCoded) == true
-                let time = isCoded ? LinkLayerTiming.codedDuration(ofPayload: octets) : nil
-                try await requestDataLength(octets, time: time, timeout: timeout)
             }
         }
         if let phys = settings.phys {

@@ -18,8 +18,8 @@ final class LocalServer: Sendable {
 
     private struct State {
         var database: AttributeDatabase
-        /// Whether any attribute requires security.
-        var isProtected: Bool
+        /// The number of attributes that require security.
+        var protectedCount: Int
         /// In ascending order of handles, without overlap.
         var handlers: [Handler] = []
         var nextPublication: UInt64 = 0
@@ -45,11 +45,11 @@ final class LocalServer: Sendable {
     private let state: Mutex<State>
 
     init(_ database: AttributeDatabase) {
-        state = Mutex(State(database: database, isProtected: database.isProtected(in: .all)))
+        state = Mutex(State(database: database, protectedCount: database.protectedCount(in: .all)))
     }
 
     /// Whether requests require the link's security to be known.
-    var isProtected: Bool { state.withLock { $0.isProtected } }
+    var isProtected: Bool { state.withLock { $0.protectedCount > 0 } }
 
     func withDatabase<Result>(_ body: (inout AttributeDatabase) -> sending Result) -> sending Result {
         state.withLock { body(&$0.database) }
@@ -118,7 +118,7 @@ final class LocalServer: Sendable {
                 state.handlers.insert(
                     Handler(number: publication.number, range: layout.handles, handlers: publication.handlers),
                     at: state.position(of: layout.handles.start))
-                state.isProtected = state.isProtected || state.database.isProtected(in: layout.handles)
+                state.protectedCount += state.database.protectedCount(in: layout.handles)
                 return .success(publication)
             } catch {
                 return .failure(error)
@@ -145,9 +145,8 @@ final class LocalServer: Sendable {
         let removed = state.withLock { state -> Handler? in
             guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return nil }
             let removed = state.handlers.remove(at: index)
-            let wasProtected = state.database.isProtected(in: removed.range)
+            state.protectedCount -= state.database.protectedCount(in: removed.range)
             state.database.remove(removed.range)
-            if wasProtected { state.isProtected = state.database.isProtected(in: .all) }
             return removed
         }
         removed?.handlers.definitions?.end(nil)
@@ -200,10 +199,10 @@ final class LocalServer: Sendable {
 }
 
 extension AttributeDatabase {
-    /// Whether any attribute in a range requires security.
-    fileprivate func isProtected(in range: AttributeHandleRange) -> Bool {
+    /// The number of attributes in a range that require security.
+    fileprivate func protectedCount(in range: AttributeHandleRange) -> Int {
         attributes[lowerBound(range.start)...].lazy.prefix { $0.handle <= range.end }
-            .contains { !$0.permissions.isSubset(of: [.read, .write]) }
+            .count(where: { !$0.permissions.isSubset(of: [.read, .write]) })
     }
 }
 

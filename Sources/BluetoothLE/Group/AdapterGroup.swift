@@ -283,7 +283,7 @@ final class GroupCore: ReconnectionRadio {
         try await members.ready(timeout: timeout)
     }
 
-    /// Keeps a device connected until the task is cancelled, the policy gives up, or the group is closed.
+    /// Keeps a device connected until the reconnector's end, or the group's.
     nonisolated(nonsending) func run(_ reconnector: Reconnector) async {
         let number = members.followEnd { [weak reconnector] reason in reconnector?.adapterClosed(reason) }
         defer { members.unfollowEnd(number) }

@@ -39,7 +39,6 @@ public final class KeptConnection: Sendable {
     /// ``Connection/peer`` is the address connected to.
     public let peer: BluetoothAddress?
     private let core: SessionReference<Reconnector>
-    private let task: Task<Void, Never>
 
     convenience init(
         to target: ReconnectionTarget, by session: AdapterSession, _ options: ConnectionOptions,
@@ -48,7 +47,7 @@ public final class KeptConnection: Sendable {
         self.init(to: target, options, policy, on: session.loop) { await session.run($0) }
     }
 
-    /// - Parameter run: runs the reconnector until its task is cancelled or the connection ends.
+    /// - Parameter run: runs the reconnector until its end.
     init(
         to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop,
         _ run: @escaping @Sendable (LoopBound<Reconnector>) async -> Void
@@ -57,12 +56,11 @@ public final class KeptConnection: Sendable {
         let reconnector = LoopBound(sending: Reconnector(to: target, options, policy, on: loop), to: loop)
         // A separate isolation domain, so that an ended connection does not retain the adapter.
         core = SessionReference(reconnector, in: DetachedSession(on: loop))
-        // One task for the lifetime of the connection.
-        task = Task(executorPreference: loop) { await run(reconnector) }
+        core.later { $0.begin { await run(reconnector) } }
     }
 
     deinit {
-        task.cancel()
+        core.later { $0.cancel() }
     }
 
     /// The link; nil while there is none.
@@ -118,7 +116,6 @@ public final class KeptConnection: Sendable {
     ///
     /// Returns when the link is down, or after `timeout`, as ``Connection/disconnect(timeout:)`` does.
     public nonisolated(nonsending) func disconnect(timeout: Duration = .seconds(5)) async {
-        let task = task
-        await core { await $0.disconnect(cancelling: task, timeout: timeout) }
+        await core { await $0.disconnect(timeout: timeout) }
     }
 }

@@ -45,13 +45,6 @@ extension SessionRadio: ReconnectionRadio {
 /// Lives on the adapter's loop; the session runs it.
 final class Reconnector {
     private let mark: ComponentCount.Mark
-    private enum Activity {
-        case running
-        /// The delay before the next attempt.
-        case pausing(Promise<Void, BluetoothError>)
-        case ended(BluetoothError)
-    }
-
     let loop: EventLoop
     private let target: ReconnectionTarget
     private let options: ConnectionOptions
@@ -63,7 +56,10 @@ final class Reconnector {
     private var eventStreams = Broadcaster<KeptConnection.Event>()
     private var waiters = WaiterList<Connection, BluetoothError>()
     private let subscriptions: KeptSubscriptions
-    private var activity = Activity.running
+    /// The task of ``run(on:)``.
+    private var task: Task<Void, Never>?
+    /// The reason why the kept connection has ended, with which its task is cancelled.
+    private var end: BluetoothError?
 
     init(
         to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
@@ -76,19 +72,22 @@ final class Reconnector {
         subscriptions = KeptSubscriptions(to: target.address, timeout: options.timeout, on: loop)
     }
 
-    private var end: BluetoothError? { if case .ended(let reason) = activity { reason } else { nil } }
-
     /// The address of the device; nil if it is unknown.
     private var peer: BluetoothAddress? { target.address }
     private var operation: BluetoothError.Operation { .init("keep the device connected", peer: peer) }
 
     // MARK: Running
 
-    /// Connects repeatedly until the task is cancelled or the policy gives up.
+    /// Begins the one task for the lifetime of the connection.
+    func begin(_ run: @escaping @Sendable () async -> Void) {
+        task = Task(executorPreference: loop) { await run() }
+    }
+
+    /// Connects repeatedly until the end.
     nonisolated(nonsending) func run(on radio: some ReconnectionRadio) async {
         var progress = ReconnectionProgress(policy)
         var waitsForSlot = false
-        while end == nil, !Task.isCancelled {
+        while end == nil {
             let attempt = progress.beginAttempt()
             if !progress.isSilent { report(.connecting(attempt: attempt)) }
             let reason: BluetoothError
@@ -102,7 +101,7 @@ final class Reconnector {
                 progress.attemptFailed(reason)
                 waitsForSlot = error.code == .linkLimitReached
             }
-            if Task.isCancelled || end != nil { break }
+            guard end == nil else { return }
             guard progress.isWorthRetrying(reason) else { return finish(reason) }
             if waitsForSlot {
                 // The next attempt waits for the end of a link, so that no delay is needed.
@@ -112,10 +111,9 @@ final class Reconnector {
             do throws(BluetoothError) {
                 try await pause(reason, progress, on: radio)
             } catch {
-                if !Task.isCancelled { return finish(error) }
+                if end == nil { finish(error) }
             }
         }
-        finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
     }
 
     /// Connects and restores the subscriptions; returns when the link came up.
@@ -155,9 +153,8 @@ final class Reconnector {
             }
         }
         let reason = await connection.disconnected()
-        await connection.leave(timeout: .zero)
-        self.connection = nil
-        if !Task.isCancelled { report(.disconnected(reason)) }
+        await leaveLink(timeout: .zero)
+        report(.disconnected(reason))
         return reason
     }
 
@@ -172,14 +169,7 @@ final class Reconnector {
         let delay = progress.delay(at: loop.now, for: peer?.value ?? 0)
         guard delay > .zero else { return }
         if !reason.concernsAdapter, !progress.isRepeated { report(.failed(reason, retryAfter: delay)) }
-        let call = Promise<Void, BluetoothError>()
-        activity = .pausing(call)
-        defer { if case .pausing = activity { activity = .running } }
-        do throws(BluetoothError) {
-            try await call.value(operation, timeout: delay, on: loop)
-        } catch {
-            guard error.code == .timedOut else { throw error }
-        }
+        guard await loop.sleep(for: delay) else { throw .cancelled(operation) }
     }
 
     private func report(_ event: KeptConnection.Event) {
@@ -188,12 +178,11 @@ final class Reconnector {
     }
 
     private func finish(_ reason: BluetoothError) {
-        let former = activity
-        if case .ended = former { return }
-        activity = .ended(reason)
+        guard end == nil else { return }
+        end = reason
+        task?.cancel()
         eventStreams.finish(reason)
         waiters.failAll(reason)
-        if case .pausing(let delay) = former { delay.fail(reason) }
         subscriptions.finish(reason)
     }
 
@@ -204,13 +193,22 @@ final class Reconnector {
         connection = nil
     }
 
-    /// Ends everything, except a link that other callers have, with the task of ``run(on:)``: cancelled here, so that it
-    /// does not close the link before this waits for its end.
-    nonisolated(nonsending) func disconnect(cancelling task: Task<Void, Never>, timeout: Duration) async {
-        task.cancel()
+    /// Ends everything; the task of ``run(on:)`` leaves the link.
+    func cancel() {
         finish(BluetoothError(.cancelled, operation, "This program keeps the device connected no more."))
-        await connection?.leave(timeout: timeout)
-        connection = nil
+    }
+
+    /// Ends everything, and waits for the end of the link, unless other callers have it.
+    nonisolated(nonsending) func disconnect(timeout: Duration) async {
+        cancel()
+        await leaveLink(timeout: timeout)
+    }
+
+    /// Leaves the link, once.
+    private nonisolated(nonsending) func leaveLink(timeout: Duration) async {
+        guard let connection else { return }
+        self.connection = nil
+        await connection.leave(timeout: timeout)
     }
 
     // MARK: Following
@@ -226,7 +224,7 @@ final class Reconnector {
 
     nonisolated(nonsending) func connected(timeout: Duration?) async throws(BluetoothError) -> Connection {
         if let end { throw end }
-        if let connection, await connection.isConnected { return connection }
+        if let connection, connection.isConnectedNow { return connection }
         let call = waiters.makePromise()
         return try await call.value(.init("wait for a link", peer: peer), timeout: timeout, on: loop)
     }
@@ -242,7 +240,7 @@ final class Reconnector {
 }
 
 extension AdapterSession {
-    /// Keeps a device connected until the task is cancelled, the policy gives up, or the adapter is closed.
+    /// Keeps a device connected until the reconnector's end, or the adapter's.
     func run(_ reconnector: LoopBound<Reconnector>) async {
         let reconnector = reconnector.value
         let id = powerState.value.follow { [weak reconnector] turn in

@@ -41,7 +41,7 @@ extension AdapterSession {
             with: peer, .init("connect", peer: peer), isIgnored: options.security.leavesBondedLinksUnencrypted,
             until: time.end)?.linkLevel
         do throws(BluetoothError) {
-            try await scheduler.begin(peer, timeout: time.remaining(at: loop.now))
+            try await scheduler.begin(peer, within: &time, isAdmitted: options.isAdmitted)
         } catch {
             throw health.failed(error, by: peer)
         }
@@ -213,6 +213,8 @@ extension AdapterSession {
         while true {
             let start = loop.now
             do throws(BluetoothError) {
+                scheduler.connect(to: peer, waitsForRoom: true)
+                defer { scheduler.connect(to: peer, waitsForRoom: false) }
                 try await slots.waitForTurn(
                     place, until: start.advanced(by: time.room ?? .zero), .init("connect", peer: peer))
             } catch {
@@ -330,12 +332,15 @@ extension AdapterSession {
         let operation = BluetoothError.Operation("open a channel to PSM \(hexadecimal(psm))", peer: peer)
         // A host encrypts the link to a device whose key it has by its identity address only.
         let peer = identities.identity(of: peer) ?? peer
-        do {
-            return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: false)
-        } catch  where error.code == .preempted {
-            return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: true)
-        } catch {
-            throw health.failed(error, by: peer)
+        var isAgain = false
+        while true {
+            do {
+                return try await openChannelOnce(to: peer, psm, options, operation, until: deadline, isAgain: isAgain)
+            } catch  where error.code == .preempted {
+                isAgain = true
+            } catch {
+                throw health.failed(error, by: peer)
+            }
         }
     }
 

@@ -129,13 +129,16 @@ public struct ValueDelivery: Sendable {
 }
 
 extension AdapterSession {
+    /// Sends a value to every subscriber, except those that have asked for the `other` kind as well.
     func broadcast(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
-        timeout: Duration?
+        unless other: ClientCharacteristicConfiguration = [], timeout: Duration?
     ) async -> [ValueDelivery] {
         // All values are sent before the first outcome is awaited.
         let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.all.compactMap { link in
-            guard let connection = link.connection else { return nil }
+            guard let connection = link.connection,
+                other.isEmpty || link.peerConfiguration(of: characteristic).isDisjoint(with: other)
+            else { return nil }
             return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
         }
         let deadline = timeout.map { loop.now.advanced(by: $0) }

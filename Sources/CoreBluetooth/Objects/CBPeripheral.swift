@@ -68,7 +68,7 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
         guard isOwn(service, for: "discoverIncludedServices(_:for:)") else { return }
         handle.request(
-            .discoverIncludedServices(includedServiceUUIDs.uuids, UncheckedSendable(service)),
+            .discoverIncludedServices(includedServiceUUIDs.uuids, service),
             "discoverIncludedServices(_:for:)")
     }
 
@@ -76,26 +76,26 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
         guard isOwn(service, for: "discoverCharacteristics(_:for:)") else { return }
         handle.request(
-            .discoverCharacteristics(characteristicUUIDs.uuids, UncheckedSendable(service)),
+            .discoverCharacteristics(characteristicUUIDs.uuids, service),
             "discoverCharacteristics(_:for:)")
     }
 
     /// Discovers the descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "discoverDescriptors(for:)") else { return }
-        handle.request(.discoverDescriptors(UncheckedSendable(characteristic)), "discoverDescriptors(for:)")
+        handle.request(.discoverDescriptors(characteristic), "discoverDescriptors(for:)")
     }
 
     /// Reads a value, in as many requests as it takes.
     open func readValue(for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "readValue(for:)") else { return }
-        handle.request(.read(UncheckedSendable(characteristic)), "readValue(for:)")
+        handle.request(.read(characteristic), "readValue(for:)")
     }
 
     /// Reads a descriptor.
     open func readValue(for descriptor: CBDescriptor) {
         guard isOwn(descriptor.characteristic?.service, for: "readValue(for:)") else { return }
-        handle.request(.readDescriptor(UncheckedSendable(descriptor)), "readValue(for:)")
+        handle.request(.readDescriptor(descriptor), "readValue(for:)")
     }
 
     /// The maximum length of a write in bytes: 512 with a response, in as many requests as it takes, and one packet's
@@ -118,13 +118,13 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     /// Writes a descriptor. The client characteristic configuration is refused: use ``setNotifyValue(_:for:)``.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
         guard isOwn(descriptor.characteristic?.service, for: "writeValue(_:for:)") else { return }
-        handle.request(.writeDescriptor(UncheckedSendable(descriptor), Array(data)), "writeValue(_:for:)")
+        handle.request(.writeDescriptor(descriptor, Array(data)), "writeValue(_:for:)")
     }
 
     /// Enables or disables notifications or indications of a value.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
         guard isOwn(characteristic.service, for: "setNotifyValue(_:for:)") else { return }
-        handle.request(.setNotify(enabled, UncheckedSendable(characteristic)), "setNotifyValue(_:for:)")
+        handle.request(.setNotify(enabled, characteristic), "setNotifyValue(_:for:)")
     }
 
     /// Opens an L2CAP channel to the device.

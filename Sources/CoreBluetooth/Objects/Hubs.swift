@@ -94,7 +94,7 @@ final class PeripheralLink {
     }
 
     /// The same; the program's object lives until the end was reported.
-    func cancel(keeping peripheral: UncheckedSendable<CBPeripheral>) {
+    func cancel(keeping peripheral: CBPeripheral) {
         cancel()
         Task(executorPreference: handle.radio.loop) { [attempt, handle] in
             await attempt?.value

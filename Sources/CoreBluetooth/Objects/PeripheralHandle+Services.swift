@@ -39,7 +39,7 @@ extension PeripheralHandle {
             guard let handles = service.remote?.handles else { return false }
             return handles.start <= range.end && range.start <= handles.end
         }
-        let (gone, silenced) = shared { shared -> ([CBService], [UncheckedSendable<CBCharacteristic>]) in
+        let (gone, silenced) = shared { shared -> ([CBService], [CBCharacteristic]) in
             let gone = (shared.database.services ?? []).filter(isIn)
             shared.database.services?.removeAll(where: isIn)
             shared.database.known = shared.database.known.filter { !isIn($0.value) }
@@ -47,7 +47,7 @@ extension PeripheralHandle {
             for handle in silenced.keys { shared.database.notifying[handle] = nil }
             return (gone, Array(silenced.values))
         }
-        for characteristic in silenced { characteristic.object.contents { $0.isNotifying = false } }
+        for characteristic in silenced { characteristic.contents { $0.isNotifying = false } }
         return gone
     }
 
@@ -83,7 +83,7 @@ extension PeripheralHandle {
 
     /// Receives a value that the peripheral notifies or indicates.
     private func receive(_ value: [UInt8], of handle: AttributeHandle, _ attempt: Int) {
-        let (characteristic, isFull) = shared { shared -> (UncheckedSendable<CBCharacteristic>?, Bool) in
+        let (characteristic, isFull) = shared { shared -> (CBCharacteristic?, Bool) in
             guard let characteristic = shared.database.notifying[handle] else { return (nil, false) }
             guard shared.traffic.valueCount < Self.valueLimit else {
                 shared.database.notifying[handle] = nil
@@ -96,8 +96,8 @@ extension PeripheralHandle {
         if isFull { return request(.stopNotifying(characteristic), "setNotifyValue(_:for:)") }
         report(attempt) { peripheral, delegate in
             peripheral.handle.shared { $0.traffic.valueCount -= 1 }
-            characteristic.object.contents { $0.value = Data(value) }
-            delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: nil)
+            characteristic.contents { $0.value = Data(value) }
+            delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: nil)
         }
     }
 }

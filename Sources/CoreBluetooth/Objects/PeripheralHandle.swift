@@ -10,18 +10,18 @@ enum PeripheralRequest: Sendable {
     case readRSSI
     /// - Parameter times: how often it was asked for.
     case discoverServices([BluetoothUUID]?, times: Int = 1)
-    case discoverIncludedServices([BluetoothUUID]?, UncheckedSendable<CBService>)
-    case discoverCharacteristics([BluetoothUUID]?, UncheckedSendable<CBService>)
-    case discoverDescriptors(UncheckedSendable<CBCharacteristic>)
-    case read(UncheckedSendable<CBCharacteristic>)
-    case readDescriptor(UncheckedSendable<CBDescriptor>)
-    case write(UncheckedSendable<CBCharacteristic>, [UInt8])
+    case discoverIncludedServices([BluetoothUUID]?, CBService)
+    case discoverCharacteristics([BluetoothUUID]?, CBService)
+    case discoverDescriptors(CBCharacteristic)
+    case read(CBCharacteristic)
+    case readDescriptor(CBDescriptor)
+    case write(CBCharacteristic, [UInt8])
     /// Has no callback.
     case writeCommand(RemoteCharacteristic, [UInt8])
-    case writeDescriptor(UncheckedSendable<CBDescriptor>, [UInt8])
-    case setNotify(Bool, UncheckedSendable<CBCharacteristic>)
+    case writeDescriptor(CBDescriptor, [UInt8])
+    case setNotify(Bool, CBCharacteristic)
     /// Unsubscribes, since the program has not processed its values in time.
-    case stopNotifying(UncheckedSendable<CBCharacteristic>)
+    case stopNotifying(CBCharacteristic)
     case openChannel(CBL2CAPPSM)
 }
 
@@ -64,7 +64,7 @@ final class PeripheralHandle: Sendable {
         /// All services in the database, discovered or not, by their handles.
         var known: [AttributeHandle: CBService] = [:]
         /// The characteristics whose values the program has subscribed to.
-        var notifying: [AttributeHandle: UncheckedSendable<CBCharacteristic>] = [:]
+        var notifying: [AttributeHandle: CBCharacteristic] = [:]
     }
 
     /// The pending requests and values of a connection.
@@ -164,8 +164,7 @@ final class PeripheralHandle: Sendable {
             return true
         }
         guard isDue else { return }
-        let kept = UncheckedSendable(peripheral)
-        radio.soon { [self] in $0.hub(of: central)?.link(of: self).cancel(keeping: kept) }
+        radio.soon { [self] in $0.hub(of: central)?.link(of: self).cancel(keeping: peripheral) }
     }
 
     /// Ends the connection, or cancels the attempt, of a peripheral that the program has released without cancelling.
@@ -203,7 +202,7 @@ final class PeripheralHandle: Sendable {
     /// Writes a value, or logs why that is not possible.
     func write(_ value: [UInt8], to characteristic: CBCharacteristic, _ type: CBCharacteristicWriteType) {
         guard type == .withoutResponse else {
-            return request(.write(UncheckedSendable(characteristic), value), "writeValue(_:for:type:)")
+            return request(.write(characteristic, value), "writeValue(_:for:type:)")
         }
         guard let remote = characteristic.remote, remote.properties.contains(.writeWithoutResponse) else {
             return misuse("\(characteristic.uuid) does not allow writes without response; its value is not written.")
@@ -276,7 +275,7 @@ final class PeripheralHandle: Sendable {
             defer { shared.database = Database() }
             return (isCurrent, shared.database)
         }
-        for characteristic in gone.notifying.values { characteristic.object.contents { $0.isNotifying = false } }
+        for characteristic in gone.notifying.values { characteristic.contents { $0.isNotifying = false } }
         // The end of a connection that the program has cancelled is reported even after it has connected again.
         return isCurrent || shared { $0.connectionRequest.attempt == attempt + 1 }
     }

@@ -19,7 +19,7 @@ extension PeripheralManagerHandle {
 
     /// Follows a central's subscriptions until its link ends.
     private func follow(_ connection: Connection) async {
-        let central = UncheckedSendable(CBCentral(connection.peer))
+        let central = CBCentral(connection.peer)
         let latencies = RequestQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
         let own = Link(central: central, connection: connection, latencies: latencies)
         let last = shared { $0.links.updateValue(own, forKey: connection.peer) }
@@ -54,7 +54,7 @@ extension PeripheralManagerHandle {
 
     /// Records that a central has subscribed to a value or unsubscribed, as it happens.
     func receive(_ change: PeerSubscription, of connection: Connection) {
-        let report = shared { shared -> (Subscription, isOn: Bool, UncheckedSendable<CBCentral>, isReported: Bool)? in
+        let report = shared { shared -> (Subscription, isOn: Bool, CBCentral, isReported: Bool)? in
             // A central that has reconnected has another link, to which this change does not belong.
             guard var link = shared.links[connection.peer], link.connection === connection else { return nil }
             let before = link.subscriptions[change.characteristic]
@@ -86,7 +86,7 @@ extension PeripheralManagerHandle {
     /// Continues after the program has processed a change. A central that changes its subscriptions faster than the
     /// program processes them is reported with the current state.
     private func catchUp(_ connection: Connection) {
-        let missed = shared { shared -> ([(Subscription, Bool)], UncheckedSendable<CBCentral>)? in
+        let missed = shared { shared -> ([(Subscription, Bool)], CBCentral)? in
             guard let link = shared.links[connection.peer], link.connection === connection,
                 shared.links[connection.peer]?.backlog.end() == true
             else { return nil }
@@ -102,17 +102,17 @@ extension PeripheralManagerHandle {
 
     /// Reports a subscription to the program, on its queue.
     private func reportSubscription(
-        _ isSubscribed: Bool, _ subscription: Subscription, _ central: UncheckedSendable<CBCentral>
+        _ isSubscribed: Bool, _ subscription: Subscription, _ central: CBCentral
     ) {
         guard let manager else { return }
-        let subject = subscription.characteristic.object
+        let subject = subscription.characteristic
         // A characteristic that was removed meanwhile has no subscribers.
-        let isOffered = shared { $0.characteristics.values.contains { $0.object === subject } }
-        guard isOffered || !isSubscribed, subject.setSubscribed(isSubscribed, central.object) else { return }
+        let isOffered = shared { $0.characteristics.values.contains { $0 === subject } }
+        guard isOffered || !isSubscribed, subject.setSubscribed(isSubscribed, central) else { return }
         if isSubscribed {
-            manager.delegate?.peripheralManager(manager, central: central.object, didSubscribeTo: subject)
+            manager.delegate?.peripheralManager(manager, central: central, didSubscribeTo: subject)
         } else {
-            manager.delegate?.peripheralManager(manager, central: central.object, didUnsubscribeFrom: subject)
+            manager.delegate?.peripheralManager(manager, central: central, didUnsubscribeFrom: subject)
         }
     }
 

@@ -19,7 +19,7 @@ extension PeripheralManagerHandle {
     ) -> Bool {
         let addresses = centrals.map { Set($0.map(\.address)) }
         let (isTaken, order) = shared { shared -> (Bool, (update: Update, targets: [Link], onTrial: [Link])?) in
-            guard let handle = shared.characteristics.first(where: { $0.value.object === characteristic })?.key else {
+            guard let handle = shared.characteristics.first(where: { $0.value === characteristic })?.key else {
                 return (true, nil)
             }
             guard shared.outbox.flow.canSend, shared.outbox.flow.begin() else {

@@ -11,7 +11,7 @@ import Synchronization
 final class PeripheralManagerHandle: Sendable {
     /// A service being published, or published.
     struct Offer {
-        let service: UncheckedSendable<CBMutableService>
+        let service: CBMutableService
         /// Nil until it is published.
         var published: PublishedServices?
         var handles: [AttributeHandle] = []
@@ -19,13 +19,13 @@ final class PeripheralManagerHandle: Sendable {
 
     /// A central's subscription to a characteristic.
     struct Subscription {
-        let characteristic: UncheckedSendable<CBMutableCharacteristic>
+        let characteristic: CBMutableCharacteristic
         var configuration: ClientCharacteristicConfiguration
     }
 
     /// A connected central.
     struct Link {
-        let central: UncheckedSendable<CBCentral>
+        let central: CBCentral
         let connection: Connection
         /// The requested connection latencies.
         let latencies: RequestQueue<CBPeripheralManagerConnectionLatency>
@@ -92,7 +92,7 @@ final class PeripheralManagerHandle: Sendable {
     struct Shared {
         var advertising = Advertising()
         var offers: [Offer] = []
-        var characteristics: [AttributeHandle: UncheckedSendable<CBMutableCharacteristic>] = [:]
+        var characteristics: [AttributeHandle: CBMutableCharacteristic] = [:]
         var links: [BluetoothAddress: Link] = [:]
         var outbox = Outbox()
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]
@@ -155,7 +155,7 @@ final class PeripheralManagerHandle: Sendable {
                 default: break
                 }
             }
-            var silenced: [(Subscription, UncheckedSendable<CBCentral>)] = []
+            var silenced: [(Subscription, CBCentral)] = []
             if state.rawValue < CBManagerState.poweredOff.rawValue {
                 // The program has to publish and to advertise anew.
                 stopAdvertising()
@@ -165,7 +165,7 @@ final class PeripheralManagerHandle: Sendable {
             // The links of these end with the adapter.
             for (subscription, central) in silenced {
                 manager.delegate?.peripheralManager(
-                    manager, central: central.object, didUnsubscribeFrom: subscription.characteristic.object)
+                    manager, central: central, didUnsubscribeFrom: subscription.characteristic)
             }
         }
     }
@@ -246,17 +246,15 @@ final class PeripheralManagerHandle: Sendable {
         do {
             layout = try ServiceLayout(service)
         } catch {
-            let service = UncheckedSendable(service)
-            return post { $1?.peripheralManager($0, didAdd: service.object, error: error) }
+            return post { $1?.peripheralManager($0, didAdd: service, error: error) }
         }
         let isNew = shared { shared -> Bool in
-            guard !shared.offers.contains(where: { $0.service.object === service }) else { return false }
-            shared.offers.append(Offer(service: UncheckedSendable(service)))
+            guard !shared.offers.contains(where: { $0.service === service }) else { return false }
+            shared.offers.append(Offer(service: service))
             return true
         }
-        let service = UncheckedSendable(service)
         guard isNew else {
-            return post { $1?.peripheralManager($0, didAdd: service.object, error: CBError(.invalidParameters)) }
+            return post { $1?.peripheralManager($0, didAdd: service, error: CBError(.invalidParameters)) }
         }
         radio.soon { [self] radio in
             radio.serve(self)
@@ -265,7 +263,7 @@ final class PeripheralManagerHandle: Sendable {
     }
 
     private func publish(
-        _ layout: ServiceLayout, _ service: UncheckedSendable<CBMutableService>, on radio: isolated Radio
+        _ layout: ServiceLayout, _ service: CBMutableService, on radio: isolated Radio
     ) async {
         do throws(BluetoothError) {
             guard let adapter = radio.adapter else {
@@ -274,16 +272,14 @@ final class PeripheralManagerHandle: Sendable {
             var definition = layout.service
             definition.includedServices = layout.included.map { included in
                 let declaration = shared { shared in
-                    shared.offers.first { $0.service.object === included.object }?.published?.handles.start
+                    shared.offers.first { $0.service === included }?.published?.handles.start
                 }
-                return declaration.map { .declared(at: $0) } ?? .uuid(included.object.uuid.bluetooth)
+                return declaration.map { .declared(at: $0) } ?? .uuid(included.uuid.bluetooth)
             }
             let published = try await adapter.publish([definition], handlers: handlers)
             let handles = layout.valueHandles(from: published.handles.start)
             let isWanted = shared { shared -> Bool in
-                guard let index = shared.offers.firstIndex(where: { $0.service.object === service.object }) else {
-                    return false
-                }
+                guard let index = shared.offers.firstIndex(where: { $0.service === service }) else { return false }
                 shared.offers[index].published = published
                 shared.offers[index].handles = handles
                 for (handle, characteristic) in zip(handles, layout.characteristics) {
@@ -301,23 +297,22 @@ final class PeripheralManagerHandle: Sendable {
                 // The program has removed it meanwhile.
                 await published.withdraw()
             }
-            post { $1?.peripheralManager($0, didAdd: service.object, error: nil) }
+            post { $1?.peripheralManager($0, didAdd: service, error: nil) }
         } catch {
-            shared { shared in shared.offers.removeAll { $0.service.object === service.object } }
-            post { $1?.peripheralManager($0, didAdd: service.object, error: error.coreBluetooth) }
+            shared { shared in shared.offers.removeAll { $0.service === service } }
+            post { $1?.peripheralManager($0, didAdd: service, error: error.coreBluetooth) }
         }
     }
 
     /// Removes published services; returns their subscriptions that the program knows of.
     @discardableResult
-    func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, UncheckedSendable<CBCentral>)] {
-        typealias Silenced = (Subscription, UncheckedSendable<CBCentral>)
-        typealias Known = [AttributeHandle: UncheckedSendable<CBMutableCharacteristic>]
-        let (removed, known, silenced) = shared { shared -> ([Offer], Known, [Silenced]) in
+    func removeServices(_ isMeant: (CBMutableService) -> Bool) -> [(Subscription, CBCentral)] {
+        typealias Known = [AttributeHandle: CBMutableCharacteristic]
+        let (removed, known, silenced) = shared { shared -> ([Offer], Known, [(Subscription, CBCentral)]) in
             let known = shared.characteristics
-            let removed = shared.offers.filter { isMeant($0.service.object) }
-            shared.offers.removeAll { isMeant($0.service.object) }
-            var silenced: [(Subscription, UncheckedSendable<CBCentral>)] = []
+            let removed = shared.offers.filter { isMeant($0.service) }
+            shared.offers.removeAll { isMeant($0.service) }
+            var silenced: [(Subscription, CBCentral)] = []
             for handle in removed.flatMap(\.handles) {
                 shared.characteristics[handle] = nil
                 for (address, link) in shared.links {
@@ -330,7 +325,7 @@ final class PeripheralManagerHandle: Sendable {
         }
         // The program's objects are released outside the lock.
         withExtendedLifetime(known) {}
-        let reported = silenced.filter { $0.characteristic.object.setSubscribed(false, $1.object) }
+        let reported = silenced.filter { $0.characteristic.setSubscribed(false, $1) }
         let published = removed.compactMap(\.published)
         guard !published.isEmpty else { return reported }
         radio.soon { radio in Task(executorPreference: radio.loop) { await radio.withdraw(published) } }
@@ -353,13 +348,13 @@ final class PeripheralManagerHandle: Sendable {
     }
 
     func central(_ address: BluetoothAddress) -> CBCentral {
-        shared { $0.links[address]?.central.object } ?? CBCentral(address)
+        shared { $0.links[address]?.central } ?? CBCentral(address)
     }
 
     /// Records the maximum length of a value for a central that sends a request.
     func updateMaximumLength(of connection: Connection) {
         guard let link = shared({ $0.links[connection.peer] }) else { return }
-        link.central.object.setMaximumUpdateValueLength(link.connection.maximumCommandLengthNow)
+        link.central.setMaximumUpdateValueLength(link.connection.maximumCommandLengthNow)
     }
 
     private func read(_ request: AttributeRequest, _ question: PeerQuestion, of connection: Connection) {
@@ -370,7 +365,7 @@ final class PeripheralManagerHandle: Sendable {
         updateMaximumLength(of: connection)
         post(from: .device(request.peer)) { [self] manager, delegate in
             let attRequest = CBATTRequest(
-                central(request.peer), characteristic.object, offset: request.offset, value: nil, question: question)
+                central(request.peer), characteristic, offset: request.offset, value: nil, question: question)
             guard let delegate else { return manager.respond(to: attRequest, withResult: .requestNotSupported) }
             delegate.peripheralManager(manager, didReceiveRead: attRequest)
         }
@@ -384,7 +379,7 @@ final class PeripheralManagerHandle: Sendable {
             let attRequests = zip(writes, subjects).compactMap { write, subject in
                 subject.map {
                     CBATTRequest(
-                        central(peer), $0.object, offset: write.offset, value: Data(write.value), question: question)
+                        central(peer), $0, offset: write.offset, value: Data(write.value), question: question)
                 }
             }
             guard let first = attRequests.first, attRequests.count == writes.count else {

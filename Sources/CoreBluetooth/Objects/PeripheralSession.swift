@@ -82,13 +82,13 @@ struct PeripheralSession: Sendable {
         case .discoverServices(let uuids, let times): await discoverServices(uuids, times: times)
         case .discoverIncludedServices(let uuids, let service):
             discover(in: service) { peripheral, delegate, error in
-                if error == nil { service.object.addIncludedServices(uuids, of: peripheral) }
-                delegate?.peripheral(peripheral, didDiscoverIncludedServicesFor: service.object, error: error)
+                if error == nil { service.addIncludedServices(uuids, of: peripheral) }
+                delegate?.peripheral(peripheral, didDiscoverIncludedServicesFor: service, error: error)
             }
         case .discoverCharacteristics(let uuids, let service):
             discover(in: service) { peripheral, delegate, error in
-                if error == nil { service.object.addCharacteristics(uuids) }
-                delegate?.peripheral(peripheral, didDiscoverCharacteristicsFor: service.object, error: error)
+                if error == nil { service.addCharacteristics(uuids) }
+                delegate?.peripheral(peripheral, didDiscoverCharacteristicsFor: service, error: error)
             }
         case .discoverDescriptors(let characteristic): discoverDescriptors(characteristic)
         case .read(let characteristic): await read(characteristic, hasBegun)
@@ -190,23 +190,23 @@ struct PeripheralSession: Sendable {
     /// Discovers the content of a service: everything was discovered together with the services, unless the peripheral
     /// has changed it.
     private func discover(
-        in service: UncheckedSendable<CBService>,
+        in service: CBService,
         _ report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
     ) {
         answer { peripheral, delegate in
-            report(peripheral, delegate, peripheral.handle.isCurrent(service.object) ? nil : CBError(.invalidHandle))
+            report(peripheral, delegate, peripheral.handle.isCurrent(service) ? nil : CBError(.invalidHandle))
         }
     }
 
-    private func discoverDescriptors(_ characteristic: UncheckedSendable<CBCharacteristic>) {
+    private func discoverDescriptors(_ characteristic: CBCharacteristic) {
         answer { peripheral, delegate in
-            let isCurrent = peripheral.handle.isCurrent(characteristic.object.service)
+            let isCurrent = peripheral.handle.isCurrent(characteristic.service)
             if isCurrent {
-                let descriptors = characteristic.object.knownDescriptors()
-                characteristic.object.contents { $0.descriptors = descriptors }
+                let descriptors = characteristic.knownDescriptors()
+                characteristic.contents { $0.descriptors = descriptors }
             }
             delegate?.peripheral(
-                peripheral, didDiscoverDescriptorsFor: characteristic.object,
+                peripheral, didDiscoverDescriptorsFor: characteristic,
                 error: isCurrent ? nil : CBError(.invalidHandle))
         }
     }
@@ -229,35 +229,35 @@ struct PeripheralSession: Sendable {
     }
 
     private func read(
-        _ characteristic: UncheckedSendable<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
+        _ characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
     ) async {
-        guard let remote = characteristic.object.remote else { return notOurs() }
+        guard let remote = characteristic.remote else { return notOurs() }
         await ask(.read(remote), hasBegun) { [self] value, error in
             answer { peripheral, delegate in
-                if error == nil { characteristic.object.contents { $0.value = Data(value) } }
-                delegate?.peripheral(peripheral, didUpdateValueFor: characteristic.object, error: error)
+                if error == nil { characteristic.contents { $0.value = Data(value) } }
+                delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: error)
             }
         }
     }
 
-    private func read(_ descriptor: UncheckedSendable<CBDescriptor>, _ hasBegun: Promise<Void, Never>) async {
-        guard let remote = descriptor.object.remote else { return notOurs() }
+    private func read(_ descriptor: CBDescriptor, _ hasBegun: Promise<Void, Never>) async {
+        guard let remote = descriptor.remote else { return notOurs() }
         await ask(.read(remote), hasBegun) { [self] value, error in
             answer { peripheral, delegate in
                 if error == nil {
-                    descriptor.object.contents { $0.value = CBDescriptor.value(value, of: remote.uuid) }
+                    descriptor.contents { $0.value = CBDescriptor.value(value, of: remote.uuid) }
                 }
-                delegate?.peripheral(peripheral, didUpdateValueFor: descriptor.object, error: error)
+                delegate?.peripheral(peripheral, didUpdateValueFor: descriptor, error: error)
             }
         }
     }
 
     private func write(
-        _ value: [UInt8], to characteristic: UncheckedSendable<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
+        _ value: [UInt8], to characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
     ) async {
-        guard let remote = characteristic.object.remote else { return notOurs() }
+        guard let remote = characteristic.remote else { return notOurs() }
         let report: @Sendable ((any Error)?) -> Void = { [self] error in
-            answer { $1?.peripheral($0, didWriteValueFor: characteristic.object, error: error) }
+            answer { $1?.peripheral($0, didWriteValueFor: characteristic, error: error) }
         }
         guard remote.properties.contains(.write) else { return report(CBATTError(.writeNotPermitted)) }
         if let error = lengthError(of: value) { return report(error) }
@@ -265,11 +265,11 @@ struct PeripheralSession: Sendable {
     }
 
     private func write(
-        _ value: [UInt8], to descriptor: UncheckedSendable<CBDescriptor>, _ hasBegun: Promise<Void, Never>
+        _ value: [UInt8], to descriptor: CBDescriptor, _ hasBegun: Promise<Void, Never>
     ) async {
-        guard let remote = descriptor.object.remote else { return notOurs() }
+        guard let remote = descriptor.remote else { return notOurs() }
         let report: @Sendable ((any Error)?) -> Void = { [self] error in
-            answer { $1?.peripheral($0, didWriteValueFor: descriptor.object, error: error) }
+            answer { $1?.peripheral($0, didWriteValueFor: descriptor, error: error) }
         }
         guard remote.uuid != .clientCharacteristicConfiguration else {
             misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
@@ -292,14 +292,14 @@ struct PeripheralSession: Sendable {
     // MARK: Notifications
 
     private func setNotify(
-        _ isOn: Bool, _ characteristic: UncheckedSendable<CBCharacteristic>, _ hasBegun: Promise<Void, Never>
+        _ isOn: Bool, _ characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
     ) async {
-        guard let remote = characteristic.object.remote else { return notOurs() }
+        guard let remote = characteristic.remote else { return notOurs() }
         let value = remote.valueHandle
         let report: @Sendable ((any Error)?) -> Void = { [self] error in
             answer { peripheral, delegate in
-                if error == nil { characteristic.object.contents { $0.isNotifying = isOn } }
-                delegate?.peripheral(peripheral, didUpdateNotificationStateFor: characteristic.object, error: error)
+                if error == nil { characteristic.contents { $0.isNotifying = isOn } }
+                delegate?.peripheral(peripheral, didUpdateNotificationStateFor: characteristic, error: error)
             }
         }
         let isNotified = remote.properties.contains(.notify)
@@ -333,19 +333,19 @@ struct PeripheralSession: Sendable {
         }
     }
 
-    private func stopNotifying(_ characteristic: UncheckedSendable<CBCharacteristic>) async {
+    private func stopNotifying(_ characteristic: CBCharacteristic) async {
         let limit = PeripheralHandle.valueLimit
-        misuse("\(limit) values are queued for the program, so \(characteristic.object.uuid) was unsubscribed.")
-        if let remote = characteristic.object.remote,
+        misuse("\(limit) values are queued for the program, so \(characteristic.uuid) was unsubscribed.")
+        if let remote = characteristic.remote,
             let descriptor = remote.descriptor(.clientCharacteristicConfiguration),
             await radio.removeSubscription(remote.valueHandle, hold)
         {
             try? await connection.write([0, 0], to: descriptor)
         }
         answer { peripheral, delegate in
-            characteristic.object.contents { $0.isNotifying = false }
+            characteristic.contents { $0.isNotifying = false }
             delegate?.peripheral(
-                peripheral, didUpdateNotificationStateFor: characteristic.object, error: CBError(.outOfSpace))
+                peripheral, didUpdateNotificationStateFor: characteristic, error: CBError(.outOfSpace))
         }
     }
 

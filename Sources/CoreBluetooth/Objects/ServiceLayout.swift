@@ -6,25 +6,24 @@ import Foundation
 struct ServiceLayout: Sendable {
     let service: GATTService
     /// The services that it includes.
-    let included: [UncheckedSendable<CBService>]
-    let characteristics: [UncheckedSendable<CBMutableCharacteristic>]
+    let included: [CBService]
+    let characteristics: [CBMutableCharacteristic]
 
     /// - Throws: ``CBError`` when the service cannot be published.
     init(_ service: CBMutableService) throws {
         let uuid = service.uuid.bluetooth
         guard uuid != .genericAccess, uuid != .genericAttribute else { throw CBError(.uuidNotAllowed) }
-        let own = try (service.characteristics ?? []).map { characteristic in
+        characteristics = try (service.characteristics ?? []).map { characteristic in
             guard let characteristic = characteristic as? CBMutableCharacteristic else {
                 throw CBError(.invalidParameters)
             }
             return characteristic
         }
-        characteristics = own.map { UncheckedSendable($0) }
-        included = (service.includedServices ?? []).map { UncheckedSendable($0) }
+        included = service.includedServices ?? []
         self.service = GATTService(
             uuid, isPrimary: service.isPrimary,
-            includedServices: included.map { .uuid($0.object.uuid.bluetooth) },
-            characteristics: try own.map { try $0.layout })
+            includedServices: included.map { .uuid($0.uuid.bluetooth) },
+            characteristics: try characteristics.map { try $0.layout })
     }
 
     /// The handles of the values if the service's declaration is at `start`.

@@ -27,19 +27,8 @@ final class Locked<Value>: @unchecked Sendable {
     }
 }
 
-/// An object passed from the caller's thread to the callback queue. Unchecked: it is one of Core Bluetooth's, whose
-/// mutable state is locked.
-struct UncheckedSendable<Object>: @unchecked Sendable {
-    let object: Object
-
-    init(_ object: Object) {
-        self.object = object
-    }
-}
-
-/// A weak reference. Unchecked for the reason of ``UncheckedSendable``; the reference itself changes only to nil, which the
-/// runtime does atomically.
-struct WeakReference<Object: AnyObject>: @unchecked Sendable {
+/// A weak reference, which changes only to nil.
+struct WeakReference<Object: AnyObject & Sendable>: Sendable {
     weak let object: Object?
 
     init(_ object: Object?) {

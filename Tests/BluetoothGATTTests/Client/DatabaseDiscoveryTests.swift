@@ -7,19 +7,23 @@ import Testing
     static let transcripts: [Transcript] = [
         Transcript("an empty database", DatabaseDiscovery(), ["10 0100 FFFF 0028": "01 10 0100 0A"], ""),
         Transcript(
-            "services with no room for a characteristic are not searched", DatabaseDiscovery(),
+            "services with no room for a declaration are not searched for one", DatabaseDiscovery(),
             [
                 "10 0100 FFFF 0028": "11 06 0100 0100 0018 0200 0300 0118 FFFF FFFF 0F18",
                 // This gap may contain an include.
                 "08 0300 0300 0228": "01 08 0300 0A",
+                // Or a declaration whose value is outside.
+                "08 0200 0300 0328": "01 08 0200 0A",
             ], "1800 0001-0001; 1801 0002-0003; 180F FFFF-FFFF"),
         Transcript(
-            "only services with room for a characteristic are searched", DatabaseDiscovery(),
+            "services without room for a value are searched last", DatabaseDiscovery(),
             [
                 "10 0100 FFFF 0028": "11 06 0100 0200 0018 0300 0500 0118 0600 0700 0F18",
                 "10 0800 FFFF 0028": "01 10 0800 0A",
                 "08 0300 0500 0328": "09 07 0400 02 0500 052A",
                 "08 0200 0700 0228": "01 08 0200 0A",
+                "08 0600 0700 0328": "01 08 0600 0A",
+                "08 0100 0200 0328": "01 08 0100 0A",
             ], "1800 0001-0002; 1801 0003-0005 2A05@0004/0005-0005[read]; 180F 0006-0007"),
         Transcript(
             "characteristics are found in one pass, and so are their configurations", DatabaseDiscovery(),
@@ -283,7 +287,10 @@ import Testing
             ["10 0100 FFFF 0028": "11 06 FEFF FFFF 0018", "08 FFFF FFFF 0228": "01 08 FFFF 0E"], "refused 0E"),
         Transcript(
             "an include that cannot be", DatabaseDiscovery(),
-            ["10 0100 FFFF 0028": "11 06 FEFF FFFF 0018", "08 FFFF FFFF 0228": "09 08 FFFF 0500 0400 0018"],
+            [
+                "10 0100 FFFF 0028": "11 06 FEFF FFFF 0018", "08 FFFF FFFF 0228": "09 08 FFFF 0500 0400 0018",
+                "08 FEFF FFFF 0328": "01 08 FEFF 0A",
+            ],
             "1800 FFFE-FFFF !invalidRange 2802@FFFF/0005-0004 1800"),
     ]
 

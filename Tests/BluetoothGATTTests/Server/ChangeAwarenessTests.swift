@@ -107,6 +107,19 @@ import BluetoothGATT
         #expect(fixture.server.client.isChangeAware)
     }
 
+    @Test(
+        "the hash is computed when a request may read it",
+        arguments: [
+            ("0A0B00", false), ("0E0B000600", false), ("200B000600", false), ("060100FFFF0028F0FF", false),
+            ("0A0800", true), ("0E0B000800", true), ("2008000B00", true), ("060100FFFF2A2B00", true),
+        ])
+    func theHashIsComputedOnDemand(_ request: String, _ isComputed: Bool) throws {
+        var fixture = try Self.makeFixture(robust: false)
+        try Self.change(&fixture)
+        _ = fixture.send(request)
+        #expect((fixture.database.attribute(at: 8)?.storedValue == fixture.database.hash.bytes) == isComputed)
+    }
+
     @Test func aChangeAfterReadingTheHashCounts() throws {
         var fixture = try Self.makeFixture()
         try Self.change(&fixture)

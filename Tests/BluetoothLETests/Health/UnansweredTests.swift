@@ -91,4 +91,29 @@ import Testing
             await adapter.close()
         }
     }
+
+    /// A channel's second attempt, which follows one without the key of the bond, is no exception.
+    @Test func anAttemptThatIsRepeatedIsNoticed() async throws {
+        try await SecurityFixture.run { fixture in
+            let bonded = try await fixture.connect()
+            #expect(try await bonded.pair().isBonded)
+            try await fixture.end(bonded)
+            fixture.peripheral.setAdvertising(false)
+            var events = await fixture.adapter.healthEvents().makeAsyncIterator()
+            let peer = fixture.peripheral.address
+            let open = fixture.base.begin {
+                let options = ChannelOptions(timeout: .seconds(8))
+                _ = try await fixture.adapter.openChannel(to: peer, psm: 0x80, options: options)
+            }
+            try await fixture.base.radio.sleep(for: .seconds(1))
+            fixture.base.kernel.setFault(ControllerFault(.hangs, until: .reset), adapter: 0)
+            await fixture.adapter.session.hostLacksKey(of: peer)
+            #expect(await failure { try await open.value }?.code == .timedOut)
+            let event = try await events.next()
+            guard case .problem? = event else {
+                Issue.record("\(String(describing: event))")
+                return
+            }
+        }
+    }
 }

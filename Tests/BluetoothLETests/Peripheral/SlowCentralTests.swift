@@ -1,5 +1,6 @@
 import BluetoothLoop
 import BluetoothSimulation
+import BluetoothSystem
 import Synchronization
 import TestSupport
 import Testing
@@ -71,7 +72,7 @@ import Testing
         return drips.withLock { $0 }
     }
 
-    @Test(arguments: [1, 4]) func aLinkThatTakesNothingForMostOfTheTimeCostsOneWait(_ slow: Int) async throws {
+    @Test(arguments: [1, 2, 4, 8]) func aLinkThatTakesNothingForMostOfTheTimeCostsOneWait(_ slow: Int) async throws {
         let drips = try await Self.drip(slow: slow, for: .seconds(300))
         // Their buffers fill at different moments, so each may cost a wait of its own, beside the short ones on trial.
         #expect(drips.waits <= slow, "\(drips)")
@@ -79,6 +80,12 @@ import Testing
         #expect(drips.sent > 5800 - 100 * slow)
         #expect(drips.missed.count == slow)
         #expect(drips.missed.allSatisfy { $0 > 1000 })
+        let root = String(#filePath.dropLast("/Tests/BluetoothLETests/Peripheral/SlowCentralTests.swift".count))
+        let page = try SystemFiles.read("\(root)/Docs/Guide/Peripheral/Publishing.md", limit: 1 << 20)
+        let seconds = (drips.frozen / .milliseconds(100)).rounded() / 10
+        let line = "| \(slow) | \(seconds) s | \(drips.waits) |"
+        #expect(
+            String(decoding: try #require(page), as: UTF8.self).contains(line), "The page needs the line \(line)")
     }
 
     /// A client that confirms an indication after 20 s costs one wait for each confirmation.

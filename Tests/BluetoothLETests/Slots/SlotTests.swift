@@ -121,6 +121,38 @@ import Testing
         }
     }
 
+    /// They have the same error, whatever their other time limit, and the link together.
+    @Test func connectsToOneDeviceWaitAlike() async throws {
+        try await Self.run(links: 1, peripherals: 2) { fixture, adapter, peripherals in
+            let held = try await adapter.connect(to: peripherals[0].address)
+            let begin = { @Sendable (limit: Int64) in
+                let options = ConnectionOptions(timeout: .seconds(5), slotTimeout: .seconds(limit))
+                return fixture.begin { try await adapter.connect(to: peripherals[1].address, options: options) }
+            }
+            let time = await fixture.duration {
+                let connects = [begin(20), begin(20)]
+                for connect in connects {
+                    let error = await failure { _ = try await connect.value }
+                    #expect(error?.code == .linkLimitReached)
+                    #expect(error?.message.contains("No link has ended in time") == true)
+                }
+            }
+            #expect(time >= .seconds(20) && time < .seconds(25))
+            let connects = [begin(300), begin(300)]
+            try await fixture.settle { await adapter.session.slotWaiterCount == 1 }
+            let impatient = await fixture.duration {
+                let error = await failure { _ = try await adapter.connect(to: peripherals[1].address) }
+                #expect(error?.code == .linkLimitReached)
+            }
+            #expect(impatient < .seconds(1))
+            try await fixture.radio.sleep(for: .seconds(100))
+            await held.disconnect()
+            let connection = try await connects[0].value
+            #expect(try await connects[1].value === connection)
+            await connection.disconnect()
+        }
+    }
+
     @Test func anAbsentDeviceDoesNotBlockTheNext() async throws {
         try await Self.run(links: 1, peripherals: 3) { fixture, adapter, peripherals in
             let held = try await adapter.connect(to: peripherals[0].address)

@@ -14,7 +14,7 @@ enum Benchmarks {
           --quick       measure for a third of the time
           --core N      the core to run on (0)
           --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection,
-                        server, channel, idle
+                        server, channel, scale, idle
           --only TEXT   only the workloads whose name contains TEXT
         """
 
@@ -96,6 +96,7 @@ enum Benchmarks {
             add(try await notifyingBenchmarks(harness))
         }
         if wants("channel") { add(try await ChannelBenchmarks(harness).throughput()) }
+        if wants("scale") { add(try await ScaleBenchmarks(harness).ratios()) }
         if wants("idle") { add(try await idleBenchmarks(harness)) }
         return report
     }
