@@ -62,7 +62,7 @@ import Testing
 
     @Test func adaptersComeAndGo() async throws {
         try await Fixture.run([.fresh, .fresh]) { fixture in
-            try await SeveralAdaptersPage.comingAndGoing(try await Adapter.open(.index(0), power: .powerOn))
+            try await SeveralAdaptersPage.addingAndRemovingAdapters(try await Adapter.open(.index(0), power: .powerOn))
             #expect(fixture.lines == ["[\"hci0\", \"hci1\"]"])
         }
     }

@@ -69,8 +69,8 @@ enum SeveralAdaptersPage {
         await uart.disconnect()
     }
 
-    /// Coming and going
-    static func comingAndGoing(_ adapter: Adapter) async throws {
+    /// Adding and removing adapters
+    static func addingAndRemovingAdapters(_ adapter: Adapter) async throws {
         let group = try await AdapterGroup([adapter])
         let second = try await Adapter.open(.index(1), power: .powerOn)
         try await group.add(second)
