@@ -206,9 +206,9 @@ extension Conformance {
             case isNotBondable, no, yes
         }
 
-        /// Unlike a pairing that this side has begun, one that the device has asked for ends no link.
+        /// Unlike a central's, a peripheral's kernel ends the link when what it has asked for is refused.
         @Test(arguments: RequestAnswer.allCases)
-        func aLinkSurvivesEveryAnswerToASecurityRequest(_ answer: RequestAnswer) async throws {
+        func aPeripheralEndsTheLinkWhenItsSecurityRequestIsRefused(_ answer: RequestAnswer) async throws {
             try await PairingFixture.run { fixture in
                 let (central, peripheral) = fixture.adapters
                 if answer == .isNotBondable {
@@ -221,38 +221,23 @@ extension Conformance {
                 case .no:
                     try #require(await fixture.question(ManagementEvent.userConfirmationRequest, of: central) != nil)
                     #expect(try await fixture.answer(.userConfirmationNegativeReply, on: central) == 0)
-                case .yes: try await fixture.confirmBoth()
-                }
-                if answer != .yes {
-                    let failed = await fixture.question(ManagementEvent.authenticationFailed, of: central)
-                    #expect(failed == peripheral.address.managementBytes + [5])
-                }
-                // Longer than a kernel keeps a link that it gives up.
-                let ended = await fixture.central.recordedEvents(limit: .seconds(3)) {
-                    if case .closed = $0.last { true } else { false }
-                }
-                #expect(ended == nil)
-                #expect(await fixture.central.send([1]) == .sent)
-                if answer == .yes {
+                case .yes:
+                    try await fixture.confirmBoth()
+                    for adapter in [central, peripheral] {
+                        #expect(await fixture.question(ManagementEvent.newLongTermKey, of: adapter) != nil)
+                    }
+                    #expect(try await fixture.security(fixture.central).level == .medium)
+                    #expect(await fixture.central.send([1]) == .sent)
                     #expect(await fixture.peripheral.packets(1) == [[1]])
-                    #expect(await fixture.peripheral.send([2]) == .sent)
-                    #expect(await fixture.central.packets(1) == [[2]])
+                    return
                 }
-                let security = try await fixture.security(fixture.central)
-                #expect(security.level == (answer == .yes ? .medium : .low))
-            }
-        }
-
-        @Test func aPeripheralsPairDeviceThatIsRefusedEndsTheLink() async throws {
-            try await PairingFixture.run { fixture in
-                let (central, peripheral) = fixture.adapters
-                let management = fixture.base.management
-                _ = try await management.succeed(.setBondable, on: central, [0])
-                let paired = try await management.command(
-                    ManagementCommand.pairDevice.rawValue, peripheral.index, central.address.managementBytes + [3])
-                #expect(paired.status == 5)
+                let failed = await fixture.question(ManagementEvent.authenticationFailed, of: central)
+                #expect(failed == peripheral.address.managementBytes + [5])
                 expectEnd(await fixture.central.end(), KernelError("recv", .accessDenied))
-                expectEnd(await fixture.peripheral.end(), KernelError("recv", .accessDenied))
+                // By the controller's reason.
+                expectEnd(
+                    await fixture.peripheral.end(), KernelError("recv", .accessDenied),
+                    KernelError("recv", .connectionAborted))
             }
         }
 

@@ -149,12 +149,8 @@ final class AdapterPairing: PairingParty {
         let known = connections.connection(with: device.address)
         guard known?.security.isAwaited != true else { return request.complete(.device(device), status: .busy) }
         let connection = known ?? HostConnection(adapter: adapter, peer: device.address, isCentral: true)
-        connection.security.pair { [weak self, weak connection] status in
+        connection.security.pair { [weak connection] status in
             request.complete(.device(device), status: status)
-            // A peripheral's kernel ends the link when its own Pair Device fails.
-            if status == .authenticationFailed, let connection, !connection.isCentral, let end = connection.end {
-                self?.adapter.perform(.disconnect(end.handle, reason: .authenticationFailure))
-            }
             connection?.dropIfUnused()
         }
         if known == nil { connections.add(connection) }

@@ -132,10 +132,11 @@ final class ConnectionSecurity {
         }
     }
 
-    /// Handles the peer's Pairing Failed.
+    /// Handles the peer's Pairing Failed, after which a peripheral's kernel ends the link.
     func refused() {
         reportFailure()
         for socket in connection.channels.sockets { socket.securityFailed() }
+        if !connection.isCentral { fail() }
     }
 
     private func reportFailure() {

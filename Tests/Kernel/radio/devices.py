@@ -127,6 +127,11 @@ class Hosted(Simple):
                           if each[0] != AD.LE_BLUETOOTH_DEVICE_ADDRESS]
                 self.received = OobData.from_ad(AD(values)).shared_data
             case ['no-oob']: self.context, self.received = None, None
+            case ['request']:  # by a Security Request, which the central refuses; returns the reason of its Pairing Failed
+                refused = asyncio.get_running_loop().create_future()
+                self.link.once('pairing_failure', refused.set_result)
+                self.link.request_pairing()
+                return int(await asyncio.wait_for(refused, 10))
             case ['yes' | 'no' | 'never']: self.user.answer = what
             case _: raise ValueError(what)
 
