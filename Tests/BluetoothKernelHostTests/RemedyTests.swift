@@ -88,7 +88,7 @@ import Testing
     @Test func usersAreNotToldWhatOnlyAnAuthorCanDo() {
         #expect(BluetoothError.forUsers(BluetoothError.powerRemedy("hci1")) == "Run: sudo ble power on -i hci1")
         let daemon =
-            "Stop BlueZ's daemon for now: sudo systemctl stop bluetooth\nOr run: sudo ble power off; sudo ble power on"
+            "Stop BlueZ's daemon: sudo systemctl stop bluetooth\nOr run: sudo ble power off; sudo ble power on"
         #expect(BluetoothError.forUsers(BluetoothError.daemonRemedy) == daemon)
         #expect(BluetoothError.forUsers("In code: add(_:).") == nil)
         #expect(BluetoothError.forUsers(nil) == nil)

@@ -169,7 +169,10 @@ import Testing
             (["pair", "--simulate", "-a", "00:AA:01:00:00:01"], 64, "this machine's own adapter, hci0"),
             (["pair", "--simulate", "--oob", Self.data, "--passkey", "123456"], 64, "either --oob or --passkey"),
             (["pair", "--simulate", "--oob", Self.data], 64, "this machine's own adapter, hci0"),
-            (["pair", "--simulate", "--oob", Self.data, "Pulse-Z1"], 64, "are of another device, 00:AA:01:00:00:01"),
+            (
+                ["pair", "--simulate", "--oob", Self.data, "Pulse-Z1"], 64,
+                "belongs to another device, 00:AA:01:00:00:01"
+            ),
             (["pair", "--simulate", "--oob", "BLE-OOB:00"], 64, "for another machine with ble: ble oob"),
             (["pair", "--simulate", "--oob", "/tmp"], 74, "Cannot read /tmp"),
             (["oob", "--simulate", "--privacy", "on"], 64, "--privacy off"),

@@ -38,7 +38,8 @@ extension KernelPairing {
         guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
             throw BluetoothError(
                 .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
-                remedy: "In code, out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on).")
+                remedy: "In code, out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on)."
+            )
         }
         return data
     }

@@ -110,7 +110,7 @@ import BluetoothLE
             }
             let error = await failure { _ = try await fixture.peripheral.advertise(PeripheralFixture.content) }
             #expect(error?.code == .busy)
-            #expect(error?.message.contains("3 of them by this program") == true)
+            #expect(error?.message.contains("this program has 3 of them") == true)
             await sets[1].stop()
             let next = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(next.instance == 2)
