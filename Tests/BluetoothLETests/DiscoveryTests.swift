@@ -137,7 +137,7 @@ import BluetoothLE
                 let taken = await fixture.duration {
                     let error = await failure { try await step() }
                     #expect(error?.code == .timedOut)
-                    #expect(error?.message.contains("300 s together") == true, "\(error?.message ?? "")")
+                    #expect(error?.message.contains("300 s in total") == true, "\(error?.message ?? "")")
                 }
                 #expect(taken == .seconds(300))
                 #expect(await connection.isConnected)

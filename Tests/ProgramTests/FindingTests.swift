@@ -89,7 +89,7 @@ import Testing
 
     @Test(
         arguments: [
-            (["--request"], 76, "Write Not Permitted"), (["--command"], 0, "Rx | AB"), ([], 0, "Rx | AB"),
+            (["--request"], 0, "Rx | AB"), (["--command"], 0, "Rx | AB"), ([], 0, "Rx | AB"),
             (["--profile", "nordic"], 64, "either --profile or --service"),
             (["--request", "--command"], 64, "--command"),
         ] as [([String], Int32, String)])

@@ -116,7 +116,9 @@ import Testing
         #expect(ended.output == ExploreTests.tree)
         let paired = try await run("ble", ["explore", "--simulate", "--pair"])
         #expect(paired.status == 0, "\(paired.messages)")
-        #expect(paired.output == ExploreTests.tree.replacing("(requires pairing: --pair)", with: "= \"secret\""))
+        #expect(
+            paired.output
+                == ExploreTests.tree.replacing("(requires pairing: --pair)", with: "= 73 65 63 72 65 74  \"secret\""))
         // The steps after it ask again.
         let steps = try await run(
             "ble", ["exec", "--simulate", "explore; read --format text \(Self.secret)"],

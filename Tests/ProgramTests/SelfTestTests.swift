@@ -63,7 +63,7 @@ import Testing
             (["--report", ""], 64, "The name of the file to write is empty."),
             (["--report", "-"], 64, "cannot be standard output"),
             (["--report", "/tmp/../tmp/a", "--trace", "/tmp/a"], 73, "/tmp/a is written twice."),
-            (["--with", "hci7"], 69, "It names hci7."),
+            (["--with", "hci7"], 69, "There is no such adapter: hci7."),
         ] as [([String], Int32, String)])
     func nothingIsTestedWithWrongArguments(_ arguments: [String], _ status: Int32, _ message: String) async throws {
         let ended = try await run("ble", ["selftest", "--simulate"] + arguments)

@@ -149,7 +149,7 @@ import Testing
         #expect(ended.output.contains(#""hex":"006D0100FF","meaning":"36.5 °C","value":36.5,"unit":"°C"}"#))
     }
 
-    @Test(arguments: [(" --keep", 0), ("", 74)] as [(String, Int32)])
+    @Test(arguments: [(" --keep", 0), ("", 69)] as [(String, Int32)])
     func aKeptDeviceIsSubscribedToAgain(_ option: String, _ status: Int32) async throws {
         let ended = try await inShell(
             """
