@@ -102,6 +102,22 @@ import Testing
         }
     }
 
+    @Test func aCallThatFailsAfterTheOthersHaveLeftEndsTheLink() async throws {
+        try await Self.run { fixture, adapter, peripheral in
+            let kept = adapter.keepConnected(to: peripheral.address)
+            let first = try await kept.connected()
+            let second = fixture.begin {
+                try await adapter.connect(to: peripheral.address, options: ConnectionOptions(use: .throughput))
+            }
+            try await fixture.radio.sleep(for: .milliseconds(50))
+            await kept.disconnect()
+            #expect(await first.isConnected)
+            second.cancel()
+            _ = await failure { _ = try await second.value }
+            try await fixture.settle { await !first.isConnected }
+        }
+    }
+
     @Test func keptConnectionsAndConnectsShareTheLink() async throws {
         try await Self.run { fixture, adapter, peripheral in
             let one = adapter.keepConnected(to: peripheral.address)

@@ -27,9 +27,7 @@ extension PublishedServices {
     package nonisolated(nonsending) func send(
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration
     ) async -> [ValueDelivery] {
-        let notified = await session.broadcast(
-            value, of: characteristic, as: .notification, unless: .indication, timeout: timeout)
-        return notified + (await session.broadcast(value, of: characteristic, as: .indication, timeout: timeout))
+        await session.broadcast(value, of: characteristic, as: [.notification, .indication], timeout: timeout)
     }
 
     private func check(

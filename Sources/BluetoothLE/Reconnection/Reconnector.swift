@@ -133,6 +133,10 @@ final class Reconnector {
         self.connection = connection
         let start = loop.now
         await subscriptions.restore(on: connection)
+        guard end == nil else {
+            await leaveLink(timeout: .zero)
+            throw .cancelled(operation)
+        }
         report(.connected(connection))
         waiters.succeedAll(connection)
         return start

@@ -124,7 +124,8 @@ extension AdapterSession {
             }
             try await apply(settings.raising(connection.core.value), options, to: connection)
         } catch {
-            connection.core.value.otherCallers -= 1
+            // The other callers may have left meanwhile.
+            await connection.leave(timeout: .zero)
             throw error
         }
         return connection

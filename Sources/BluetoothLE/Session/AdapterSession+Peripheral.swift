@@ -130,17 +130,23 @@ public struct ValueDelivery: Sendable {
 }
 
 extension AdapterSession {
-    /// Sends a value to every subscriber, except those that have asked for the `other` kind as well.
+    /// Sends a value to every subscriber once: of both kinds, an indication to those that have asked for indications.
     func broadcast(
-        _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
-        unless other: ClientCharacteristicConfiguration = [], timeout: Duration?
+        _ value: [UInt8], of characteristic: AttributeHandle, as kinds: ClientCharacteristicConfiguration,
+        timeout: Duration?
     ) async -> [ValueDelivery] {
+        typealias Sent = (
+            connection: Connection, kind: ClientCharacteristicConfiguration, call: Promise<Void, BluetoothError>
+        )
         // All values are sent before the first outcome is awaited.
-        let sent: [(connection: Connection, call: Promise<Void, BluetoothError>)] = links.all.compactMap { link in
-            guard let connection = link.connection,
-                other.isEmpty || link.peerConfiguration(of: characteristic).isDisjoint(with: other)
-            else { return nil }
-            return link.beginSending(value, of: characteristic, as: kind).map { (connection, $0) }
+        let sent: [Sent] = links.all.compactMap { link in
+            guard let connection = link.connection else { return nil }
+            var kind = kinds
+            if kinds == [.notification, .indication] {
+                let isIndicated = link.peerConfiguration(of: characteristic).contains(.indication)
+                kind = isIndicated ? .indication : .notification
+            }
+            return link.beginSending(value, of: characteristic, as: kind).map { (connection, kind, $0) }
         }
         let deadline = timeout.map { loop.now.advanced(by: $0) }
         // Links on trial come last, so that they have the time that the others take anyway.
@@ -150,7 +156,7 @@ extension AdapterSession {
         // One wait for all that are on trial, which begins when the others have taken the value.
         var trialEnd: KernelInstant?
         for index in trusted + onTrial {
-            let (connection, call) = sent[index]
+            let (connection, kind, call) = sent[index]
             let link = connection.core.value
             let isSpared = kind == .notification && !trusted.isEmpty && link.patience.isOnTrial
             // A completed call needs no timer.
