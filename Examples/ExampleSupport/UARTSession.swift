@@ -116,8 +116,11 @@ extension CommonOptions {
     /// The name of a LINBLE as delivered, and of the simulated one.
     public static let simulatedUART = "LINBLE-Z1"
 
-    /// The device that -n, -a or --irk selects; without them, the one named `name` or any that advertises the service.
-    public func uartDevice(orNamed name: String = Self.simulatedUART) async throws -> UARTDevice {
+    /// The device that -n, -a or --irk selects; without them, any that advertises the service, or for a LINBLE the one
+    /// named `name`.
+    public func uartDevice(
+        _ options: UARTProgramOptions, orNamed name: String = Self.simulatedUART
+    ) async throws -> UARTDevice {
         if let identity = try await identity() { return .identity(identity) }
         switch (self.name, address) {
         case (let name?, nil): return .name(name)
@@ -127,7 +130,9 @@ extension CommonOptions {
                 throw ProgramError(.usage, "'\(text)' is not an address such as C0:98:E5:12:34:56.")
             }
             return kind == nil ? .addressOfAnyKind(address) : .address(address)
-        case (nil, nil): return simulate ? .name(name) : .any([.name(name), .advertisedService])
+        case (nil, nil):
+            let isLINBLE = options.profiles.contains { $0.service == UARTProfile.linble.service }
+            return simulate ? .name(name) : isLINBLE ? .any([.name(name), .advertisedService]) : .advertisedService
         default: throw ProgramError(.usage, "Give either a name (-n) or an address (-a), not both.")
         }
     }

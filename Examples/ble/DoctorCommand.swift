@@ -39,20 +39,20 @@ struct DoctorCommand: AsyncParsableCommand {
     @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
+    private var watches: Bool { watch || counted.count != nil }
+
     func validate() throws {
         if let silence, !(silence >= 1 && silence <= 86_400) {
             throw ValidationError("--silence takes 1 to 86400 seconds, not \(silence).")
         }
         let needless = [("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil)]
-        if !watch, let option = needless.first(where: \.1)?.0 {
+        if !watches, let option = needless.first(where: \.1)?.0 {
             throw ValidationError("\(option) has a meaning with --watch only.")
         }
     }
 
     func run() async throws {
-        let (common, watches, counted, limit) = (
-            scoped.common, watch || counted.count != nil, counted, runTime.duration
-        )
+        let (common, watches, counted, limit) = (scoped.common, watches, counted, runTime.duration)
         var recovery = RecoveryOptions(mode: recover ? .recover : .reportOnly)
         if let silence {
             let least = Duration.seconds(silence)

@@ -121,7 +121,7 @@ struct BridgeCommand: AsyncParsableCommand {
         let (pty, unix, tcp) = (pty, unix, tcp.flatMap { NetworkAddress($0) })
         let (access, buffer, offline, limit) = (access, buffer, offline.behavior, runTime.duration)
         try await common.run("linble bridge", isServer: true, writing: [log]) { console in
-            let device = try await common.uartDevice()
+            let device = try await common.uartDevice(uartOptions)
             let manager = ServiceManager()
             defer { manager.isStopping() }
             let report = BridgeReport(device, console, manager)

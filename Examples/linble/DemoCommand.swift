@@ -29,7 +29,7 @@ struct DemoCommand: AsyncParsableCommand {
     func run() async throws {
         let (common, uartOptions, sample) = (common, uart, sample)
         try await common.run("linble demo") { console in
-            let device = try await common.uartDevice()
+            let device = try await common.uartDevice(uartOptions)
             let story = Story(console)
             try await common.withAdapter(console) { adapter in
                 let information = adapter.information

@@ -47,7 +47,7 @@ struct ExchangeCommand: AsyncParsableCommand {
         let (common, uartOptions, gap) = (common, uart, Duration.seconds(gap))
         let packets = packets.compactMap { [UInt8](hexadecimal: $0) }
         try await common.run("linble exchange") { console in
-            try await common.withUART(try await common.uartDevice(), uartOptions, console) { uart in
+            try await common.withUART(try await common.uartDevice(uartOptions), uartOptions, console) { uart in
                 for packet in packets {
                     console.packet(.sent, packet)
                     try await uart.send(packet)

@@ -33,7 +33,7 @@ struct SendCommand: AsyncParsableCommand {
             let contents = try readFile(file)
             let output = try echo.map { try NewFile($0, replacesExisting: common.force, isStream: true) }
             let device = try await common.uartDevice(
-                orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
+                uartOptions, orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
             // A file of the user's may block: with --echo the loop is left to the link.
             try await common.withUART(device, uartOptions, console, isOnLoop: output == nil) { uart in
                 let timeout = common.timeout(or: .seconds(5))

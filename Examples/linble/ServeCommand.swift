@@ -194,9 +194,10 @@ private final class ServedUART: Sendable {
 
     private func started(on adapter: AdapterInformation) {
         let path = terminal.map { $0.link ?? $0.path }
+        let name = options.profile.name.hasSuffix("UART") ? options.profile.name : "\(options.profile.name) UART"
         guard console.isJSON else {
             return console.result(
-                "\(adapter.name) \(adapter.address) serves a \(options.profile.name) UART as \(printable(options.name)): "
+                "\(adapter.name) \(adapter.address) serves a \(name) as \(printable(options.name)): "
                     + (path ?? wiring.rawValue))
         }
         console.result([

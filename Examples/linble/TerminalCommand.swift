@@ -55,7 +55,7 @@ struct TerminalCommand: AsyncParsableCommand {
             lineEnding: eol, showsHex: hex, echoes: echo, linger: .seconds(linger))
         let (common, uartOptions) = (common, uart)
         try await common.run("linble terminal") { console in
-            try await common.withUART(try await common.uartDevice(), uartOptions, console) { uart in
+            try await common.withUART(try await common.uartDevice(uartOptions), uartOptions, console) { uart in
                 try await session.run(uart, console)
             }
         }

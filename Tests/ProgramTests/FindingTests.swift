@@ -81,6 +81,23 @@ import Testing
         #expect((status == 0 ? ended.output : ended.messages).contains(words), "\(ended.messages)")
     }
 
+    /// The name of a LINBLE as delivered stands for its own profile only.
+    @Test(arguments: [("--profile nordic", "Rx | 6F"), ("", "Rx | AB")])
+    func withoutANameTheProfileDecides(_ options: String, _ word: String) async throws {
+        let ended = try await inShell(
+            """
+            echo '{"devices":[{"name":"LINBLE-Z1","linble":"loopback"},
+            {"name":"Nordic","advertisedServices":["6E400001-B5A3-F393-E0A9-E50E24DCCA9E"],
+            "services":[{"uuid":"6E400001-B5A3-F393-E0A9-E50E24DCCA9E","characteristics":[
+            {"uuid":"6E400002-B5A3-F393-E0A9-E50E24DCCA9E","properties":["write","writeWithoutResponse"]},
+            {"uuid":"6E400003-B5A3-F393-E0A9-E50E24DCCA9E","properties":["notify"],"hex":"6F6B","every":2}]}]}]}' \
+            >$FOLDER/world
+            linble exchange --world $FOLDER/world AB \(options)
+            """)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.output.contains(word), "\(ended.output)")
+    }
+
     @Test func helpOnAnUnknownCommandIsAnError() async throws {
         let ended = try await run("ble", ["help", "scna"])
         #expect(ended.status == 64)
