@@ -25,7 +25,7 @@ public struct DeviceQuery: Sendable {
         case name(String)
         case address(BluetoothAddress)
         case identity(DeviceIdentity, IdentityResolver)
-        case uart(name: String, services: [BluetoothUUID])
+        case uart(name: String?, services: [BluetoothUUID])
     }
 
     let subject: Subject
@@ -42,7 +42,7 @@ public struct DeviceQuery: Sendable {
     }
 
     /// Devices that advertise one of these services; one with exactly this name is an exact match.
-    public static func uart(named name: String, services: [BluetoothUUID]) -> DeviceQuery {
+    public static func uart(named name: String?, services: [BluetoothUUID]) -> DeviceQuery {
         DeviceQuery(subject: .uart(name: name, services: services))
     }
 
@@ -53,7 +53,7 @@ public struct DeviceQuery: Sendable {
         case .address(let address): return advertisement.address?.value == address.value ? .exact : nil
         case .identity(_, let resolver): return resolver.identity(of: advertisement) == nil ? nil : .exact
         case .uart(let name, let services):
-            if advertisement.localName == name { return .exact }
+            if let name, advertisement.localName == name { return .exact }
             return services.contains { advertisement.data.containsService($0) } ? .partial : nil
         }
     }
@@ -71,7 +71,7 @@ public struct DeviceQuery: Sendable {
         case .address(let address): "with the address \(address)"
         case .identity(let identity, _) where identity.name == IdentityOptions.keyAlone: "with the key of --irk"
         case .identity(let identity, _): "with the key of '\(printable("\(identity)"))'"
-        case .uart(let name, _): "named '\(printable(name))' or with a UART service"
+        case .uart(let name, _): (name.map { "named '\(printable($0))' or " } ?? "") + "with a UART service"
         }
     }
 }

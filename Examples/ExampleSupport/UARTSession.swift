@@ -201,7 +201,8 @@ extension CommonOptions {
         case .address: nil
         case .identity(let identity): .identity(identity)
         case .addressOfAnyKind(let address): .address(address)
-        case .advertisedService, .any: .uart(named: Self.simulatedUART, services: services)
+        case .advertisedService: .uart(named: nil, services: services)
+        case .any: .uart(named: Self.simulatedUART, services: services)
         }
     }
 }

@@ -107,7 +107,8 @@ import Testing
             let kept = adapter.keepConnected(to: peripheral.address)
             let first = try await kept.connected()
             let second = fixture.begin {
-                try await adapter.connect(to: peripheral.address, options: ConnectionOptions(use: .throughput))
+                let options = ConnectionOptions(security: SecurityOptions(.medium))
+                return try await adapter.connect(to: peripheral.address, options: options)
             }
             try await fixture.radio.sleep(for: .milliseconds(50))
             await kept.disconnect()
