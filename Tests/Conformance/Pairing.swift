@@ -126,8 +126,15 @@ extension ManagementUser {
 
     /// The same, once there are `count`; nil if there never are.
     func events(_ code: UInt16, of adapter: KernelAdapter, count: Int) async -> [[UInt8]]? {
+        await events(code, of: adapter) { $0.count >= count }
+    }
+
+    /// The same, once `areComplete` says that they are the awaited ones; nil if they never are.
+    func events(
+        _ code: UInt16, of adapter: KernelAdapter, where areComplete: @escaping @Sendable ([[UInt8]]) -> Bool
+    ) async -> [[UInt8]]? {
         let entries = await events.journal.wait(on: kernel.loop) { entries in
-            Self.payloads(in: entries, code, adapter).count >= count
+            areComplete(Self.payloads(in: entries, code, adapter))
         }
         return entries.map { Self.payloads(in: $0, code, adapter) }
     }

@@ -48,9 +48,12 @@ extension Conformance {
                     #expect(try await fixture.security(end) == LinkSecurity(level: .medium, keySize: 9))
                 }
                 for adapter in [fixture.adapters.central, fixture.adapters.peripheral] {
-                    let key = try #require(await fixture.question(ManagementEvent.newLongTermKey, of: adapter))
-                    // After the hint, the address, the kind and the role.
-                    #expect(key[10] == 9)
+                    // The size follows the hint, the address, the kind and the role. The key of an earlier story's link
+                    // may be reported here as well.
+                    let keys = await fixture.base.management.events(ManagementEvent.newLongTermKey, of: adapter) {
+                        $0.contains { $0[10] == 9 }
+                    }
+                    #expect(keys != nil)
                 }
             }
         }

@@ -27,7 +27,9 @@ extension Conformance {
                 let central = try await base.connect(
                     from: base.central.address, to: base.peripheral.address, options: L2CAPOptions(security: .medium))
                 let accepted = try #require(await listening.first())
-                #expect(await accepted.send(Self.request) == .sent)
+                let sent = await accepted.send(Self.request)
+                // A peer without the key ends the link when it likes, also before this.
+                if lost(base)?.index != base.peripheral.index { #expect(sent == .sent) }
                 try await story(PairingFixture(base: base, central: central, peripheral: accepted), user)
             }
         }
