@@ -34,15 +34,16 @@ extension CommonOptions {
     private func use<Value: Sendable>(
         _ connection: Connection, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body(connection))
-        } catch {
-            result = .failure(await namingPairing(error, on: connection))
+        try await finishing {
+            do {
+                return try await body(connection)
+            } catch {
+                throw await namingPairing(error, on: connection)
+            }
+        } then: {
+            // Without waiting: the kernel ends the link, also after the program.
+            await connection.disconnect(timeout: .zero)
         }
-        // Without waiting: the kernel ends the link, also after the program.
-        await connection.disconnect(timeout: .zero)
-        return try result.get()
     }
 
     /// Keeps the device that -n, -a or --irk selects connected, and runs `body` on each link, until it returns or fails

@@ -74,20 +74,17 @@ struct NotifyCommand: DeviceCommand {
 
     /// Prints the values until the link is lost or there were enough.
     private func show(_ streams: Streams, _ results: ResultCount, _ console: Console) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for (attribute, decoder, values) in streams {
-                group.addTask {
+        // The first to end has received the last value or the end of the link.
+        try await untilOneEnds(
+            streams.map { attribute, decoder, values in
+                {
                     for try await value in values {
                         let left = results.add()
                         if left >= 0 { try console.show(value, sentBy: attribute, decoder) }
                         if left <= 0 { return }
                     }
                 }
-            }
-            // The first to end has received the last value or the end of the link.
-            try await group.next()
-            group.cancelAll()
-        }
+            })
     }
 }
 
