@@ -2,7 +2,7 @@ import BluetoothLE
 
 extension CommonOptions {
     /// The name of the device that --simulate selects if none is given.
-    public static let simulatedDevice = SimulatedSensor.name
+    public static var simulatedDevice: String { SimulatedSensor.name }
 
     /// Connects to the device that -n or -a selects, runs `body`, and disconnects in any case.
     ///

@@ -67,7 +67,7 @@ extension ProgramCommand {
         while let argument = rest.popFirst() {
             if argument == "--" { break }
             if argument.hasPrefix("-") {
-                if CommonOptions.namesWithValue.contains(argument) { rest = rest.dropFirst() }
+                if namesWithValue.contains(argument) { rest = rest.dropFirst() }
                 continue
             }
             let commands = node.configuration.subcommands
@@ -92,12 +92,10 @@ extension ProgramCommand {
 /// `exit(3)`, which the commands' own `exit` hides.
 private func end(_ status: Int32) -> Never { exit(status) }
 
-extension CommonOptions {
-    /// The common options that are followed by a value.
-    static let namesWithValue: Set<String> = [
-        "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
-        "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--service", "--write", "--notify", "--mtu",
-        "--chunk", "--pace", "--baud",
-        "--world", "--privacy", "--min-key-size", "--irk",
-    ]
-}
+/// The common options that are followed by a value.
+let namesWithValue: Set<String> = [
+    "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
+    "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--service", "--write", "--notify", "--mtu",
+    "--chunk", "--pace", "--baud",
+    "--world", "--privacy", "--min-key-size", "--irk",
+]

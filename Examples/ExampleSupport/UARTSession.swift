@@ -114,7 +114,7 @@ extension BluetoothUUID: ExpressibleByArgument {
 
 extension CommonOptions {
     /// The name of a LINBLE as delivered, and of the simulated one.
-    public static let simulatedUART = "LINBLE-Z1"
+    public static var simulatedUART: String { "LINBLE-Z1" }
 
     /// The device that -n, -a or --irk selects; without them, any that advertises the service, or for a LINBLE the one
     /// named `name`.

@@ -148,7 +148,7 @@ import Testing
     @Test func theOptionsWithAValueAreKnown() {
         let help = BleCommand.helpMessage(columns: 1000) + LinbleCommand.helpMessage(columns: 1000)
         let named = help.matches(of: /(?:(-[a-z]), )?(--[a-z-]+) </).flatMap { [$0.1, $0.2].compactMap { $0 } }
-        #expect(Set(named.map { String($0) }) == CommonOptions.namesWithValue)
+        #expect(Set(named.map { String($0) }) == namesWithValue)
     }
 
     @Test func aDeviceWithAPrivateAddressHasTheNameOfItsKey() async throws {
