@@ -23,7 +23,7 @@ enum Wiring: String, EnumerableFlag {
 
 /// The scope of `serve`, whose name is the one to advertise.
 enum ServeScope: OptionScope {
-    typealias Name = AdvertisedNameOptions
+    typealias Name = AdvertisedNameOptions<LinbleCommand>
     static let groups: OptionGroups = [.name, .security, .keySize, .opening, .bonds, .trace]
 }
 
