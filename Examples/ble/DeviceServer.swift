@@ -1,4 +1,5 @@
 import BluetoothATT
+import BluetoothAdvertising
 import BluetoothDeviceFile
 import BluetoothLE
 import ExampleSupport
@@ -42,7 +43,7 @@ struct DeviceServer {
             services(reporting: writes, echoing: echoes)
         } while: { published, incoming in
             console.started(
-                named: device.name, services: device.services.map(\.uuid), on: adapter.information)
+                device.content, named: device.name, services: device.services.map(\.uuid), on: adapter.information)
             try await untilOneEnds(
                 [
                     { try await serve(incoming, published, once: once) },
@@ -170,7 +171,15 @@ struct DeviceServer {
 
 extension Console {
     /// Prints that a device is served.
-    func started(named name: String, services: [BluetoothUUID], on adapter: AdapterInformation) {
+    func started(
+        _ content: AdvertisementContent, named name: String, services: [BluetoothUUID], on adapter: AdapterInformation
+    ) {
+        let capacity = AdvertisementDataBuilder.legacyCapacity
+        defer {
+            reportShortenedName(
+                in: try? content.payloads(
+                    capacity: capacity - content.automaticByteCount, scanResponseCapacity: capacity))
+        }
         let services = services.map { "\($0)" }
         guard isJSON else {
             return result(

@@ -32,7 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "Act as a LINBLE: offer a UART to devices that connect.",
         discussion: """
             -n is the name to advertise (LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
-            first device has disconnected.
+            first device has disconnected. With --request the served characteristic takes writes with response only.
 
             --pty connects the UART to a pseudo terminal with a link to it, which programs open like a serial port: \
             picocom linble.tty. A program that writes to it blocks until a device connects. A device \
@@ -182,7 +182,9 @@ private final class ServedUART: Sendable {
 
     private func tell(_ event: UARTServerEvent, of adapter: AdapterInformation) {
         switch event {
-        case .advertising: started(on: adapter)
+        case .advertising(let set):
+            started(on: adapter)
+            console.reportShortenedName(in: set.payloads)
         case .connected(let connection): console.tell("connected", connection.peer)
         case .online(let central): console.tell("online", central.peer)
         case .offline(let central, let error):
@@ -240,10 +242,8 @@ private func visit(
 ) async throws {
     // Both machines use the same passkey.
     if options.security >= .high { try await visitor.setPairingAgent(common.pairingAgent(console)) }
-    // The simulated LINBLE may have the same name; its address is a random one.
-    let found = try await visitor.firstAdvertisement(timeout: nil) {
-        $0.localName == options.name && $0.address?.kind == .public
-    }
+    // The simulated devices have random ones.
+    let found = try await visitor.firstAdvertisement(timeout: nil) { $0.address?.kind == .public }
     guard let address = found.address else { return }
     let uart = try await UARTConnection.open(
         .address(address), on: visitor, options: UARTOptions(profiles: [options.profile]))
