@@ -40,9 +40,6 @@ extension ProgramError {
 extension BluetoothError {
     /// Whether an adapter is absent, off or blocked, and may be waited for.
     var isAdapterAbsent: Bool { [.noAdapter, .adapterOff, .adapterBlocked].contains(code) }
-
-    /// Whether another link may not have it.
-    var mayPass: Bool { isRetryable || isAdapterAbsent || code == .disconnected }
 }
 
 extension CommonOptions {

@@ -145,18 +145,13 @@ extension CommonOptions {
     ) async throws -> Value {
         try await withRadio(console) { radio in
             try await preparePairing(on: radio, console)
-            let uart: UARTConnection
-            do {
-                uart = try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
-            } catch {
-                throw await namingPairing(error)
+            let uart = try await namingPairing {
+                try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
             }
             await endAskingToPair(on: radio)
             return try await finishing {
-                do {
-                    return isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart)
-                } catch {
-                    throw await namingPairing(error, on: uart.connection)
+                try await namingPairing(on: uart.connection) {
+                    isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart)
                 }
             } then: {
                 // Without waiting: the kernel ends the link, also after the program.

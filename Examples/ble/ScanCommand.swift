@@ -114,18 +114,13 @@ struct ScanCommand: StepCommand {
         try await common.run("ble scan") { console in
             // Before the adapter is powered on.
             let resolver = try await command.prepare(console)
-            if common.usesSeveralAdapters {
-                return try await common.withAdapterGroup(console) {
-                    try await command.perform(on: $0, console, resolver)
-                }
-            }
-            try await common.withAdapter(console) { try await command.perform(on: $0, console, resolver) }
+            try await common.withRadio(console) { try await command.perform(on: $0, console, resolver) }
         }
     }
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
-        try await perform(on: adapter, console, try await prepare(console))
+        try await perform(on: .adapter(adapter), console, try await prepare(console))
     }
 
     /// Rejects the options of another output, and returns the devices known by their keys.
@@ -136,20 +131,17 @@ struct ScanCommand: StepCommand {
         throw ProgramError(.usage, "\(option) has a meaning only with\(isJSON ? "out" : "") --json.")
     }
 
-    private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
-        let scan = try await adapter.scan(options(console, resolver))
-        console.detail("scanning on \(adapter.information.name)")
-        try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
-    }
-
-    /// Scans on several adapters as one.
-    private func perform(
-        on group: AdapterGroup, _ console: Console, _ resolver: IdentityResolver?
-    ) async throws {
-        let scan = try await group.scan(options(console, resolver))
-        let names = await group.adapters.map(\.information.name)
+    private func perform(on radio: ChosenRadio, _ console: Console, _ resolver: IdentityResolver?) async throws {
+        let names = await radio.adapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
+        switch radio {
+        case .adapter(let adapter):
+            let scan = try await adapter.scan(options(console, resolver))
+            try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
+        case .group(let group):
+            let scan = try await group.scan(options(console, resolver))
+            try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
+        }
     }
 
     private func show(

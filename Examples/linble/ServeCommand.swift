@@ -195,17 +195,15 @@ private final class ServedUART: Sendable {
     private func started(on adapter: AdapterInformation) {
         let path = terminal.map { $0.link ?? $0.path }
         let name = options.profile.name.hasSuffix("UART") ? options.profile.name : "\(options.profile.name) UART"
-        guard console.isJSON else {
-            return console.result(
-                "\(adapter.name) \(adapter.address) serves a \(name) as \(printable(options.name)): "
-                    + (path ?? wiring.rawValue))
-        }
-        console.result([
-            ("event", .string("serving")), ("adapter", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("name", .string(options.name)),
-            ("service", .string("\(options.profile.service)")), ("wiring", .string(wiring.rawValue)),
-            ("pty", JSONValue(path)),
-        ])
+        console.result(
+            "serving",
+            "\(adapter.name) \(adapter.address) serves a \(name) as \(printable(options.name)): "
+                + (path ?? wiring.rawValue),
+            [
+                ("adapter", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("name", .string(options.name)), ("service", .string("\(options.profile.service)")),
+                ("wiring", .string(wiring.rawValue)), ("pty", JSONValue(path)),
+            ])
     }
 }
 
@@ -220,18 +218,13 @@ extension Console {
             if error.code == .cancelled { return "stopped" }
             return error.disconnectReason.map { isJSON ? "\($0)" : $0.words } ?? error.message
         }
-        guard isJSON else {
-            var line = "\(time())  \(peer)  \(event)"
-            if let received { line += "  \(received) bytes received" }
-            if let reason { line += "  \(reason)" }
-            return result(line)
-        }
-        var fields: [(String, JSONValue)] = [
-            ("event", .string(event)), ("peer", .string("\(peer)")),
-        ]
-        if let received { fields.append(("received", .integer(received))) }
-        if let reason { fields.append(("reason", .string(reason))) }
-        result(fields)
+        let parts = ["\(time())  \(peer)  \(event)", received.map { "\($0) bytes received" }, reason]
+        let fields =
+            [
+                ("peer", .string("\(peer)")), received.map { ("received", .integer($0)) },
+                reason.map { ("reason", .string($0)) },
+            ] as [(String, JSONValue)?]
+        result(event, parts.compactMap(\.self).joined(separator: "  "), fields.compactMap(\.self))
     }
 }
 
