@@ -9,6 +9,12 @@ import ArgumentParser
 /// The root command of a program.
 public protocol ProgramCommand: AsyncParsableCommand {}
 
+/// The root command of a program whose commands use a device.
+public protocol DeviceProgram: ProgramCommand, Sendable {
+    /// The common options, which may precede the command.
+    var common: CommonOptions { get }
+}
+
 extension ProgramCommand {
     /// Runs the program with the command line's arguments, and exits. Help is arranged so that a command's own options
     /// come first; a mistyped command is answered with the one that was probably meant. ``prepareStandardStreams()`` comes
@@ -67,7 +73,7 @@ extension ProgramCommand {
         while let argument = rest.popFirst() {
             if argument == "--" { break }
             if argument.hasPrefix("-") {
-                if CommonOptions.namesWithValue.contains(argument) { rest = rest.dropFirst() }
+                if namesWithValue.contains(argument) { rest = rest.dropFirst() }
                 continue
             }
             let commands = node.configuration.subcommands
@@ -92,12 +98,10 @@ extension ProgramCommand {
 /// `exit(3)`, which the commands' own `exit` hides.
 private func end(_ status: Int32) -> Never { exit(status) }
 
-extension CommonOptions {
-    /// The common options that are followed by a value.
-    static let namesWithValue: Set<String> = [
-        "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
-        "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--service", "--write", "--notify", "--mtu",
-        "--chunk", "--pace", "--baud",
-        "--world", "--privacy", "--min-key-size", "--irk",
-    ]
-}
+/// The common options that are followed by a value.
+let namesWithValue: Set<String> = [
+    "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
+    "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--service", "--write", "--notify", "--mtu",
+    "--chunk", "--pace", "--baud",
+    "--world", "--privacy", "--min-key-size", "--irk",
+]

@@ -114,7 +114,7 @@ extension BluetoothUUID: ExpressibleByArgument {
 
 extension CommonOptions {
     /// The name of a LINBLE as delivered, and of the simulated one.
-    public static let simulatedUART = "LINBLE-Z1"
+    public static var simulatedUART: String { "LINBLE-Z1" }
 
     /// The device that -n, -a or --irk selects; without them, any that advertises the service, or for a LINBLE the one
     /// named `name`.
@@ -145,22 +145,18 @@ extension CommonOptions {
     ) async throws -> Value {
         try await withRadio(console) { radio in
             try await preparePairing(on: radio, console)
-            let uart: UARTConnection
-            do {
-                uart = try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
-            } catch {
-                throw await namingPairing(error)
+            let uart = try await namingPairing {
+                try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
             }
             await endAskingToPair(on: radio)
-            let result: Result<Value, any Error>
-            do {
-                result = .success(isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart))
-            } catch {
-                result = .failure(await namingPairing(error, on: uart.connection))
+            return try await finishing {
+                try await namingPairing(on: uart.connection) {
+                    isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart)
+                }
+            } then: {
+                // Without waiting: the kernel ends the link, also after the program.
+                await uart.disconnect(timeout: .zero)
             }
-            // Without waiting: the kernel ends the link, also after the program.
-            await uart.disconnect(timeout: .zero)
-            return try result.get()
         }
     }
 
@@ -202,7 +198,10 @@ extension CommonOptions {
         case .identity(let identity): .identity(identity)
         case .addressOfAnyKind(let address): .address(address)
         case .advertisedService: .uart(named: nil, services: services)
-        case .any: .uart(named: Self.simulatedUART, services: services)
+        case .any(let devices):
+            .uart(
+                named: devices.lazy.compactMap { if case .name(let name) = $0 { name } else { nil } }.first,
+                services: services)
         }
     }
 }

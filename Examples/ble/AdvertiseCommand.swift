@@ -105,12 +105,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
         try await common.run("ble advertise") { console in
             try await common.withAdapter(console) { adapter in
                 let (name, count) = (adapter.information.name, try await adapter.removeForeignAdvertising())
-                guard !console.isJSON else {
-                    return console.result([
-                        ("event", .string("cleared")), ("adapter", .string(name)), ("removed", .integer(count)),
-                    ])
-                }
-                console.result("\(name): \(count) \(count == 1 ? "advertisement" : "advertisements") removed")
+                console.result(
+                    "cleared", "\(name): \(count) \(count == 1 ? "advertisement" : "advertisements") removed",
+                    [("adapter", .string(name)), ("removed", .integer(count))])
             }
         }
     }

@@ -104,14 +104,9 @@ struct BondsCommand: AsyncParsableCommand {
             try await common.run("ble bonds remove") { console in
                 for (adapter, bond) in try await keptBonds(common, with: device) {
                     try await remove(bond, of: adapter, common, console)
-                    if console.isJSON {
-                        console.result([
-                            ("event", .string("removed")), ("address", .string("\(bond.identity)")),
-                            ("adapter", .string("\(adapter)")),
-                        ])
-                    } else {
-                        console.result("removed \(bond.identity)")
-                    }
+                    console.result(
+                        "removed", "removed \(bond.identity)",
+                        [("address", .string("\(bond.identity)")), ("adapter", .string("\(adapter)"))])
                 }
             }
         }

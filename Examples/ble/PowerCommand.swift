@@ -58,22 +58,18 @@ private func powerOff(_ common: CommonOptions) async throws -> AdapterInformatio
     guard chosen.isPowered else { return chosen }
     // An adapter that is to be switched off needs no keys.
     let adapter = try await Adapter.open(.index(chosen.index), bonds: .disabled, on: kernel)
-    do {
+    try await finishing {
         try await adapter.setPowered(false)
-    } catch {
+    } then: {
         await adapter.close()
-        throw error
     }
-    await adapter.close()
     return adapter.information
 }
 
 extension Console {
     fileprivate func show(_ adapter: AdapterInformation) {
-        guard isJSON else { return result("\(adapter.name) \(adapter.address) is \(adapter.state)") }
-        result([
-            ("event", .string("power")), ("name", .string(adapter.name)), ("address", .string("\(adapter.address)")),
-            ("state", .string("\(adapter.state)")),
-        ])
+        let fields = [("name", adapter.name), ("address", "\(adapter.address)"), ("state", "\(adapter.state)")]
+        result(
+            "power", "\(adapter.name) \(adapter.address) is \(adapter.state)", fields.map { ($0, .string($1)) })
     }
 }
