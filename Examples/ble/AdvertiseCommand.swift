@@ -110,7 +110,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
                         ("event", .string("cleared")), ("adapter", .string(name)), ("removed", .integer(count)),
                     ])
                 }
-                console.result("\(name): \(count) \(count == 1 ? "advertisement" : "advertisements") removed")
+                console.result("\(name): \(quantity(count, "advertisement")) removed")
             }
         }
     }
@@ -207,7 +207,8 @@ extension Console {
         result("\(adapter.name) \(adapter.address) advertises")
         for (name, data) in [("advertisement", payloads.advertising), ("scan response", payloads.scanResponse)]
         where !data.isEmpty {
-            result("  \(name), \(data.count) bytes: \(printable("\(AdvertisementData(advertising: data))"))")
+            result(
+                "  \(name), \(quantity(data.count, "byte")): \(printable("\(AdvertisementData(advertising: data))"))")
         }
         for rest in payloads.leftOver { message("omitted: \(rest.field) (\(rest.reason))") }
     }

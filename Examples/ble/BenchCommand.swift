@@ -166,7 +166,10 @@ final class BenchmarkProgress: Sendable {
             let now = ContinuousClock.now
             if let last = state.last, now - last < Self.interval { return }
             state.last = now
-            line.show(shortened("\(measurement.rawValue)  \(packets) packets  \(bytes) bytes", toCells: line.width))
+            line.show(
+                shortened(
+                    "\(measurement.rawValue)  \(quantity(packets, "packet"))  \(quantity(bytes, "byte"))",
+                    toCells: line.width))
         }
     }
 

@@ -118,12 +118,11 @@ extension Console {
                 ("notifications", .integer(recorded.notificationCount)), ("seconds", .number(seconds)),
             ])
         }
-        func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
         let parts = [
-            count(device.services.count, "service"), count(recorded.characteristics.count, "characteristic"),
-            count(recorded.valueCount, "value")
+            quantity(device.services.count, "service"), quantity(recorded.characteristics.count, "characteristic"),
+            quantity(recorded.valueCount, "value")
                 + (recorded.refusedCount > 0 ? " (\(recorded.refusedCount) refused)" : ""),
-            count(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
+            quantity(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
         ]
         let name = device.name.map { "\(printable($0)) " } ?? ""
         result("recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))")

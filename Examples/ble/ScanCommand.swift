@@ -220,8 +220,8 @@ private actor Display {
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         let count = devices.all.current(resolver).count
-        var summary = console.isJSON ? "" : "\(count) \(count == 1 ? "device" : "devices"), "
-        summary += "\(reportCount) \(reportCount == 1 ? "report" : "reports") in \(formatDecimal(seconds, digits: 1)) s"
+        var summary = console.isJSON ? "" : quantity(count, "device") + ", "
+        summary += "\(quantity(reportCount, "report")) in \(formatDecimal(seconds, digits: 1)) s"
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
         console.message(summary)

@@ -49,7 +49,8 @@ struct DemoCommand: AsyncParsableCommand {
                 }
                 await uart.disconnect(timeout: .zero)
                 story.step(
-                    "Disconnect", "\(await uart.sentByteCount) bytes sent, \(uart.receivedByteCount) received")
+                    "Disconnect",
+                    "\(quantity(await uart.sentByteCount, "byte")) sent, \(uart.receivedByteCount) received")
             }
         }
     }
