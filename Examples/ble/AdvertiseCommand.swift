@@ -36,7 +36,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("Service data, such as 180F:61.", valueName: "uuid:bytes"))
     var serviceData: [String] = []
 
-    @Option(help: ArgumentHelp("The appearance value: 832 is a heart rate sensor.", valueName: "number"))
+    @Option(help: ArgumentHelp("The appearance value, such as 832 for a heart rate sensor.", valueName: "number"))
     var appearance: UInt16?
 
     @Option(

@@ -36,7 +36,7 @@ struct BenchCommand: DeviceCommand {
         help: ArgumentHelp("The time of each measurement, up to 1000000 (default: 2).", valueName: "seconds"))
     var seconds: Double?
 
-    @Option(help: ArgumentHelp("The number of packets of each measurement.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of packets of each measurement, such as 100.", valueName: "number"))
     var count: Int?
 
     @Option(

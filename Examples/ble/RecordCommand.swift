@@ -28,7 +28,8 @@ struct RecordCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("for"), parsing: .unconditional,
-        help: ArgumentHelp("How long to record notifications, up to 86400; 0 records none.", valueName: "seconds"))
+        help: ArgumentHelp(
+            "How long to record notifications, such as 60; up to 86400, and 0 records none.", valueName: "seconds"))
     var duration = 10.0
 
     func validate() throws {

@@ -19,7 +19,7 @@ struct DemoCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
-    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60, such as 5.", valueName: "seconds"))
     var sample: UInt8 = 2
 
     func validate() throws {
