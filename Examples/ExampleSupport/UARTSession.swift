@@ -12,15 +12,20 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
 
     /// The service of a UART of one's own.
     @Option(
-        help: ArgumentHelp("The service of another UART, with --write and --notify.", valueName: "uuid"))
+        help: ArgumentHelp("The service of another UART, with --write and --notify.", valueName: "uuid"),
+        transform: AttributeName.service)
     public var service: BluetoothUUID?
 
     /// The characteristic that is written.
-    @Option(help: ArgumentHelp("The characteristic that takes bytes.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The characteristic to write bytes to.", valueName: "uuid"),
+        transform: AttributeName.characteristic)
     public var write: BluetoothUUID?
 
     /// The characteristic that notifies.
-    @Option(help: ArgumentHelp("The characteristic that sends bytes.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The characteristic that notifies bytes.", valueName: "uuid"),
+        transform: AttributeName.characteristic)
     public var notify: BluetoothUUID?
 
     /// The procedure that writes, instead of the profile's.
@@ -108,11 +113,6 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         }
         return options
     }
-}
-
-extension BluetoothUUID: ExpressibleByArgument {
-    /// Parses a UUID.
-    public init?(argument: String) { self.init(argument) }
 }
 
 extension CommonOptions {

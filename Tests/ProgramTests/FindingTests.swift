@@ -155,11 +155,31 @@ import Testing
             (["scan", "--kep"], "ble scan: Unknown option '--kep'\nUsage:"),
             (["scan", "--wacth"], "Unknown option '--wacth'. Did you mean '--watch'?"),
             (["read", "0x"], "(180F/2A19).\nHelp:"),
+            (
+                ["scan", "--service", "heart-rat"],
+                "for '--service <uuid>': give a UUID or an assigned name, such as 180D or heart-rate. Did you mean heart-rate?"
+            ),
+            (["advertise", "--manufacturer", "aple:01"], "Did you mean apple?"),
         ])
     func aUsageErrorSaysWhatIsWrong(_ arguments: [String], _ words: String) {
         let error = #expect(throws: (any Error).self) { try BleCommand.parseAsRoot(arguments) }
         let text = error.map { BleCommand.explanation(of: $0, for: arguments).text }
         #expect(text?.contains(words) == true, "\(text ?? "")")
+    }
+
+    @Test func servicesAndCompaniesAreNamed() throws {
+        let arguments = ["scan", "--service", "heart-rate", "--manufacturer", "apple", "--manufacturer", "4C:0215"]
+        let command = try #require(try BleCommand.parseAsRoot(arguments) as? ScanCommand)
+        #expect(command.service == [0x180D])
+        #expect(command.manufacturer.map(\.company) == [.apple, .apple])
+        #expect(command.manufacturer.map(\.data) == [nil, [0x02, 0x15]])
+        for option in ["--service", "--write", "--notify"] {
+            let arguments = ["send", option, "zz", "file"]
+            let error = #expect(throws: (any Error).self) { try LinbleCommand.parseAsRoot(arguments) }
+            let text = error.map { LinbleCommand.explanation(of: $0, for: arguments).text } ?? ""
+            #expect(
+                text.hasPrefix("linble send: The value 'zz' is invalid for '\(option) <uuid>': give a UUID"), "\(text)")
+        }
     }
 
     @Test func aStepIsExplainedAsOne() throws {
