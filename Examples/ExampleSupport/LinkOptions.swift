@@ -52,16 +52,10 @@ public struct LinkOptions: ParsableArguments, Sendable {
 
     /// Rejects values outside the specification's ranges, and connection parameters that contradict each other.
     public mutating func validate() throws {
-        if let latency, !(0...499).contains(latency) {
-            throw ValidationError("--latency takes 0 to 499 connection events, not \(latency).")
-        }
-        if let supervisionTimeout, !(100...32000).contains(supervisionTimeout) {
-            throw ValidationError("--supervision-timeout takes 100 to 32000 ms, not \(supervisionTimeout).")
-        }
-        if let dataLength, !(27...251).contains(dataLength) {
-            throw ValidationError("--data-length takes 27 to 251 bytes, not \(dataLength).")
-        }
-        if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
+        try checkRange(latency, 0...499, "--latency", " connection events")
+        try checkRange(supervisionTimeout, 100...32000, "--supervision-timeout", " ms")
+        try checkRange(dataLength, 27...251, "--data-length", " bytes")
+        try checkRange(mtu, 23...517, "--mtu", " bytes")
         do throws(BluetoothError) {
             try settings.parameters?.validate()
         } catch {

@@ -223,9 +223,7 @@ public struct KeySizeOptions: ParsableArguments, Sendable {
 
     /// Rejects a size that no key has.
     public mutating func validate() throws {
-        if let minimum, !(7...16).contains(minimum) {
-            throw ValidationError("--min-key-size takes 7 to 16 bytes, not \(minimum).")
-        }
+        try checkRange(minimum, 7...16, "--min-key-size", " bytes")
     }
 }
 
@@ -376,6 +374,15 @@ public struct TraceOptions: ParsableArguments, Sendable {
 public func checkSeconds(_ seconds: Double?, _ option: String) throws {
     guard let seconds, !(seconds > 0 && seconds <= 1_000_000) else { return }
     throw ValidationError("\(option) takes a number of seconds above 0, up to 1000000, not \(formatShortly(seconds)).")
+}
+
+/// Rejects a number of an option that is outside its range.
+public func checkRange<Number: Comparable>(
+    _ number: Number?, _ range: ClosedRange<Number>, _ option: String, _ unit: String = ""
+) throws {
+    guard let number, !range.contains(number) else { return }
+    let texts = [range.lowerBound, range.upperBound, number].map { "\($0)".replacing(/\.0$/, with: "") }
+    throw ValidationError("\(option) takes \(texts[0]) to \(texts[1])\(unit), not \(texts[2]).")
 }
 
 /// How long a command runs that would otherwise run until it is stopped.

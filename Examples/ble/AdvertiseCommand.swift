@@ -58,9 +58,8 @@ struct AdvertiseCommand: AsyncParsableCommand {
     var nonConnectable = false
 
     @Option(
-        help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"),
-        completion: .list(PHYOption.allValueStrings))
-    var extended: String?
+        help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"))
+    var extended: PHYOption?
 
     @Option(help: ArgumentHelp("The advertising interval in milliseconds.", valueName: "ms or min-max"))
     var interval = "100-150"
@@ -159,10 +158,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
             whenAdapterUnavailable: .resume)
         switch extended {
         case nil: break
-        case "1m": options.format = .extended(.le1M)
-        case "2m": options.format = .extended(.le2M)
-        case "coded": options.format = .extended(.leCoded)
-        case let other?: throw ValidationError("--extended takes 1m, 2m or coded, not '\(other)'.")
+        case .le1M: options.format = .extended(.le1M)
+        case .le2M: options.format = .extended(.le2M)
+        case .leCoded: options.format = .extended(.leCoded)
         }
         let bounds = interval.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
         guard let first = bounds.first, let least = first, let last = bounds.last, let most = last, bounds.count <= 2,

@@ -47,9 +47,7 @@ struct BenchCommand: DeviceCommand {
 
     func validate() throws {
         try checkSeconds(seconds, "--for")
-        if let count, !(1...1_000_000_000).contains(count) {
-            throw ValidationError("--count takes a number from 1 to 1000000000, not \(count).")
-        }
+        try checkRange(count, 1...1_000_000_000, "--count", " packets")
         let sizes = BenchmarkPacket.leastSize...BenchmarkPacket.greatestSize
         if let size, !sizes.contains(size) {
             throw ValidationError(

@@ -33,9 +33,7 @@ struct RecordCommand: AsyncParsableCommand {
     var duration = 10.0
 
     func validate() throws {
-        guard (0...86400).contains(duration) else {
-            throw ValidationError("--for takes a number of seconds from 0 to 86400, not \(formatShortly(duration)).")
-        }
+        try checkRange(duration, 0...86400, "--for", " seconds")
     }
 
     func run() async throws {

@@ -95,7 +95,7 @@ struct SleepStep: SessionStep {
     var seconds: Double
 
     func validate() throws {
-        guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 to 1000000 seconds.") }
+        try checkRange(seconds, 0...1_000_000, "sleep", " seconds")
     }
 }
 

@@ -105,12 +105,8 @@ struct BridgeCommand: AsyncParsableCommand {
         if let group, PortAccess.group(group) == nil {
             throw ValidationError("There is no group '\(group)'. List the groups with: getent group")
         }
-        guard (1...Self.largestBuffer).contains(buffer) else {
-            throw ValidationError("--buffer takes 1 to \(Self.largestBuffer) bytes, not \(buffer).")
-        }
+        try checkRange(buffer, 1...1 << 28, "--buffer", " bytes")
     }
-
-    private static let largestBuffer = 1 << 28
 
     private var access: PortAccess {
         PortAccess(
