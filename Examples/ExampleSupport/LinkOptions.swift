@@ -125,13 +125,7 @@ public enum UseOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     case lowPower = "low-power"
 
     /// The library's use.
-    public var value: ConnectionUse {
-        switch self {
-        case .throughput: .throughput
-        case .balanced: .balanced
-        case .lowPower: .lowPower
-        }
-    }
+    public var value: ConnectionUse { self == .lowPower ? .lowPower : self == .balanced ? .balanced : .throughput }
 }
 
 /// An interval in milliseconds: `15`, `7.5` or `15-30`.

@@ -18,13 +18,7 @@ public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Send
     case random
 
     /// The address type; nil if a scan must determine it.
-    public var kind: BluetoothAddress.Kind? {
-        switch self {
-        case .auto: nil
-        case .public: .public
-        case .random: .random
-        }
-    }
+    public var kind: BluetoothAddress.Kind? { BluetoothAddress.Kind.allCases.first { "\($0)" == rawValue } }
 }
 
 /// The privacy of this machine's own address, as given on the command line.

@@ -35,9 +35,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
     var solicited: [BluetoothUUID] = []
 
     @Option(
-        help: ArgumentHelp("Manufacturer data, such as 004C:0215 or apple:0215.", valueName: "company:bytes"),
-        transform: ManufacturerSelector.parse)
-    var manufacturer: [ManufacturerSelector] = []
+        help: ArgumentHelp("Manufacturer data, such as 004C:0215 or apple:0215.", valueName: "company[:bytes]"),
+        transform: ManufacturerData.parse)
+    var manufacturer: [ManufacturerData] = []
 
     @Option(
         help: ArgumentHelp("Service data, such as 180F:61.", valueName: "uuid:bytes"), transform: Self.serviceData)
@@ -136,12 +136,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         } else {
             content = AdvertisementContent(
                 localName: scoped.common.name, services: service,
-                manufacturerData: try manufacturer.map {
-                    guard let data = $0.data else {
-                        throw ValidationError("--manufacturer takes COMPANY:BYTES, such as 004C:0215.")
-                    }
-                    return ManufacturerData(company: $0.company, data: data)
-                },
+                manufacturerData: manufacturer,
                 serviceData: serviceData,
                 appearance: appearance.map { Appearance(rawValue: $0) },
                 solicitedServices: solicited)

@@ -88,9 +88,6 @@ extension Console {
     /// Prints the defaults of an adapter.
     func show(_ defaults: AdapterDefaults) {
         if isJSON {
-            func milliseconds(_ duration: Duration?) -> JSONValue {
-                duration.map { .number($0 / .milliseconds(1)) } ?? .null
-            }
             return result(
                 [("event", .string("defaults"))] + fields(of: defaults.connectionParameters) + [
                     ("scanInterval", milliseconds(defaults.connectScanInterval)),

@@ -66,8 +66,8 @@ struct ScanCommand: StepCommand {
         help: ArgumentHelp(
             "Only devices whose manufacturer data has this company and starts with these bytes, such as apple or 004C:0215.",
             valueName: "company[:bytes]"),
-        completion: .companies, transform: ManufacturerSelector.parse)
-    var manufacturer: [ManufacturerSelector] = []
+        completion: .companies, transform: ManufacturerData.parse)
+    var manufacturer: [ManufacturerData] = []
 
     @Option(
         parsing: .unconditional,
@@ -89,7 +89,7 @@ struct ScanCommand: StepCommand {
         if !service.isEmpty { filters.append(.services(service)) }
         if !solicited.isEmpty { filters.append(.anyOf(solicited.map { .solicitedService($0) })) }
         if !manufacturer.isEmpty {
-            filters.append(.anyOf(manufacturer.map { .manufacturer($0.company, data: $0.data ?? []) }))
+            filters.append(.anyOf(manufacturer.map { .manufacturer($0.company, data: $0.data) }))
         }
         // After those that cost less.
         if let rssi { filters.append(.rssi(atLeast: rssi)) }

@@ -74,8 +74,8 @@ struct LinkTests: Sendable {
             "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), longest "
                 + "\(times.maximum.map(formatMilliseconds) ?? "?"), ATT_MTU \(mtu)",
             [
-                ("median", times.percentile(50).map(milliseconds) ?? .null),
-                ("maximum", times.maximum.map(milliseconds) ?? .null), ("mtu", .integer(mtu)),
+                ("median", milliseconds(times.percentile(50))),
+                ("maximum", milliseconds(times.maximum)), ("mtu", .integer(mtu)),
             ])
     }
 
@@ -88,7 +88,7 @@ struct LinkTests: Sendable {
             for case .latency(let result) in results {
                 let median = result.durations.percentile(50)
                 texts.append("\(result.measurement.rawValue) \(median.map(formatMilliseconds) ?? "?")")
-                values.append((result.measurement.rawValue, median.map(milliseconds) ?? .null))
+                values.append((result.measurement.rawValue, milliseconds(median)))
                 guard result.corrupted == 0 else {
                     throw SelfTestObstacle.failed("\(quantity(result.corrupted, "value")) came back changed")
                 }
