@@ -24,7 +24,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
 
     /// The characteristic that notifies.
     @Option(
-        help: ArgumentHelp("The characteristic that notifies bytes.", valueName: "uuid"),
+        help: ArgumentHelp("The characteristic that sends bytes in notifications.", valueName: "uuid"),
         transform: AttributeName.characteristic)
     public var notify: BluetoothUUID?
 

@@ -12,8 +12,8 @@ struct BenchCommand: DeviceCommand {
             down (from the device, with notifications and indications); by default, all of them. With any other \
             device, only the round trip of a read is measured.
 
-            Each of the seven measurements ends after the time of --for (2 seconds) or after --count packets; with \
-            both, at whichever comes first. Ctrl-C prints the measurements so far.
+            Each of the seven measurements ends after the time of --for (2 seconds) or after --count packets, \
+            whichever comes first. Ctrl-C prints the measurements so far.
 
             EXAMPLES:
               ble bench -n Bench

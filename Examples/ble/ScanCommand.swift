@@ -46,7 +46,7 @@ struct ScanCommand: StepCommand {
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
 
-    @Flag(help: "Report each device once, without RSSI graph and interval.")
+    @Flag(help: "Report each device once, without an RSSI graph and an interval.")
     var once = false
 
     @Flag(help: "With --json: print every report, not only those with new content.")
@@ -74,7 +74,7 @@ struct ScanCommand: StepCommand {
         help: ArgumentHelp("Only reports at or above this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
-    @Flag(help: "With --json: print the bytes as well.")
+    @Flag(help: "With --json: also print the raw bytes.")
     var raw = false
 
     /// The conjunction of all filter options.
