@@ -152,14 +152,8 @@ public enum PHYOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     /// LE Coded.
     case leCoded = "coded"
 
-    /// The set of this PHY.
-    public var set: LEPHYSet {
-        switch self {
-        case .le1M: .le1M
-        case .le2M: .le2M
-        case .leCoded: .leCoded
-        }
-    }
+    /// The PHY.
+    public var phy: LEPHY { self == .le1M ? .le1M : self == .le2M ? .le2M : .leCoded }
 }
 
 /// One or several PHYs on the command line: `2m`, or `1m,coded`.
@@ -171,7 +165,7 @@ public struct PHYList: ExpressibleByArgument, Sendable {
     public init?(argument: String) {
         for name in argument.split(separator: ",", omittingEmptySubsequences: false) {
             guard let phy = PHYOption(rawValue: String(name)) else { return nil }
-            set.insert(phy.set)
+            set.insert(LEPHYSet(phy.phy))
         }
     }
 }

@@ -31,13 +31,7 @@ public enum PrivacyOption: String, ExpressibleByArgument, CaseIterable, Sendable
     case off
 
     /// The library's mode.
-    public var mode: PrivacyMode {
-        switch self {
-        case .on: .on
-        case .limited: .limited
-        case .off: .off
-        }
-    }
+    public var mode: PrivacyMode { self == .on ? .on : self == .limited ? .limited : .off }
 }
 
 /// The option with a name.
@@ -198,7 +192,8 @@ public struct ProtectionOptions: ParsableArguments, Sendable {
         if let passkey, passkey.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
             Passkey(sixDigits: passkey) == nil
         {
-            throw ValidationError("--passkey takes six digits, such as 004711, not \(passkey.utf8.count).")
+            throw ValidationError(
+                "--passkey takes six digits, such as 004711, not \(quantity(passkey.utf8.count, "digit")).")
         }
     }
 }

@@ -151,12 +151,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         var options = AdvertisingOptions(
             kind: nonConnectable || isBeacon ? .nonConnectable : .connectable, transmitPower: power,
             whenAdapterUnavailable: .resume)
-        switch extended {
-        case nil: break
-        case .le1M: options.format = .extended(.le1M)
-        case .le2M: options.format = .extended(.le2M)
-        case .leCoded: options.format = .extended(.leCoded)
-        }
+        if let extended { options.format = .extended(extended.phy) }
         let bounds = interval.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
         guard let first = bounds.first, let least = first, let last = bounds.last, let most = last, bounds.count <= 2,
             (20...10_485_000).contains(least), (least...10_485_000).contains(most)

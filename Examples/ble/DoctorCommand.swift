@@ -45,7 +45,7 @@ struct DoctorCommand: AsyncParsableCommand {
         try checkRange(silence, 1...86_400, "--silence", " seconds")
         let needless = [("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil)]
         if !watches, let option = needless.first(where: \.1)?.0 {
-            throw ValidationError("\(option) has a meaning with --watch only.")
+            throw ValidationError("\(option) needs --watch.")
         }
     }
 

@@ -17,7 +17,7 @@ struct SessionCommand: ProgramCommand {
 
     /// The list of the steps.
     static var overview: String {
-        var table = Table([("STEP", .left), ("", .left)])
+        var table = Table([.init("STEP"), .init("")])
         for step in configuration.subcommands { table.add([step._commandName, step.configuration.abstract]) }
         return (table.lines + ["List the options of a step with: help STEP"]).joined(separator: "\n")
     }
