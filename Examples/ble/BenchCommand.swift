@@ -12,8 +12,8 @@ struct BenchCommand: DeviceCommand {
             down (from the device, with notifications and indications); by default, all of them. With any other \
             device, only the round trip of a read is measured.
 
-            Each of the seven measurements ends after the time of --for (2 seconds) or after --count packets; with \
-            both, at whichever comes first. Ctrl-C prints the measurements so far.
+            Each of the seven measurements ends after the time of --for (2 seconds) or after --count packets, \
+            whichever comes first. Ctrl-C prints the measurements so far.
 
             EXAMPLES:
               ble bench -n Bench
@@ -36,7 +36,7 @@ struct BenchCommand: DeviceCommand {
         help: ArgumentHelp("The time of each measurement, up to 1000000 (default: 2).", valueName: "seconds"))
     var seconds: Double?
 
-    @Option(help: ArgumentHelp("The number of packets of each measurement.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of packets of each measurement, such as 100.", valueName: "number"))
     var count: Int?
 
     @Option(
@@ -47,9 +47,7 @@ struct BenchCommand: DeviceCommand {
 
     func validate() throws {
         try checkSeconds(seconds, "--for")
-        if let count, !(1...1_000_000_000).contains(count) {
-            throw ValidationError("--count takes a number from 1 to 1000000000, not \(count).")
-        }
+        try checkRange(count, 1...1_000_000_000, "--count", " packets")
         let sizes = BenchmarkPacket.leastSize...BenchmarkPacket.greatestSize
         if let size, !sizes.contains(size) {
             throw ValidationError(
@@ -166,7 +164,10 @@ final class BenchmarkProgress: Sendable {
             let now = ContinuousClock.now
             if let last = state.last, now - last < Self.interval { return }
             state.last = now
-            line.show(shortened("\(measurement.rawValue)  \(packets) packets  \(bytes) bytes", toCells: line.width))
+            line.show(
+                shortened(
+                    "\(measurement.rawValue)  \(quantity(packets, "packet"))  \(quantity(bytes, "byte"))",
+                    toCells: line.width))
         }
     }
 

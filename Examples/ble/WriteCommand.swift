@@ -78,7 +78,7 @@ extension Console {
     fileprivate func wrote(_ value: [UInt8], to attribute: ChosenAttribute, _ way: WriteWay) {
         let (count, how) = (value.count, way == .command ? " by command" : "")
         result(
-            "written", "wrote \(count) \(count == 1 ? "byte" : "bytes") to \(attribute.title)\(how)",
+            "written", "wrote \(quantity(count, "byte")) to \(attribute.title)\(how)",
             [
                 ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
                 ("handle", .integer(Int(attribute.attributeHandle.rawValue))), ("bytes", .integer(count)),

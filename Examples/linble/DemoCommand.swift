@@ -19,11 +19,11 @@ struct DemoCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
-    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60, such as 5.", valueName: "seconds"))
     var sample: UInt8 = 2
 
     func validate() throws {
-        guard (1...60).contains(sample) else { throw ValidationError("--sample takes 1 to 60 seconds, not \(sample).") }
+        try checkRange(sample, 1...60, "--sample", " seconds")
     }
 
     func run() async throws {
@@ -47,7 +47,8 @@ struct DemoCommand: AsyncParsableCommand {
                     await uart.disconnect(timeout: .zero)
                 }
                 story.step(
-                    "Disconnect", "\(await uart.sentByteCount) bytes sent, \(uart.receivedByteCount) received")
+                    "Disconnect",
+                    "\(quantity(await uart.sentByteCount, "byte")) sent, \(uart.receivedByteCount) received")
             }
         }
     }

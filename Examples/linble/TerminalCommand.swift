@@ -43,11 +43,11 @@ struct TerminalCommand: AsyncParsableCommand {
     @Flag(help: "Echo typed characters locally.")
     var echo = false
 
-    @Option(help: ArgumentHelp("How long to listen after the end of the input.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to listen after the end of the input, such as 2.5.", valueName: "seconds"))
     var linger = 1.0
 
     func validate() throws {
-        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes 0 to 1000000 seconds.") }
+        try checkRange(linger, 0...1_000_000, "--linger", " seconds")
     }
 
     func run() async throws {

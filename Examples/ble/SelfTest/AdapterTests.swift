@@ -38,7 +38,7 @@ struct AdapterTests: Sendable {
             return SelfTestFigure(
                 "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), "
                     + "longest \(times.maximum.map(formatMilliseconds) ?? "?") for a command",
-                [("median", times.percentile(50).map(milliseconds) ?? .null)])
+                [("median", milliseconds(times.percentile(50)))])
         }
     }
 
@@ -121,7 +121,7 @@ struct AdapterTests: Sendable {
                     ? nil : "Run it where a device advertises, or with a second adapter: ble selftest --with hciN")
         }
         return SelfTestFigure(
-            "\(reports) reports of \(devices.count) \(devices.count == 1 ? "device" : "devices") in "
+            "\(quantity(reports, "report")) of \(quantity(devices.count, "device")) in "
                 + "\(formatDecimal(Self.scanTime / .seconds(1), digits: 0)) s",
             [("reports", .integer(reports)), ("devices", .integer(devices.count))])
     }
@@ -137,7 +137,7 @@ struct AdapterTests: Sendable {
         }
         return SelfTestFigure(
             "5 times, median \(times.percentile(50).map(formatMilliseconds) ?? "?") to start",
-            [("median", times.percentile(50).map(milliseconds) ?? .null)])
+            [("median", milliseconds(times.percentile(50)))])
     }
 
     private func countSets() async throws -> SelfTestFigure {

@@ -36,7 +36,8 @@ struct LinkTests: Sendable {
                 throw SelfTestObstacle.failed("the published services were not found")
             }
             let count = database.services.reduce(0) { $0 + $1.characteristics.count }
-            return SelfTestFigure("\(database.services.count) services, \(count) characteristics")
+            return SelfTestFigure(
+                "\(quantity(database.services.count, "service")), \(quantity(count, "characteristic"))")
         }
         try await runAttributes(run)
         try await runParameters(run)
@@ -73,8 +74,8 @@ struct LinkTests: Sendable {
             "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), longest "
                 + "\(times.maximum.map(formatMilliseconds) ?? "?"), ATT_MTU \(mtu)",
             [
-                ("median", times.percentile(50).map(milliseconds) ?? .null),
-                ("maximum", times.maximum.map(milliseconds) ?? .null), ("mtu", .integer(mtu)),
+                ("median", milliseconds(times.percentile(50))),
+                ("maximum", milliseconds(times.maximum)), ("mtu", .integer(mtu)),
             ])
     }
 
@@ -87,9 +88,9 @@ struct LinkTests: Sendable {
             for case .latency(let result) in results {
                 let median = result.durations.percentile(50)
                 texts.append("\(result.measurement.rawValue) \(median.map(formatMilliseconds) ?? "?")")
-                values.append((result.measurement.rawValue, median.map(milliseconds) ?? .null))
+                values.append((result.measurement.rawValue, milliseconds(median)))
                 guard result.corrupted == 0 else {
-                    throw SelfTestObstacle.failed("\(result.corrupted) values came back changed")
+                    throw SelfTestObstacle.failed("\(quantity(result.corrupted, "value")) came back changed")
                 }
             }
             return SelfTestFigure(texts.joined(separator: ", "), values)
@@ -107,10 +108,10 @@ struct LinkTests: Sendable {
                         + (parameters.map { " at an interval of \(formatMilliseconds($0.interval))" } ?? ""),
                     [("bytesPerSecond", .number(rate.rounded())), ("lost", JSONValue(result.lost))])
                 if let lost = result.lost, lost > 0 {
-                    throw SelfTestObstacle.failed("\(lost) packets were lost", figure: figure)
+                    throw SelfTestObstacle.failed("\(quantity(lost, "packet")) lost", figure: figure)
                 }
                 if let corrupted = result.counts?.corrupted, corrupted > 0 {
-                    throw SelfTestObstacle.failed("\(corrupted) packets were changed", figure: figure)
+                    throw SelfTestObstacle.failed("\(quantity(corrupted, "packet")) changed", figure: figure)
                 }
                 return figure
             }
@@ -223,7 +224,7 @@ struct LinkTests: Sendable {
         while received.count < bytes.count, let next = try await uart.read(timeout: .seconds(10)) { received += next }
         try await sent
         guard received == bytes else {
-            throw SelfTestObstacle.failed("\(received.count) bytes came back, or their content differed")
+            throw SelfTestObstacle.failed("\(quantity(received.count, "byte")) came back, or their content differed")
         }
         return clock.now() - start
     }
