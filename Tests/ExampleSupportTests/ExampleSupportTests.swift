@@ -29,6 +29,25 @@ import Testing
 
     @Test(
         arguments: [
+            ("-n Pulse-Z1 -i hci0", "ble pair -i hci0 -n Pulse-Z1"), ("--simulate", "ble pair --simulate"),
+            ("-i hci0,hci1 --coded", "ble pair -i hci1 -a C0:98:E5:12:34:58 --address-type random --coded"),
+            (
+                "--world x.json --bonds /no/bonds --name no-name",
+                "ble pair --world x.json --bonds /no/bonds -n no-name"
+            ),
+            ("--simulate -a C0:98:E5:12:34:58", "ble pair --simulate -a C0:98:E5:12:34:58 --address-type random"),
+        ])
+    func aCommandForTheSameDeviceCanBeCopied(_ arguments: String, _ command: String) throws {
+        var options = try CommonOptions.parse(arguments.split(separator: " ").map(String.init))
+        let peer = BluetoothAddress(0xC098_E512_3458, kind: .random)
+        #expect(options.command("pair", on: peer, by: "hci1") == command)
+        #expect(options.command("pair", on: peer, by: nil, ["--security", "a b"]).hasSuffix(" --security 'a b'"))
+        options = CommonOptions().inheriting(options)
+        #expect(options.command("pair", on: peer, by: "hci1") == "pair")
+    }
+
+    @Test(
+        arguments: [
             (.remote, "remote"), (.adapterRemoved, "adapter removed"), (.remotePowerOff, "remote power off"),
         ] as [(DisconnectReason, String)])
     func aReasonIsShownInWords(_ reason: DisconnectReason, _ words: String) {
