@@ -105,7 +105,7 @@ enum WrittenValue: Sendable {
             }
         } else if text.hasPrefix("text:") {
             self = .bytes(Array(text.dropFirst(5).utf8))
-        } else if text.hasPrefix("file:") {
+        } else if text.hasPrefix("file:"), text != "file:" {
             self = .file(String(text.dropFirst(5)))
         } else if let bytes = [UInt8](hexadecimal: text) {
             self = .bytes(bytes)

@@ -188,7 +188,7 @@ import Testing
                 "belongs to another device, 00:AA:01:00:00:01"
             ),
             (["pair", "--simulate", "--oob", "BLE-OOB:00"], 64, "for another machine with ble: ble oob"),
-            (["pair", "--simulate", "--oob", "/tmp"], 74, "Cannot read /tmp"),
+            (["pair", "--simulate", "--oob", "/tmp"], 66, "/tmp: it is a folder."),
             (["oob", "--simulate", "--privacy", "on"], 64, "--privacy off"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {

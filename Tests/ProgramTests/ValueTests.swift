@@ -92,6 +92,7 @@ import Testing
                 "'256' is not a value of u8: give 0 to 255."
             ),
             (["write", "--simulate", "2A39", "--fromat", "u8", "1"], 64, "'--fromat u8 1' is not a value"),
+            (["write", "--simulate", "2A39", "file:"], 64, "'file:' is not a value: give hexadecimal digits"),
             (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere: there is no such file."),
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
             (["notify", "--simulate", "2A38", "--for", "1"], 76, "does not support that"),
