@@ -228,6 +228,8 @@ extension CommonOptions {
     public func bondStore() throws -> any BondStore {
         if simulate, bonds == nil { return SimulatedWorld.bonds }
         if bonds == nil, try world != nil || makeKernel() != nil { return SimulatedWorld.noBonds }
+        // Once, before each attempt to read it is logged.
+        if let bonds { try SecretFile.checkFolders([bonds], .init("read the bonds")) }
         return try FileBondStore(directory: bonds, log: makeLog())
     }
 

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothPrimitives
 @testable import ExampleSupport
 import Glibc
 import Testing
@@ -44,6 +45,15 @@ import Testing
         #expect(options.command("pair", on: peer, by: nil, ["--security", "a b"]).hasSuffix(" --security 'a b'"))
         options = CommonOptions().inheriting(options)
         #expect(options.command("pair", on: peer, by: "hci1") == "pair")
+    }
+
+    @Test func aCauseThatTheMessageNamesIsNotRepeated() {
+        let cause = BluetoothError.Cause.kernel(KernelError("socket", .addressFamilyNotSupported))
+        for (code, text) in [
+            (BluetoothError.Code.noBluetooth, "scan: No."), (.failed, "scan: No. [socket: EAFNOSUPPORT]"),
+        ] {
+            #expect(BluetoothError(code, .init("scan"), "No.", remedy: "Do.", cause: cause).withoutRemedy == text)
+        }
     }
 
     @Test(
