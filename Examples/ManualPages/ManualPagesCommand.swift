@@ -3,7 +3,7 @@ import BluetoothJSON
 import ExampleSupport
 
 /// Writes the manual pages of a program that uses ArgumentParser.
-@main struct ManualPagesCommand: ParsableCommand {
+@main struct ManualPagesCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "ManualPages", abstract: "Write the manual pages of a program of this package.",
         discussion: """
@@ -18,8 +18,8 @@ import ExampleSupport
     @Argument(help: "The existing directory to write ble.1, ble-scan.1 and so on into.", completion: .directory)
     var directory: String
 
-    func run() throws {
-        let description = try JSONValue(reading: readFile("/dev/stdin"))
+    func run() async throws {
+        let description = try JSONValue(reading: try await contents(of: "-", limit: 64 << 20))
         guard let program = CommandDescription(dumpedHelp: description) else {
             throw ValidationError("Standard input is not the output of a program with --experimental-dump-help.")
         }
