@@ -68,10 +68,7 @@ private func list(
         console.result(table)
     }
     guard adapters.isEmpty else { return }
-    if let selector { throw ProgramError.noAdapter(selector) }
-    throw ProgramError(
-        .noBluetooth, "No Bluetooth adapter found.",
-        remedy: "Plug one in; look for what is missing with: ble doctor; sudo dmesg | grep -i bluetooth")
+    throw ProgramError.noAdapter(selector)
 }
 
 extension CommonOptions {

@@ -123,9 +123,9 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
         let found = try await Adapter.all(bonds: .store(common.bondStore()), on: try common.makeKernel())
         adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
         guard !adapters.isEmpty else {
-            throw ProgramError(
-                .noBluetooth, selector.map { ProgramError.noAdapter($0).message } ?? "No Bluetooth adapter found.",
-                remedy: "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13")
+            var failure = ProgramError.noAdapter(selector)
+            failure.remedy = "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13"
+            throw failure
         }
     }
     let store = try common.bondStore()

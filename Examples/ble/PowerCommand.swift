@@ -48,12 +48,10 @@ struct PowerCommand: AsyncParsableCommand {
 /// Powers off the adapter that -i selects, or the first one that is on; returns its resulting state.
 private func powerOff(_ common: CommonOptions) async throws -> AdapterInformation {
     let kernel = try common.makeKernel()
-    let selector = common.adapter.flatMap { AdapterSelector($0) } ?? .first
-    let adapters = try await Adapter.all(on: kernel).filter { selector.matches($0) }
+    let selector = common.adapter.flatMap { AdapterSelector($0) }
+    let adapters = try await Adapter.all(on: kernel).filter { selector?.matches($0) ?? $0.isLowEnergySupported }
     guard let chosen = adapters.first(where: \.isPowered) ?? adapters.first else {
-        guard common.adapter == nil else { throw ProgramError.noAdapter(selector) }
-        throw ProgramError(
-            .noBluetooth, "No Bluetooth adapter found.", remedy: "Look for what is missing with: ble doctor")
+        throw ProgramError.noAdapter(selector)
     }
     guard chosen.isPowered else { return chosen }
     // An adapter that is to be switched off needs no keys.
