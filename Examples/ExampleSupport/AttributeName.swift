@@ -1,3 +1,4 @@
+import ArgumentParser
 import BluetoothLE
 import BluetoothPrimitives
 
@@ -18,8 +19,29 @@ public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
     /// The assigned UUIDs of descriptors.
     static let descriptors: [ClosedRange<UInt16>] = [0x2900...0x29FF]
 
-    /// The names of the characteristics, each as a word.
-    static var all: [String] { names(in: characteristics).map { $0.words.joined(separator: "-") }.sorted() }
+    /// The assigned names, each as a word.
+    static func all(in ranges: [ClosedRange<UInt16>]) -> [String] {
+        names(in: ranges).map { $0.words.joined(separator: "-") }.sorted()
+    }
+
+    /// Parses the UUID or the assigned name of a service, given on the command line.
+    public static func service(_ text: String) throws -> BluetoothUUID {
+        try uuid(text, in: services, example: "180D or heart-rate")
+    }
+
+    /// Parses the UUID or the assigned name of a characteristic, given on the command line.
+    public static func characteristic(_ text: String) throws -> BluetoothUUID {
+        try uuid(text, in: characteristics, example: "2A19 or battery-level")
+    }
+
+    private static func uuid(
+        _ text: String, in ranges: [ClosedRange<UInt16>], example: String
+    ) throws -> BluetoothUUID {
+        if let uuid = BluetoothUUID(text) ?? uuid(text, in: ranges) { return uuid }
+        throw ValidationError(
+            "give a UUID or an assigned name, such as \(example)."
+                + Suggestion.question(for: text, among: all(in: ranges)))
+    }
 
     /// An assigned name as a word.
     public static func typed(_ name: String) -> String { words(of: name).joined(separator: "-") }

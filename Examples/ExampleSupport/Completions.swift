@@ -9,7 +9,13 @@ extension CompletionKind {
     }
 
     /// The names of attributes.
-    public static let attributes = custom { _, _, _ in AttributeName.all }
+    public static let attributes = custom { _, _, _ in AttributeName.all(in: AttributeName.characteristics) }
+
+    /// The names of services.
+    public static let services = custom { _, _, _ in AttributeName.all(in: AttributeName.services) }
+
+    /// The names of companies.
+    public static let companies = custom { _, _, _ in ManufacturerSelector.names }
 
     /// Words, and the files of a type in the directory that is being typed, or in the current one.
     public static func words(_ words: [String], orFilesEndingIn ending: String) -> CompletionKind {

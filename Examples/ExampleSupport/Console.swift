@@ -45,6 +45,14 @@ public struct Console: Sendable {
         results.write(Array((fitted(line, to: results.descriptor) + "\n").utf8))
     }
 
+    /// Writes lines of results beside a label, broken to the width of a terminal.
+    public func result(_ label: String, beside text: String) {
+        let indent = String(repeating: " ", count: visibleWidth(label))
+        guard 2 * indent.count <= size.width else { return result(label + text) }
+        let lines = text.split(separator: "\n").map { fitted(indent + $0, to: results.descriptor) }
+        result(Array((label + lines.joined(separator: "\n").dropFirst(indent.count) + "\n").utf8))
+    }
+
     /// Writes a table, in the columns for which a terminal has room.
     public func result(_ table: Table) {
         for line in output.isTerminal ? table.wholeLines(fitting: size.width) : table.lines { result(line) }

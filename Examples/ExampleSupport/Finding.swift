@@ -61,7 +61,7 @@ extension CommonOptions {
                     let count = search.state.withLock { $0.seenCount }
                     line.show(
                         "looking for a device \(query.description): \(seconds) s, "
-                            + "\(count) other \(count == 1 ? "device" : "devices") seen")
+                            + "\(quantity(count, "other device")) seen")
                 }
                 line.clear()
                 return nil

@@ -20,11 +20,12 @@ public struct LinkOptions: ParsableArguments, Sendable {
     /// The peripheral latency.
     @Option(
         help: ArgumentHelp(
-            "The peripheral latency: how many connection events the device may skip, 0 to 499.", valueName: "events"))
+            "The peripheral latency: how many connection events the device may skip, 0 to 499, such as 2.",
+            valueName: "events"))
     public var latency: Int?
 
     /// The supervision timeout in milliseconds.
-    @Option(help: ArgumentHelp("The supervision timeout, 100 to 32000.", valueName: "ms"))
+    @Option(help: ArgumentHelp("The supervision timeout, 100 to 32000, such as 4000.", valueName: "ms"))
     public var supervisionTimeout: Int?
 
     /// The PHY.
@@ -34,7 +35,9 @@ public struct LinkOptions: ParsableArguments, Sendable {
     public var phy: PHYList?
 
     /// The data length.
-    @Option(help: ArgumentHelp("The data length: the maximum Link Layer payload, 27 to 251.", valueName: "bytes"))
+    @Option(
+        help: ArgumentHelp(
+            "The data length: the maximum Link Layer payload, 27 to 251, such as 251.", valueName: "bytes"))
     public var dataLength: Int?
 
     /// The ATT_MTU to request.

@@ -130,7 +130,7 @@ public struct FindingOptions: ParsableArguments, Sendable {
     /// The time limit in seconds.
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How long to look for the device (default: 10).", valueName: "seconds"))
+        help: ArgumentHelp("How long to look for the device, such as 2.5 (default: 10).", valueName: "seconds"))
     public var findTime: Double?
 
     /// The defaults.
@@ -383,7 +383,7 @@ public struct RunTimeOptions: ParsableArguments, Sendable {
     /// The time in seconds.
     @Option(
         name: .customLong("for"), parsing: .unconditional,
-        help: ArgumentHelp("Exit after this time, up to 1000000.", valueName: "seconds"))
+        help: ArgumentHelp("Exit after this time, such as 30; up to 1000000.", valueName: "seconds"))
     public var seconds: Double?
 
     /// The defaults.

@@ -33,6 +33,11 @@ public func cellWidth(_ text: some StringProtocol) -> Int {
     text.unicodeScalars.reduce(0) { $0 + cellCount($1) }
 }
 
+/// `1 packet`, `2 packets`.
+public func quantity(_ count: some BinaryInteger, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
+}
+
 /// The text truncated to `width` cells, between characters, with an ellipsis if anything was removed.
 public func shortened(_ text: String, toCells width: Int) -> String {
     guard cellWidth(text) > width else { return text }
@@ -66,7 +71,7 @@ func shortened(_ text: String, toCells width: Int, keepingWordsOf length: Int) -
 }
 
 /// The number of cells of a text without the escape sequences in it.
-private func visibleWidth(_ text: some StringProtocol) -> Int {
+func visibleWidth(_ text: some StringProtocol) -> Int {
     cellWidth(String(text).replacing(/\u{1B}\[[0-9]*[A-Za-z]/, with: ""))
 }
 

@@ -11,15 +11,21 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     public var profile = "linble"
 
     /// The service of a UART of one's own.
-    @Option(help: ArgumentHelp("The service of another UART, with --write and --notify.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The service of another UART, with --write and --notify.", valueName: "uuid"),
+        transform: AttributeName.service)
     public var service: BluetoothUUID?
 
     /// The characteristic that is written.
-    @Option(help: ArgumentHelp("The characteristic that takes bytes.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The characteristic to write bytes to.", valueName: "uuid"),
+        transform: AttributeName.characteristic)
     public var write: BluetoothUUID?
 
     /// The characteristic that notifies.
-    @Option(help: ArgumentHelp("The characteristic that sends bytes.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The characteristic that notifies bytes.", valueName: "uuid"),
+        transform: AttributeName.characteristic)
     public var notify: BluetoothUUID?
 
     /// The procedure that writes, instead of the profile's.
@@ -27,19 +33,21 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     public var way: WriteWay?
 
     /// The ATT_MTU to request.
-    @Option(help: "The ATT_MTU to request, 23 to 517.")
+    @Option(help: "The ATT_MTU to request, 23 to 517, such as 185.")
     public var mtu: UInt16 = 517
 
     /// The maximum length of one write.
-    @Option(help: ArgumentHelp("The maximum number of bytes in one write (default: ATT_MTU − 3).", valueName: "bytes"))
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of bytes in one write, such as 20 (default: ATT_MTU − 3).", valueName: "bytes"))
     public var chunk: Int?
 
     /// The maximum rate in bytes per second.
-    @Option(help: ArgumentHelp("The maximum number of bytes to send per second.", valueName: "bytes/s"))
+    @Option(help: ArgumentHelp("The maximum number of bytes to send per second, such as 2000.", valueName: "bytes/s"))
     public var pace: Int?
 
     /// The baud rate of the device's UART.
-    @Option(help: ArgumentHelp("Send no faster than a UART of this baud rate.", valueName: "bits/s"))
+    @Option(help: ArgumentHelp("Send no faster than a UART of this baud rate, such as 9600.", valueName: "bits/s"))
     public var baud: Int?
 
     /// The defaults.
@@ -105,11 +113,6 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
         }
         return options
     }
-}
-
-extension BluetoothUUID: ExpressibleByArgument {
-    /// Parses a UUID.
-    public init?(argument: String) { self.init(argument) }
 }
 
 extension CommonOptions {

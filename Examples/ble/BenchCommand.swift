@@ -36,7 +36,7 @@ struct BenchCommand: DeviceCommand {
         help: ArgumentHelp("The time of each measurement, up to 1000000 (default: 2).", valueName: "seconds"))
     var seconds: Double?
 
-    @Option(help: ArgumentHelp("The number of packets of each measurement.", valueName: "number"))
+    @Option(help: ArgumentHelp("The number of packets of each measurement, such as 100.", valueName: "number"))
     var count: Int?
 
     @Option(
@@ -166,7 +166,10 @@ final class BenchmarkProgress: Sendable {
             let now = ContinuousClock.now
             if let last = state.last, now - last < Self.interval { return }
             state.last = now
-            line.show(shortened("\(measurement.rawValue)  \(packets) packets  \(bytes) bytes", toCells: line.width))
+            line.show(
+                shortened(
+                    "\(measurement.rawValue)  \(quantity(packets, "packet"))  \(quantity(bytes, "byte"))",
+                    toCells: line.width))
         }
     }
 

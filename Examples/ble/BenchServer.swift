@@ -203,8 +203,8 @@ extension Console {
         let counts = report.counts
         guard isJSON else {
             return result(
-                "\(time())  \(peer)  sent \(counts.received) packets, \(counts.bytes) bytes"
-                    + (counts.corrupted > 0 ? ", \(counts.corrupted) corrupted packets" : ""))
+                "\(time())  \(peer)  sent \(quantity(counts.received, "packet")), \(quantity(counts.bytes, "byte"))"
+                    + (counts.corrupted > 0 ? ", \(quantity(counts.corrupted, "corrupted packet"))" : ""))
         }
         result([
             ("event", .string("benchReceived")), ("peer", .string("\(peer)")),
@@ -215,12 +215,12 @@ extension Console {
     }
 
     fileprivate func showSent(_ count: Int, as kind: BenchmarkSending, to peer: BluetoothAddress) {
-        let name = kind == .notifications ? "notifications" : "indications"
+        let name = kind == .notifications ? "notification" : "indication"
         guard isJSON else {
-            return result("\(time())  \(peer)  was sent \(count) \(name)")
+            return result("\(time())  \(peer)  was sent \(quantity(count, name))")
         }
         result([
-            ("event", .string("benchSent")), ("peer", .string("\(peer)")), ("kind", .string(name)),
+            ("event", .string("benchSent")), ("peer", .string("\(peer)")), ("kind", .string("\(name)s")),
             ("sent", .integer(count)),
         ])
     }

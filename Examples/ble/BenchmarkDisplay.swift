@@ -18,7 +18,7 @@ final class BenchmarkDisplay {
         if console.isJSON {
             console.json(rssi)
         } else {
-            console.result("RSSI         \(rssi) dBm")
+            console.result("RSSI         ", beside: "\(rssi) dBm")
         }
     }
 

@@ -18,12 +18,12 @@ struct DefaultsOptions: ParsableArguments, Sendable {
 
     @Option(
         help: ArgumentHelp(
-            "With --defaults: the scan window, at most the scan interval.", valueName: "ms"))
+            "With --defaults: the scan window, 2.5 to the scan interval.", valueName: "ms"))
     var scanWindow: Double?
 
     @Option(
         help: ArgumentHelp(
-            "With --defaults: the time limit for the connection once the device has been found, 1 to 65535.",
+            "With --defaults: the time limit for the connection once the device has been found, 1 to 65535, such as 20000.",
             valueName: "ms")
     )
     var connectTimeout: Int?

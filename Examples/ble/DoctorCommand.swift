@@ -115,7 +115,6 @@ extension Console {
             case .failure: output.red(padded)
             }
         let subject = finding.subject + String(repeating: " ", count: max(1, 13 - finding.subject.count))
-        result(coloured + subject + printable(finding.detail))
-        for line in (finding.remedy ?? "").split(separator: "\n") { result(String(repeating: " ", count: 18) + line) }
+        result(coloured + subject, beside: printable(finding.detail) + (finding.remedy.map { "\n\($0)" } ?? ""))
     }
 }

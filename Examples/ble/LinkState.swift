@@ -40,9 +40,9 @@ extension Console {
                 ("rxOctets", JSONValue(state.dataLength?.receiveOctets)),
             ])
         }
-        result("ATT_MTU      \(state.mtu) bytes")
-        result("parameters   \(state.parameters.map { "\($0)" } ?? "unknown")")
-        result("PHYs         \(state.phys.map { "\($0)" } ?? "unknown")")
-        result("data length  \(state.dataLength.map { "\($0)" } ?? "unknown")")
+        result("ATT_MTU      ", beside: "\(state.mtu) bytes")
+        result("parameters   ", beside: "\(state.parameters.map { "\($0)" } ?? "unknown")")
+        result("PHYs         ", beside: "\(state.phys.map { "\($0)" } ?? "unknown")")
+        result("data length  ", beside: "\(state.dataLength.map { "\($0)" } ?? "unknown")")
     }
 }

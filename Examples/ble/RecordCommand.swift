@@ -28,7 +28,8 @@ struct RecordCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("for"), parsing: .unconditional,
-        help: ArgumentHelp("How long to record notifications, up to 86400; 0 records none.", valueName: "seconds"))
+        help: ArgumentHelp(
+            "How long to record notifications, such as 60; up to 86400, and 0 records none.", valueName: "seconds"))
     var duration = 10.0
 
     func validate() throws {
@@ -118,12 +119,11 @@ extension Console {
                 ("notifications", .integer(recorded.notificationCount)), ("seconds", .number(seconds)),
             ])
         }
-        func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
         let parts = [
-            count(device.services.count, "service"), count(recorded.characteristics.count, "characteristic"),
-            count(recorded.valueCount, "value")
+            quantity(device.services.count, "service"), quantity(recorded.characteristics.count, "characteristic"),
+            quantity(recorded.valueCount, "value")
                 + (recorded.refusedCount > 0 ? " (\(recorded.refusedCount) refused)" : ""),
-            count(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
+            quantity(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
         ]
         let name = device.name.map { "\(printable($0)) " } ?? ""
         result("recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))")

@@ -25,7 +25,7 @@ struct ScanCommand: StepCommand {
             EXAMPLES:
               ble scan
               ble scan --watch --rssi -80
-              ble scan --service 180D --json --for 5
+              ble scan --service heart-rate --json --for 5
               ble scan --manufacturer 004C:0215
               ble scan -n pulse --once
               ble scan -i all --json --for 2
@@ -52,17 +52,22 @@ struct ScanCommand: StepCommand {
     @Flag(help: "With --json: print every report, not only those with new content.")
     var duplicates = false
 
-    @Option(help: ArgumentHelp("Only devices that advertise this service, such as 180D.", valueName: "uuid"))
-    var service: [String] = []
+    @Option(
+        help: ArgumentHelp("Only devices that advertise this service, such as 180D or heart-rate.", valueName: "uuid"),
+        completion: .services, transform: AttributeName.service)
+    var service: [BluetoothUUID] = []
 
-    @Option(help: ArgumentHelp("Only devices that solicit this service.", valueName: "uuid"))
-    var solicited: [String] = []
+    @Option(
+        help: ArgumentHelp("Only devices that solicit this service, such as 1805.", valueName: "uuid"),
+        completion: .services, transform: AttributeName.service)
+    var solicited: [BluetoothUUID] = []
 
     @Option(
         help: ArgumentHelp(
-            "Only devices whose manufacturer data has this company and starts with these bytes, such as 004C or 004C:0215.",
-            valueName: "company[:bytes]"))
-    var manufacturer: [String] = []
+            "Only devices whose manufacturer data has this company and starts with these bytes, such as apple or 004C:0215.",
+            valueName: "company[:bytes]"),
+        completion: .companies, transform: ManufacturerSelector.parse)
+    var manufacturer: [ManufacturerSelector] = []
 
     @Option(
         parsing: .unconditional,
@@ -71,23 +76,6 @@ struct ScanCommand: StepCommand {
 
     @Flag(help: "With --json: print the bytes as well.")
     var raw = false
-
-    func validate() throws {
-        for text in service + solicited where BluetoothUUID(text) == nil {
-            throw ValidationError("'\(text)' is not a UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
-        }
-        for text in manufacturer where Self.manufacturer(text) == nil {
-            throw ValidationError(
-                "--manufacturer takes a company identifier, such as 004C or 004C:0215, not '\(text)'.")
-        }
-    }
-
-    private static func manufacturer(_ text: String) -> ScanFilter? {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let first = parts.first, first.utf8.count <= 4, let company = UInt16(first, radix: 16) else { return nil }
-        guard parts.count > 1 else { return .manufacturer(CompanyIdentifier(company)) }
-        return [UInt8](hexadecimal: parts[1]).map { .manufacturer(CompanyIdentifier(company), data: $0) }
-    }
 
     /// The conjunction of all filter options.
     private func filter(_ resolver: IdentityResolver?) -> ScanFilter {
@@ -98,11 +86,11 @@ struct ScanCommand: StepCommand {
             filters.append(.address(address, anyKind: true))
         }
         if let kind = common.addressType.kind { filters.append(.matching { $0.address?.kind == kind }) }
-        if !service.isEmpty { filters.append(.services(service.compactMap { BluetoothUUID($0) })) }
-        if !solicited.isEmpty {
-            filters.append(.anyOf(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
+        if !service.isEmpty { filters.append(.services(service)) }
+        if !solicited.isEmpty { filters.append(.anyOf(solicited.map { .solicitedService($0) })) }
+        if !manufacturer.isEmpty {
+            filters.append(.anyOf(manufacturer.map { .manufacturer($0.company, data: $0.data ?? []) }))
         }
-        if !manufacturer.isEmpty { filters.append(.anyOf(manufacturer.compactMap(Self.manufacturer))) }
         // After those that cost less.
         if let rssi { filters.append(.rssi(atLeast: rssi)) }
         if let resolver { filters.append(.identities(resolver)) }
@@ -220,8 +208,8 @@ private actor Display {
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         let count = devices.all.current(resolver).count
-        var summary = console.isJSON ? "" : "\(count) \(count == 1 ? "device" : "devices"), "
-        summary += "\(reportCount) \(reportCount == 1 ? "report" : "reports") in \(formatDecimal(seconds, digits: 1)) s"
+        var summary = console.isJSON ? "" : quantity(count, "device") + ", "
+        summary += "\(quantity(reportCount, "report")) in \(formatDecimal(seconds, digits: 1)) s"
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
         console.message(summary)

@@ -70,7 +70,11 @@ final class Session: Sendable {
             throw error
         } catch {
             let (text, status) = SessionCommand.explanation(of: error, for: step.words)
-            throw ProgramError(status == 0 ? .success : .usage, text)
+            guard status != 0, let name = step.words.first else { throw ProgramError(.success, text) }
+            // A step is typed without the program's name.
+            let words = text.trimmingPrefix("ble ").replacing("Usage: ble ", with: "Usage: ")
+                .replacing("'ble \(name) --help'", with: "'help \(name)'")
+            throw ProgramError(.usage, String(words))
         }
     }
 
@@ -88,7 +92,7 @@ final class Session: Sendable {
         if name == "help" || SessionCommand.names.contains(name) { return }
         let question = Suggestion.question(for: name, among: SessionCommand.names)
         throw ProgramError(
-            .usage, "'\(printable(name))' is not a step.\(question)", remedy: "List the steps with: help")
+            .usage, "'\(printable(name))' is not a step.\(question)", remedy: "List the steps with the step help.")
     }
 
     /// The result of a step.

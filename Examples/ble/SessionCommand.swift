@@ -91,7 +91,7 @@ struct SleepStep: SessionStep {
     static let configuration = CommandConfiguration(
         commandName: "sleep", abstract: "Wait, while subscribed values are printed.")
 
-    @Argument(help: ArgumentHelp("The time, up to 1000000.", valueName: "seconds"))
+    @Argument(help: ArgumentHelp("The time, such as 2.5; up to 1000000.", valueName: "seconds"))
     var seconds: Double
 
     func validate() throws {

@@ -78,7 +78,7 @@ extension Console {
     fileprivate func wrote(_ value: [UInt8], to attribute: ChosenAttribute, _ way: WriteWay) {
         guard isJSON else {
             let how = way == .command ? " by command" : ""
-            return result("wrote \(value.count) \(value.count == 1 ? "byte" : "bytes") to \(attribute.title)\(how)")
+            return result("wrote \(quantity(value.count, "byte")) to \(attribute.title)\(how)")
         }
         result([
             ("event", .string("written")),

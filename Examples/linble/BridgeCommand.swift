@@ -78,7 +78,8 @@ struct BridgeCommand: AsyncParsableCommand {
         completion: .file())
     var log: String?
 
-    @Option(help: ArgumentHelp("The number of bytes that can wait in each direction.", valueName: "bytes"))
+    @Option(
+        help: ArgumentHelp("The number of bytes that can wait in each direction, such as 4096.", valueName: "bytes"))
     var buffer = 65_536
 
     @Option(help: "What happens to programs' bytes while there is no link: buffer or drop.")

@@ -132,7 +132,7 @@ final class BridgeReport: Sendable {
         }
         guard let total else { return }
         line(
-            "unread", "\(total) bytes dropped that \(reader) has not read",
+            "unread", "\(quantity(total, "byte")) dropped that \(reader) has not read",
             [("reader", .string(reader)), ("count", .integer(total))])
     }
 

@@ -19,7 +19,7 @@ struct DemoCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
-    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60, such as 5.", valueName: "seconds"))
     var sample: UInt8 = 2
 
     func validate() throws {
@@ -49,7 +49,8 @@ struct DemoCommand: AsyncParsableCommand {
                 }
                 await uart.disconnect(timeout: .zero)
                 story.step(
-                    "Disconnect", "\(await uart.sentByteCount) bytes sent, \(uart.receivedByteCount) received")
+                    "Disconnect",
+                    "\(quantity(await uart.sentByteCount, "byte")) sent, \(uart.receivedByteCount) received")
             }
         }
     }

@@ -222,7 +222,7 @@ extension Console {
         }
         guard isJSON else {
             var line = "\(time())  \(peer)  \(event)"
-            if let received { line += "  \(received) bytes received" }
+            if let received { line += "  \(quantity(received, "byte")) received" }
             if let reason { line += "  \(reason)" }
             return result(line)
         }

@@ -43,7 +43,7 @@ struct TerminalCommand: AsyncParsableCommand {
     @Flag(help: "Echo typed characters locally.")
     var echo = false
 
-    @Option(help: ArgumentHelp("How long to listen after the end of the input.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to listen after the end of the input, such as 2.5.", valueName: "seconds"))
     var linger = 1.0
 
     func validate() throws {

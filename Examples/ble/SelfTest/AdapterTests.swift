@@ -121,7 +121,7 @@ struct AdapterTests: Sendable {
                     ? nil : "Run it where a device advertises, or with a second adapter: ble selftest --with hciN")
         }
         return SelfTestFigure(
-            "\(reports) reports of \(devices.count) \(devices.count == 1 ? "device" : "devices") in "
+            "\(quantity(reports, "report")) of \(quantity(devices.count, "device")) in "
                 + "\(formatDecimal(Self.scanTime / .seconds(1), digits: 0)) s",
             [("reports", .integer(reports)), ("devices", .integer(devices.count))])
     }

@@ -36,7 +36,8 @@ struct LinkTests: Sendable {
                 throw SelfTestObstacle.failed("the published services were not found")
             }
             let count = database.services.reduce(0) { $0 + $1.characteristics.count }
-            return SelfTestFigure("\(database.services.count) services, \(count) characteristics")
+            return SelfTestFigure(
+                "\(quantity(database.services.count, "service")), \(quantity(count, "characteristic"))")
         }
         try await runAttributes(run)
         try await runParameters(run)
@@ -89,7 +90,7 @@ struct LinkTests: Sendable {
                 texts.append("\(result.measurement.rawValue) \(median.map(formatMilliseconds) ?? "?")")
                 values.append((result.measurement.rawValue, median.map(milliseconds) ?? .null))
                 guard result.corrupted == 0 else {
-                    throw SelfTestObstacle.failed("\(result.corrupted) values came back changed")
+                    throw SelfTestObstacle.failed("\(quantity(result.corrupted, "value")) came back changed")
                 }
             }
             return SelfTestFigure(texts.joined(separator: ", "), values)
@@ -107,10 +108,10 @@ struct LinkTests: Sendable {
                         + (parameters.map { " at an interval of \(formatMilliseconds($0.interval))" } ?? ""),
                     [("bytesPerSecond", .number(rate.rounded())), ("lost", JSONValue(result.lost))])
                 if let lost = result.lost, lost > 0 {
-                    throw SelfTestObstacle.failed("\(lost) packets were lost", figure: figure)
+                    throw SelfTestObstacle.failed("\(quantity(lost, "packet")) lost", figure: figure)
                 }
                 if let corrupted = result.counts?.corrupted, corrupted > 0 {
-                    throw SelfTestObstacle.failed("\(corrupted) packets were changed", figure: figure)
+                    throw SelfTestObstacle.failed("\(quantity(corrupted, "packet")) changed", figure: figure)
                 }
                 return figure
             }
@@ -229,7 +230,7 @@ struct LinkTests: Sendable {
         while received.count < bytes.count, let next = try await uart.read(timeout: .seconds(10)) { received += next }
         try await sent
         guard received == bytes else {
-            throw SelfTestObstacle.failed("\(received.count) bytes came back, or their content differed")
+            throw SelfTestObstacle.failed("\(quantity(received.count, "byte")) came back, or their content differed")
         }
         return clock.now() - start
     }
