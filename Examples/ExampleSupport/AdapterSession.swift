@@ -35,20 +35,15 @@ extension CommonOptions {
     ) async throws -> Value {
         guard simulate else { return try await withAdapter(console, body) }
         let kernels = SimulatedWorld.makeKernels()
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await withAdapter(console, on: kernels.own, body) }
-            group.addTask {
+        return try await firstResult(of: [
+            { try await withAdapter(console, on: kernels.own, body) },
+            {
                 let visitor = try await Adapter.open(on: kernels.visitor)
                 try await visit(visitor)
                 await visitor.close()
                 return nil
-            }
-            defer { group.cancelAll() }
-            while let result = try await group.next() {
-                if let result { return result }
-            }
-            throw CancellationError()
-        }
+            },
+        ])
     }
 
     /// Calls `body` with the chosen adapters as one, and closes them afterwards. Of all adapters, those that cannot be
@@ -59,15 +54,11 @@ extension CommonOptions {
         let kernel = try makeKernel()
         return try await withTrace(console, on: kernel) { trace in
             var adapters: [Adapter] = []
-            let result: Result<Value, any Error>
-            do {
-                let group = try await openAdapters(console, on: kernel, trace, &adapters)
-                result = .success(try await body(group))
-            } catch {
-                result = .failure(error)
+            return try await finishing {
+                try await body(try await openAdapters(console, on: kernel, trace, &adapters))
+            } then: {
+                for adapter in adapters { await adapter.close() }
             }
-            for adapter in adapters { await adapter.close() }
-            return try result.get()
         }
     }
 
@@ -115,10 +106,11 @@ extension CommonOptions {
             let former = privacy == nil ? [] : (try? await Adapter.all(on: kernel)) ?? []
             let adapter = try await openAdapter(on: kernel, trace, whileAbsent: absence)
             tellPrivacy(of: adapter.information, since: former, console)
-            let result: Result<Value, any Error>
-            do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
-            await adapter.close()
-            return try result.get()
+            return try await finishing {
+                try await body(adapter)
+            } then: {
+                await adapter.close()
+            }
         }
     }
 
@@ -137,11 +129,12 @@ extension CommonOptions {
         _ console: Console, on kernel: (any BluetoothKernel)?, _ body: (PacketTrace?) async throws -> Value
     ) async throws -> Value {
         let trace = try await openTrace(console, on: kernel)
-        let result: Result<Value, any Error>
-        do { result = .success(try await body(trace)) } catch { result = .failure(error) }
-        // In a task of its own, which Ctrl-C does not cancel, so that the file is complete.
-        if let trace { await Task { await trace.close() }.value }
-        return try result.get()
+        return try await finishing {
+            try await body(trace)
+        } then: {
+            // In a task of its own, which Ctrl-C does not cancel, so that the file is complete.
+            if let trace { await Task { await trace.close() }.value }
+        }
     }
 
     private func openAdapter(
@@ -155,18 +148,13 @@ extension CommonOptions {
             return try await opening.open(selector, waitingFor: nil)
         } catch {
             guard let absence, error.isAdapterAbsent else { throw error }
-            return try await withThrowingTaskGroup(of: Adapter?.self) { group in
-                group.addTask { try await opening.open(selector, waitingFor: AdapterOpening.patience) }
-                group.addTask { [error] in
+            return try await firstResult(of: [
+                { try await opening.open(selector, waitingFor: AdapterOpening.patience) },
+                { [error] in
                     await absence(error)
                     return nil
-                }
-                defer { group.cancelAll() }
-                while let result = try await group.next() {
-                    if let result { return result }
-                }
-                throw CancellationError()
-            }
+                },
+            ])
         }
     }
 

@@ -1,5 +1,12 @@
 import BluetoothLE
 
+/// A device that a command has found.
+enum FoundDevice {
+    case address(BluetoothAddress)
+    /// By its key, at the address it has now.
+    case identity(DeviceIdentity)
+}
+
 /// What a command finds devices and connects to them with: an adapter, or several as one.
 public enum ChosenRadio: Sendable {
     /// One adapter.
@@ -37,21 +44,30 @@ public enum ChosenRadio: Sendable {
     }
 
     func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions
+        to device: FoundDevice, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
-        switch self {
-        case .adapter(let adapter): try await adapter.connect(to: peer, options: options)
-        case .group(let group): try await group.connect(to: peer, options: options)
+        switch (self, device) {
+        case (.adapter(let adapter), .address(let peer)): try await adapter.connect(to: peer, options: options)
+        case (.adapter(let adapter), .identity(let device)): try await adapter.connect(to: device, options: options)
+        case (.group(let group), .address(let peer)): try await group.connect(to: peer, options: options)
+        case (.group(let group), .identity(let device)): try await group.connect(to: device, options: options)
         }
     }
 
-    /// Connects to a device by its key, at the address it has now.
-    func connect(
-        to identity: DeviceIdentity, options: ConnectionOptions
-    ) async throws(BluetoothError) -> Connection {
+    func keepConnected(to device: FoundDevice, options: ConnectionOptions) -> KeptConnection {
+        switch (self, device) {
+        case (.adapter(let adapter), .address(let peer)): adapter.keepConnected(to: peer, options: options)
+        case (.adapter(let adapter), .identity(let device)): adapter.keepConnected(to: device, options: options)
+        case (.group(let group), .address(let peer)): group.keepConnected(to: peer, options: options)
+        case (.group(let group), .identity(let device)): group.keepConnected(to: device, options: options)
+        }
+    }
+
+    /// Waits for an adapter that is on.
+    func ready() async throws(BluetoothError) {
         switch self {
-        case .adapter(let adapter): try await adapter.connect(to: identity, options: options)
-        case .group(let group): try await group.connect(to: identity, options: options)
+        case .adapter(let adapter): try await adapter.ready(timeout: nil)
+        case .group(let group): try await group.ready(timeout: nil)
         }
     }
 

@@ -54,7 +54,7 @@ public enum ExitStatus: Int32, Sendable {
         EXIT STATUS: 0 success; 1 other failure; 64 invalid arguments; 65 bad data; 66 no such file; 68 device not \
         found; 69 no usable adapter; 73 output file cannot be created; 74 link lost or input/output error; 75 timeout; \
         76 protocol error or unsuitable device; 77 permission missing; 130 interrupted; 143 terminated (serve, \
-        advertise, bridge and doctor --watch then exit with 0).
+        advertise, bridge, doctor --watch and notify --keep then exit with 0).
         """
 }
 

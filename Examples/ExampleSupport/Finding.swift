@@ -51,9 +51,9 @@ extension CommonOptions {
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
         guard console.messages.isTerminal, console.verbosity == 0 else { return try await body() }
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await body() }
-            group.addTask {
+        return try await firstResult(of: [
+            body,
+            {
                 let line = TransientLine()
                 var seconds = 0
                 while (try? await Task.sleep(for: .seconds(1))) != nil {
@@ -65,15 +65,8 @@ extension CommonOptions {
                 }
                 line.clear()
                 return nil
-            }
-            var result: Value?
-            while result == nil, let next = try await group.next() { result = next }
-            group.cancelAll()
-            // Waits for the line to be cleared.
-            while try await group.next() != nil {}
-            guard let result else { throw CancellationError() }
-            return result
-        }
+            },
+        ])
     }
 }
 

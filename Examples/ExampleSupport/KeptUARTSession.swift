@@ -17,15 +17,16 @@ extension CommonOptions {
             try await preparePairing(on: radio, console)
             let failure = Mutex<ProgramError?>(nil)
             let uart = keep(device, on: radio, options, console) { error in failure.withLock { $0 = error } }
-            let result: Result<Value, any Error>
-            do {
-                result = .success(try await body(uart, radio))
-            } catch {
-                result = .failure(await namingPairing(failure.withLock { $0 } ?? error))
+            return try await finishing {
+                do {
+                    return try await body(uart, radio)
+                } catch {
+                    throw await namingPairing(failure.withLock { $0 } ?? error)
+                }
+            } then: {
+                // Without waiting: the kernel ends the link, also after the program.
+                await uart.disconnect(timeout: .zero)
             }
-            // Without waiting: the kernel ends the link, also after the program.
-            await uart.disconnect(timeout: .zero)
-            return try result.get()
         }
     }
 

@@ -155,15 +155,16 @@ extension CommonOptions {
                 throw await namingPairing(error)
             }
             await endAskingToPair(on: radio)
-            let result: Result<Value, any Error>
-            do {
-                result = .success(isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart))
-            } catch {
-                result = .failure(await namingPairing(error, on: uart.connection))
+            return try await finishing {
+                do {
+                    return isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart)
+                } catch {
+                    throw await namingPairing(error, on: uart.connection)
+                }
+            } then: {
+                // Without waiting: the kernel ends the link, also after the program.
+                await uart.disconnect(timeout: .zero)
             }
-            // Without waiting: the kernel ends the link, also after the program.
-            await uart.disconnect(timeout: .zero)
-            return try result.get()
         }
     }
 
@@ -205,7 +206,10 @@ extension CommonOptions {
         case .identity(let identity): .identity(identity)
         case .addressOfAnyKind(let address): .address(address)
         case .advertisedService: .uart(named: nil, services: services)
-        case .any: .uart(named: Self.simulatedUART, services: services)
+        case .any(let devices):
+            .uart(
+                named: devices.lazy.compactMap { if case .name(let name) = $0 { name } else { nil } }.first,
+                services: services)
         }
     }
 }

@@ -31,7 +31,7 @@ struct AdaptersCommand: AsyncParsableCommand {
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             let kernel = try common.makeKernel()
             if watch {
-                try await counted.upTo(limit) { try await follow(selector, on: kernel, count: $0, console) }
+                try await counted.upTo(limit) { try await follow(selector, on: kernel, $0, console) }
             } else {
                 try await list(selector, common, on: kernel, console)
             }
@@ -109,10 +109,13 @@ extension CommonOptions {
 }
 
 private func follow(
-    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, count: Int, _ console: Console
+    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, _ results: ResultCount, _ console: Console
 ) async throws {
     let changes = try await Adapter.changes(on: kernel).filter { selector?.matches($0.adapter) ?? true }
-    for try await change in changes.prefix(count) { console.show(change) }
+    for try await change in changes {
+        console.show(change)
+        if results.add() == 0 { return }
+    }
 }
 
 extension Console {

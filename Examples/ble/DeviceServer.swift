@@ -43,20 +43,15 @@ struct DeviceServer {
         } while: { published, incoming in
             console.started(
                 named: device.name, services: device.services.map(\.uuid), on: adapter.information)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await serve(incoming, published, once: once) }
-                group.addTask {
-                    for await target in written { _ = await send(values[target], of: target, published) }
-                }
-                group.addTask {
-                    for await (target, value) in echoed { _ = await send(value, of: target, published) }
-                }
-                for (target, change) in device.changes {
-                    group.addTask { try await perform(change, of: target, published) }
-                }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
+            try await untilOneEnds(
+                [
+                    { try await serve(incoming, published, once: once) },
+                    { for await target in written { _ = await send(values[target], of: target, published) } },
+                    { for await (target, value) in echoed { _ = await send(value, of: target, published) } },
+                ]
+                    + device.changes.map { target, change in
+                        { @Sendable in try await perform(change, of: target, published) }
+                    })
         }
     }
 

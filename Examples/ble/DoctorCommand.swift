@@ -79,7 +79,7 @@ struct DoctorCommand: AsyncParsableCommand {
             }
             if watches {
                 let watch = HealthWatch(common, on: kernel, options, console)
-                try await counted.upTo(limit) { try await watch.run(count: $0) }
+                try await counted.upTo(limit) { try await watch.run($0) }
             } else {
                 guard diagnosis.isUsable else { throw ExitCode(ExitStatus.noBluetooth.rawValue) }
             }

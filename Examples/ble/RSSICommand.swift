@@ -27,16 +27,15 @@ struct RSSICommand: DeviceCommand {
             let strength = try await connection.rssi()
             return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
         }
-        try await counted.upTo(runTime.duration) { try await follow(connection, count: $0, console) }
+        try await counted.upTo(runTime.duration) { try await follow(connection, $0, console) }
     }
 }
 
 /// Prints a line every second; on a terminal, a single line with a graph of the previous values.
-private func follow(_ connection: Connection, count: Int, _ console: Console) async throws {
+private func follow(_ connection: Connection, _ results: ResultCount, _ console: Console) async throws {
     var strengths: [Double] = []
     let line = console.statusLine()
-    for number in 0..<count {
-        if number > 0 { try await Task.sleep(for: .seconds(1)) }
+    while true {
         let strength = try await connection.rssi()
         let text = "\(strength) dBm  "
         strengths = (strengths + [Double(strength)]).suffix(max(1, min(40, line.width - text.count)))
@@ -47,6 +46,8 @@ private func follow(_ connection: Connection, count: Int, _ console: Console) as
         } else {
             console.result("\(console.time())  \(strength) dBm")
         }
+        if results.add() == 0 { return }
+        try await Task.sleep(for: .seconds(1))
     }
 }
 

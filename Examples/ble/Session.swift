@@ -250,12 +250,9 @@ final class Session: Sendable {
                 let (stopped, stop) = AsyncStream.makeStream(of: Never.self)
                 state.withLock { $0.link?.subscriptions.append((attribute.uuid, attribute.attributeHandle, stop)) }
                 return { [self] in
-                    await withTaskGroup { group in
-                        group.addTask { [self] in await show(values, of: attribute, decoder) }
-                        group.addTask { for await _ in stopped {} }
-                        await group.next()
-                        group.cancelAll()
-                    }
+                    try? await untilOneEnds([
+                        { [self] in await show(values, of: attribute, decoder) }, { for await _ in stopped {} },
+                    ])
                 }
             }
     }

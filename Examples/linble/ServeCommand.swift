@@ -138,19 +138,17 @@ private final class ServedUART: Sendable {
 
     func run(on adapter: Adapter, once: Bool) async throws {
         let (departures, departed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [self] in
+        try await untilOneEnds([
+            { [self] in
                 try await UARTServer.run(on: adapter, options: options) { event in
                     self.tell(event, of: adapter.information)
-                    if case .offline = event { departed.yield() }
+                    if case .offline = event, once { departed.yield() }
                 } serve: { [self] in
                     try await serve($0)
                 }
-            }
-            if once { group.addTask { for await _ in departures { break } } }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+            },
+            { for await _ in departures { break } },
+        ])
     }
 
     private func serve(_ central: UARTCentral) async throws {

@@ -74,13 +74,10 @@ private struct TerminalSession: Sendable {
         let isInteractive = makeTerminalRaw()
         defer { restoreTerminal() }
         if isInteractive { console.message("Online. Ctrl-] exits.") }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await show(uart, console) }
-            group.addTask { try await type(uart, console, isInteractive: isInteractive) }
-            defer { group.cancelAll() }
-            // The session ends with the input or the link.
-            try await group.next()
-        }
+        // The session ends with the input or the link.
+        try await untilOneEnds([
+            { try await show(uart, console) }, { try await type(uart, console, isInteractive: isInteractive) },
+        ])
         if isInteractive { console.message("\nDisconnected.") }
     }
 

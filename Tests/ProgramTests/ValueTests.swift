@@ -82,7 +82,11 @@ import Testing
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
             (["notify", "--simulate", "2A38", "--for", "1"], 76, "does not support that"),
             (["notify", "--simulate", "180F/2A19/2904", "--for", "1"], 76, "not a characteristic"),
-            (["notify", "--simulate", "2A19", "--for", "1", "--count", "1"], 75, "0 of 1 values"),
+            (["notify", "--simulate", "-n", "nobody", "2A37", "--keep", "--for", "1"], 75, "no subscription"),
+            (
+                ["notify", "--simulate", "2A19", "--for", "1", "--count", "1"], 75,
+                "Only 0 of 1 results within the time limit."
+            ),
         ] as [([String], Int32, String)])
     func everyFailureHasItsStatusAndMessage(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", arguments)

@@ -142,8 +142,7 @@ struct AdapterTests: Sendable {
 
     private func countSets() async throws -> SelfTestFigure {
         var sets: [AdvertisingSet] = []
-        let result: Result<SelfTestFigure, any Error>
-        do {
+        return try await finishing {
             while sets.count < Self.mostSets {
                 do throws(BluetoothError) {
                     sets.append(
@@ -156,14 +155,11 @@ struct AdapterTests: Sendable {
                 }
             }
             let reported = tested.properties?.advertisingSetCount
-            result = .success(
-                SelfTestFigure(
-                    "\(sets.count)" + (reported.map { "; the controller reports \($0)" } ?? ""),
-                    [("sets", .integer(sets.count)), ("reported", JSONValue(reported))]))
-        } catch {
-            result = .failure(error)
+            return SelfTestFigure(
+                "\(sets.count)" + (reported.map { "; the controller reports \($0)" } ?? ""),
+                [("sets", .integer(sets.count)), ("reported", JSONValue(reported))])
+        } then: {
+            for set in sets { await set.stop() }
         }
-        for set in sets { await set.stop() }
-        return try result.get()
     }
 }

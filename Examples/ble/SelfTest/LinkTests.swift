@@ -193,32 +193,26 @@ struct LinkTests: Sendable {
         let (central, peripheral, clock) = (central.adapter, peripheral.adapter, clock)
         let name = SelfTest.newName()
         let bytes = (0..<16_384).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-        return try await withThrowingTaskGroup(of: SelfTestFigure?.self) { group in
-            group.addTask {
+        return try await firstResult(of: [
+            {
                 try await UARTServer.run(on: peripheral, options: UARTServerOptions(name: name)) { peer in
                     while let bytes = try await peer.read() { try await peer.send(bytes) }
                 }
                 return nil
-            }
-            group.addTask {
+            },
+            {
                 let uart = try await UARTConnection.open(.name(name), on: central)
-                let result: Result<Duration, any Error>
-                do { result = .success(try await Self.echo(bytes, over: uart, clock)) } catch {
-                    result = .failure(error)
+                let time = try await finishing {
+                    try await Self.echo(bytes, over: uart, clock)
+                } then: {
+                    await uart.disconnect(timeout: .zero)
                 }
-                await uart.disconnect(timeout: .zero)
-                let time = try result.get()
                 let rate = Double(2 * bytes.count) / (time / .seconds(1))
                 return SelfTestFigure(
                     "16 KiB there and back in \(formatMilliseconds(time)), \(formatRate(rate))",
                     [("time", milliseconds(time)), ("bytesPerSecond", .number(rate.rounded()))])
-            }
-            defer { group.cancelAll() }
-            while let figure = try await group.next() {
-                if let figure { return figure }
-            }
-            throw CancellationError()
-        }
+            },
+        ])
     }
 
     private static func echo(_ bytes: [UInt8], over uart: UARTConnection, _ clock: BenchmarkClock) async throws
