@@ -7,12 +7,11 @@ struct BenchCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
         commandName: "bench", abstract: "Measure a link: round trips, throughput in each direction, loss.",
         discussion: """
-            The other machine runs: ble serve bench. MEASUREMENT is latency (round trips of a Write Request, of a \
-            read, and of a Write Command with its echo), up (to the device, with Write Commands and Write Requests) or \
-            down (from the device, with notifications and indications); by default, all of them. With any other \
-            device, only the round trip of a read is measured.
+            The other machine runs: ble serve bench. MEASUREMENT is latency (the round trip of a read), up \
+            (throughput to the device, with Write Commands) or down (from the device, with notifications); by default, \
+            all of them. With any other device, only the latency is measured.
 
-            Each of the seven measurements ends after the time of --for (2 seconds) or after --count packets; with \
+            Each measurement ends after the time of --for (2 seconds) or after --count packets; with \
             both, at whichever comes first. Ctrl-C prints the measurements so far.
 
             EXAMPLES:
@@ -28,8 +27,8 @@ struct BenchCommand: DeviceCommand {
 
     @Argument(
         help: ArgumentHelp("latency, up or down.", valueName: "measurement"),
-        completion: .list(BenchmarkGroup.allCases.map(\.rawValue)))
-    var groups: [BenchmarkGroup] = []
+        completion: .list(BenchmarkMeasurement.allCases.map(\.rawValue)))
+    var chosen: [BenchmarkMeasurement] = []
 
     @Option(
         name: .customLong("for"), parsing: .unconditional,
@@ -41,7 +40,7 @@ struct BenchCommand: DeviceCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The size of a packet, 8 to ATT_MTU - 3 (default: 20 for latency, otherwise the maximum).",
+            "The size of a packet of up and down, 8 to ATT_MTU - 3 (default: the maximum).",
             valueName: "bytes"))
     var size: Int?
 
@@ -82,7 +81,7 @@ struct BenchCommand: DeviceCommand {
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let timeout = common.timeout(or: .seconds(30))
-        let measurements = BenchmarkMeasurement.allCases.filter { groups.isEmpty || groups.contains($0.group) }
+        let measurements = BenchmarkMeasurement.allCases.filter { chosen.isEmpty || chosen.contains($0) }
         let progress = BenchmarkProgress(console)
         let run = BenchmarkRun(
             measurements: measurements, size: size,
@@ -90,8 +89,8 @@ struct BenchCommand: DeviceCommand {
                 count: count, duration: seconds.map { .seconds($0) } ?? (count == nil ? Self.usualTime : nil)),
             timeout: timeout, progress: { progress.show($0, $1, $2) })
         let database = try await connection.discover(timeout: timeout)
-        let service = BenchmarkCharacteristics(in: database)
-        guard service != nil || groups.isEmpty || groups.contains(.latency) else {
+        let isServed = BenchmarkCharacteristics(in: database) != nil
+        guard isServed || measurements.contains(.latency) else {
             throw ProgramError(
                 .protocolError, "\(Self.missingService), which the measurements up and down need.", remedy: Self.remedy)
         }
@@ -99,17 +98,12 @@ struct BenchCommand: DeviceCommand {
         let display = BenchmarkDisplay(console)
         display.show(before)
         do {
-            if let service {
-                try await run.run(on: connection, with: service) { result in
-                    progress.clear()
-                    display.add(result)
-                }
-            } else {
+            if !isServed {
                 console.message("\(Self.missingService): only the round trip of a read is measured.\n\(Self.remedy)")
-                try await run.run(on: connection, readingFrom: database) { result in
-                    progress.clear()
-                    display.add(result)
-                }
+            }
+            try await run.run(on: connection, database) { result in
+                progress.clear()
+                display.add(result)
             }
         } catch {
             progress.clear()
@@ -118,7 +112,7 @@ struct BenchCommand: DeviceCommand {
         }
         display.end()
         display.show(try await MeasuredLink(of: connection), after: before)
-        guard service != nil || groups.allSatisfy({ $0 == .latency }) else {
+        guard isServed || chosen.allSatisfy({ $0 == .latency }) else {
             throw ProgramError(.protocolError, "Only the round trip of a read was measured.", remedy: Self.remedy)
         }
     }
@@ -126,8 +120,6 @@ struct BenchCommand: DeviceCommand {
     private static let missingService = "The device has no benchmark service"
     private static let remedy = "For all measurements, run on the other machine: ble serve bench"
 }
-
-extension BenchmarkGroup: ExpressibleByArgument {}
 
 /// The parameters of a link, and its RSSI if the controller reports it.
 struct MeasuredLink: Equatable, Sendable {
@@ -168,7 +160,7 @@ final class BenchmarkProgress: Sendable {
             state.last = now
             line.show(
                 shortened(
-                    "\(measurement.rawValue)  \(quantity(packets, "packet"))  \(quantity(bytes, "byte"))",
+                    "\(measurement.title)  \(quantity(packets, "packet"))  \(quantity(bytes, "byte"))",
                     toCells: line.width))
         }
     }

@@ -49,14 +49,14 @@ final class BenchmarkDisplay {
         var table = Table([
             .init("round trip in ms"), .init("bytes", .right, omission: 1), .init("count", .right, omission: 3),
             .init("min", .right, omission: 4), .init("median", .right), .init("95 %", .right, omission: 5),
-            .init("max", .right), .init("corrupted", .right, omission: 2),
+            .init("max", .right),
         ])
         for result in latencies {
             let durations = result.durations
             table.add([
-                result.measurement.rawValue + (result.isComplete ? "" : " (incomplete)"), "\(result.size)",
-                "\(durations.count)", text(durations.minimum), text(durations.percentile(50)),
-                text(durations.percentile(95)), text(durations.maximum), "\(result.corrupted)",
+                "read" + (result.isComplete ? "" : " (incomplete)"), "\(result.size)", "\(durations.count)",
+                text(durations.minimum), text(durations.percentile(50)),
+                text(durations.percentile(95)), text(durations.maximum),
             ])
         }
         latencies = []
@@ -67,17 +67,15 @@ final class BenchmarkDisplay {
         var table = Table([
             .init("throughput"), .init("bytes", .right, omission: 1), .init("sent", .right, omission: 5),
             .init("received", .right, omission: 6), .init("rate", .right), .init("lost", .right),
-            .init("late", .right, omission: 4), .init("twice", .right, omission: 3),
             .init("corrupted", .right, omission: 2),
         ])
         for result in throughputs {
             let counts = result.counts
             func count(_ number: UInt32?) -> String { number.map { "\($0)" } ?? "?" }
             table.add([
-                result.measurement.rawValue + (result.isComplete ? "" : " (incomplete)"), "\(result.size)",
+                result.measurement.title + (result.isComplete ? "" : " (incomplete)"), "\(result.size)",
                 result.sent.map { "\($0)" } ?? "?", count(counts?.received), result.rate.map(formatRate) ?? "?",
-                result.lost.map { "\($0)" } ?? "?", count(counts?.outOfOrder), count(counts?.duplicates),
-                count(counts?.corrupted),
+                result.lost.map { "\($0)" } ?? "?", count(counts?.corrupted),
             ])
         }
         throughputs = []
@@ -100,12 +98,12 @@ extension LatencyResult {
             duration.map { .number($0 / .milliseconds(1)) } ?? .null
         }
         return [
-            ("event", .string("roundTrip")), ("kind", .string(measurement.rawValue)), ("size", .integer(size)),
+            ("event", .string("roundTrip")), ("kind", .string("read")), ("size", .integer(size)),
             ("count", .integer(durations.count)), ("minimum", milliseconds(durations.minimum)),
             ("median", milliseconds(durations.percentile(50))),
             ("percentile95", milliseconds(durations.percentile(95))),
             ("maximum", milliseconds(durations.maximum)), ("mean", milliseconds(durations.mean)),
-            ("corrupted", .integer(corrupted)), ("complete", .bool(isComplete)),
+            ("complete", .bool(isComplete)),
         ]
     }
 }
@@ -114,11 +112,10 @@ extension ThroughputResult {
     fileprivate var fields: [(String, JSONValue)] {
         func count(_ number: UInt32?) -> JSONValue { JSONValue(number.map { Int($0) }) }
         return [
-            ("event", .string("throughput")), ("kind", .string(measurement.rawValue)), ("size", .integer(size)),
+            ("event", .string("throughput")), ("kind", .string(measurement.title)), ("size", .integer(size)),
             ("sent", JSONValue(sent)), ("received", count(counts?.received)),
             ("bytes", JSONValue(counts.map { Int(clamping: $0.bytes) })), ("seconds", .number(time / .seconds(1))),
             ("bytesPerSecond", rate.map { .number($0) } ?? .null), ("lost", JSONValue(lost)),
-            ("outOfOrder", count(counts?.outOfOrder)), ("duplicates", count(counts?.duplicates)),
             ("corrupted", count(counts?.corrupted)), ("complete", .bool(isComplete)),
         ]
     }
