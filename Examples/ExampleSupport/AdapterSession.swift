@@ -170,30 +170,34 @@ extension CommonOptions {
             throw ProgramError(
                 .cannotCreate, "\(path) is not open.", remedy: "Open it in the shell, for example with 3>file.")
         }
-        do throws(BluetoothError) {
-            let trace = try await PacketTrace.open(
-                trace == "-" ? "/dev/stdout" : path, replacingExisting: force && trace != nil, on: kernel,
-                log: makeLog()
-            ) { error in
-                // A closed pipe ends the program quietly, as it does for results.
-                if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
-                    return console.results.fail(EPIPE)
-                }
-                console.results.hasLostTrace = true
-                console.message("\(error)")
+        let report = { @Sendable (error: BluetoothError) in
+            // A closed pipe ends the program quietly, as it does for results.
+            if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
+                return console.results.fail(EPIPE)
             }
-            switch trace.source {
+            console.results.hasLostTrace = true
+            console.message("\(error)")
+        }
+        do throws(BluetoothError) {
+            let trace =
+                if let own = trace {
+                    try await PacketTrace.open(
+                        own == "-" ? "/dev/stdout" : own, replacingExisting: force, on: kernel, log: makeLog(),
+                        onFailure: report)
+                } else {
+                    try await EnvironmentTrace.open(on: kernel, log: makeLog(), onFailure: report)
+                }
+            switch trace?.source {
             case .monitor: console.detail("recording the packets of all adapters in \(path)")
-            case .synthesised:
+            case .synthesised, nil:
                 console.detail(
                     "recording this program's packets in \(path); recording those of all adapters requires root")
             }
             return trace
         } catch {
             guard error.code == .failed else { throw error }
-            var error = error
-            if trace != nil, case .kernel(let cause)? = error.cause, cause.number == .fileExists {
-                error.remedy = "Choose another name, or replace the file with --force."
+            if trace != nil, case .kernel(let cause)? = error.cause {
+                throw cannotCreate(path, cause.number.rawValue, remedy: error.remedy)
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)
         }
@@ -212,6 +216,8 @@ extension CommonOptions {
     public func bondStore() throws -> any BondStore {
         if simulate, bonds == nil { return SimulatedWorld.bonds }
         if bonds == nil, try world != nil || makeKernel() != nil { return SimulatedWorld.noBonds }
+        // Once, before each attempt to read it is logged.
+        if let bonds { try SecretFile.checkFolders([bonds], .init("read the bonds")) }
         return try FileBondStore(directory: bonds, log: makeLog())
     }
 

@@ -23,6 +23,7 @@ public final class AppendedFile: Sendable {
                     .cannotCreate, "\(printable(path)) is a symbolic link, which is not followed.",
                     remedy: "Name the file itself.")
             }
+            guard errno != ENOENT else { throw cannotCreate(path) }
             throw ProgramError(.cannotCreate, "Cannot write \(printable(path)): \(systemMessage())")
         }
         if isLocked, flock(descriptor, LOCK_EX) != 0 { throw failure("lock") }

@@ -23,6 +23,8 @@ public struct CommonOptions: ParsableArguments, Sendable {
     @OptionGroup(title: "Output") var capture: TraceOptions
     /// Whether to ask a user about pairing when a device refuses an unprotected request.
     public var asksToPair = true
+    /// Whether they are those of a step.
+    private(set) var isStep = false
 
     /// The defaults.
     public init() {}
@@ -155,6 +157,7 @@ extension CommonOptions {
     /// The options of a step: its device, its times and its protection, and the rest from the command line that runs it.
     public func inheriting(_ session: CommonOptions) -> CommonOptions {
         var options = session
+        options.isStep = true
         (options.named, options.addressed, options.identified) = (named, addressed, identified)
         (options.choosing, options.finding) = (choosing, finding)
         options.longRange.coded = longRange.coded || session.longRange.coded

@@ -144,6 +144,8 @@ extension BluetoothError {
     var withoutRemedy: String {
         var error = self
         error.remedy = nil
+        // The message says it in words.
+        if code == .noBluetooth { error.cause = nil }
         return error.description
     }
 }

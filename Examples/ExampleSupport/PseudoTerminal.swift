@@ -24,8 +24,8 @@ public final class PseudoTerminal: Sendable {
     ///   - access: who may open it.
     ///   - onDiscard: called when a program discards what it has not read yet (`tcflush`), which the kernel does for its
     ///     own buffer only; during a call of the terminal, on its thread.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the link is in use or the path is taken by anything
-    ///   else, with ``ExitStatus/notPermitted`` if the access cannot be granted.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the link is in use, with ``ExitStatus/cannotCreate`` if the
+    ///   path is taken by anything else or has no folder, with ``ExitStatus/notPermitted`` if the access cannot be granted.
     public init(
         link: String? = nil, access: PortAccess = PortAccess(), onDiscard: (@Sendable () -> Void)? = nil
     ) throws {

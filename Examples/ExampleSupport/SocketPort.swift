@@ -35,8 +35,8 @@ public final class SocketPort: Sendable {
 
     /// Listens at a path. A socket that a killed program has left there is replaced; the file is removed at the end.
     /// - Parameter access: who may connect.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the socket is in use or the path is taken by anything else,
-    ///   with ``ExitStatus/notPermitted`` if the access cannot be granted.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the socket is in use, with ``ExitStatus/cannotCreate`` if the
+    ///   path is taken by anything else or has no folder, with ``ExitStatus/notPermitted`` if the access cannot be granted.
     public init(atPath path: String, access: PortAccess) throws {
         (name, isLocal) = (path, true)
         let number = systemSocket(AF_UNIX, SOCK_STREAM)

@@ -129,7 +129,7 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
         adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
         guard !adapters.isEmpty else {
             throw ProgramError(
-                .noBluetooth, selector == nil ? "No Bluetooth adapter found." : "There is no such adapter.",
+                .noBluetooth, selector.map { ProgramError.noAdapter($0).message } ?? "No Bluetooth adapter found.",
                 remedy: "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13")
         }
     }

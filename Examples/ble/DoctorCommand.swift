@@ -73,9 +73,14 @@ struct DoctorCommand: AsyncParsableCommand {
                 if !isNew, !console.isJSON { finding.remedy = nil }
                 console.isJSON ? console.json(finding) : console.show(finding)
             }
+            // Without sockets there is no adapter either.
+            if diagnosis.findings.contains(where: { $0.subject == "kernel" && $0.verdict == .failure }) {
+                throw ExitCode(ExitStatus.noBluetooth.rawValue)
+            }
             if let selector, diagnosis.adapters.isEmpty {
-                guard watches else { throw ProgramError.noAdapter(selector) }
-                console.message("waiting for \(selector): it is absent.")
+                let absence = ProgramError.noAdapter(selector)
+                guard watches else { throw absence }
+                console.message("waiting for the adapter: \(absence.message)")
             }
             if watches {
                 let watch = HealthWatch(common, on: kernel, options, console)

@@ -68,8 +68,7 @@ struct NotifyCommand: DeviceCommand {
 
     private func streams(on connection: Connection, _ console: Console) async throws -> Streams {
         try await connection.subscriptions(
-            to: attributes, kind: indicate ? .indication : .automatic, format: format,
-            timeout: common.timeout(or: .seconds(30)), console)
+            to: attributes, kind: indicate ? .indication : .automatic, format: format, common, console)
     }
 
     /// Prints the values until the link is lost or there were enough.
@@ -91,16 +90,18 @@ struct NotifyCommand: DeviceCommand {
 extension Connection {
     /// Subscribes to the characteristics that match the selectors.
     func subscriptions(
-        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, timeout: Duration,
+        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, _ options: CommonOptions,
         _ console: Console
     ) async throws -> [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] {
         var streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] = []
         let needed: CharacteristicProperties = [.notify, .indicate]
-        for attribute in try await choose(selectors, needing: needed, needsDeclarations: true, timeout: timeout) {
+        let timeout = options.timeout(or: .seconds(30))
+        for attribute in try await choose(selectors, needing: needed, needsDeclarations: true, options) {
             guard let characteristic = attribute.characteristic else {
+                let command = await listing(options)
                 throw ProgramError(
                     .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
-                    remedy: attribute.handleHint ?? "List the device's characteristics with: ble explore")
+                    remedy: attribute.handleHint ?? "List the device's characteristics with: \(command)")
             }
             let decoder = try await decoder(for: attribute, format: format, timeout: timeout)
             let stream = try await attribute.named {

@@ -68,7 +68,8 @@ struct PairCommand: DeviceCommand {
             if let data {
                 try await connection.pair(with: data, timeout: common.timeout(or: .seconds(60)))
             } else {
-                try await pair(connection, to: common.requiredLevel ?? .medium, common)
+                try await connection.pair(
+                    to: common.requiredLevel ?? .medium, timeout: common.timeout(or: .seconds(60)))
             }
         // The name is stored with the bond.
         if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
@@ -78,22 +79,6 @@ struct PairCommand: DeviceCommand {
                 .protocolError, "The link is encrypted, but no bond was stored.",
                 remedy: "The device may not create bonds, or only in its pairing mode: activate that, and try again.")
         }
-    }
-}
-
-/// Pairs; if authentication needs a user and there is none, the error names the options that help.
-func pair(
-    _ connection: Connection, to level: SecurityLevel, _ options: CommonOptions
-) async throws -> PairingOutcome {
-    do throws(BluetoothError) {
-        return try await connection.pair(to: level, timeout: options.timeout(or: .seconds(60)))
-    } catch {
-        guard error.pairingFailure == .insufficientLevel, options.passkey == nil, !CommonOptions.hasTerminal else {
-            throw error
-        }
-        var error = error
-        error.remedy = "Run this command in a terminal, or give the passkey that the device shows with --passkey."
-        throw error
     }
 }
 

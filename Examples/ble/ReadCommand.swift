@@ -30,7 +30,7 @@ struct ReadCommand: DeviceCommand {
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let timeout = common.timeout(or: .seconds(30))
-        for attribute in try await connection.choose(attributes, needing: .read, timeout: timeout) {
+        for attribute in try await connection.choose(attributes, needing: .read, common) {
             let decoder = try await connection.decoder(for: attribute, format: format, timeout: timeout)
             let value = try await attribute.named { try await connection.read(attribute, timeout: timeout) }
             try console.show(value, of: attribute, decoder, fields: fields(of: attribute))

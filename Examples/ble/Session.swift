@@ -244,7 +244,7 @@ final class Session: Sendable {
         let (connection, background) = try await connected()
         let streams = try await connection.subscriptions(
             to: step.attributes, kind: step.indicate ? .indication : .automatic, format: step.format,
-            timeout: common.timeout(or: .seconds(30)), console)
+            CommonOptions().inheriting(common), console)
         return background
             + streams.map { attribute, decoder, values in
                 let (stopped, stop) = AsyncStream.makeStream(of: Never.self)

@@ -61,7 +61,7 @@ struct WriteCommand: DeviceCommand {
     func perform(on connection: Connection, _ console: Console) async throws {
         let (bytes, timeout) = (try await written.bytes(), common.timeout(or: .seconds(30)))
         let needed: CharacteristicProperties = [.write, .writeWithoutResponse]
-        for attribute in try await connection.choose([attribute], needing: needed, timeout: timeout) {
+        for attribute in try await connection.choose([attribute], needing: needed, common) {
             let way = way ?? WriteWay(for: attribute)
             try await attribute.named {
                 switch way {
@@ -105,7 +105,7 @@ enum WrittenValue: Sendable {
             }
         } else if text.hasPrefix("text:") {
             self = .bytes(Array(text.dropFirst(5).utf8))
-        } else if text.hasPrefix("file:") {
+        } else if text.hasPrefix("file:"), text != "file:" {
             self = .file(String(text.dropFirst(5)))
         } else if let bytes = [UInt8](hexadecimal: text) {
             self = .bytes(bytes)

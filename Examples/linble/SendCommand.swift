@@ -30,7 +30,7 @@ struct SendCommand: AsyncParsableCommand {
     func run() async throws {
         let (common, uartOptions, file, echo) = (common, uart, file, echo)
         try await common.run("linble send", reading: [file], writing: [echo]) { console in
-            let contents = try readFile(file)
+            let contents = try await contents(of: file, limit: 64 << 20)
             let output = try echo.map { try NewFile($0, replacesExisting: common.force, isStream: true) }
             let device = try await common.uartDevice(
                 uartOptions, orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")

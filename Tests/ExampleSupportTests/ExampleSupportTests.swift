@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothPrimitives
 @testable import ExampleSupport
 import Glibc
 import Testing
@@ -25,6 +26,34 @@ import Testing
         #expect(
             options.ignoredVariable(isSecure: isSecure) { $0 == "BLUETOOTH_SIMULATION" ? "x.json" : nil } == message)
         #expect(options.ignoredVariable(isSecure: isSecure) { _ in nil } == nil)
+    }
+
+    @Test(
+        arguments: [
+            ("-n Pulse-Z1 -i hci0", "ble pair -i hci0 -n Pulse-Z1"), ("--simulate", "ble pair --simulate"),
+            ("-i hci0,hci1 --coded", "ble pair -i hci1 -a C0:98:E5:12:34:58 --address-type random --coded"),
+            (
+                "--world x.json --bonds /no/bonds --name no-name",
+                "ble pair --world x.json --bonds /no/bonds -n no-name"
+            ),
+            ("--simulate -a C0:98:E5:12:34:58", "ble pair --simulate -a C0:98:E5:12:34:58 --address-type random"),
+        ])
+    func aCommandForTheSameDeviceCanBeCopied(_ arguments: String, _ command: String) throws {
+        var options = try CommonOptions.parse(arguments.split(separator: " ").map(String.init))
+        let peer = BluetoothAddress(0xC098_E512_3458, kind: .random)
+        #expect(options.command("pair", on: peer, by: "hci1") == command)
+        #expect(options.command("pair", on: peer, by: nil, ["--security", "a b"]).hasSuffix(" --security 'a b'"))
+        options = CommonOptions().inheriting(options)
+        #expect(options.command("pair", on: peer, by: "hci1") == "pair")
+    }
+
+    @Test func aCauseThatTheMessageNamesIsNotRepeated() {
+        let cause = BluetoothError.Cause.kernel(KernelError("socket", .addressFamilyNotSupported))
+        for (code, text) in [
+            (BluetoothError.Code.noBluetooth, "scan: No."), (.failed, "scan: No. [socket: EAFNOSUPPORT]"),
+        ] {
+            #expect(BluetoothError(code, .init("scan"), "No.", remedy: "Do.", cause: cause).withoutRemedy == text)
+        }
     }
 
     @Test(

@@ -58,6 +58,15 @@ import Testing
         )
     }
 
+    @Test(arguments: ["bonds list", "read 2A19", "pair", "scan", "exec 'read 2A19'"])
+    func aFolderThatCannotBeUsedIsSaidOnce(_ command: String) async throws {
+        let ended = try await inShell("touch $FOLDER/file; ble \(command) --simulate --bonds $FOLDER/file")
+        #expect(ended.status == 64)
+        #expect(ended.messages.hasSuffix("/file is not a folder.\n"), "\(ended.messages)")
+        #expect(ended.messages.contains(": read the bonds: /tmp/"), "\(ended.messages)")
+        #expect(ended.messages.split(separator: "\n").count == 1, "\(ended.messages)")
+    }
+
     @Test(
         arguments: [
             (["show", "C0:98:E5:12:34:61"], 68, "no bond"), (["remove", "C0:98:E5:12:34:61"], 68, "no bond"),

@@ -44,6 +44,8 @@ import Testing
             (["scan", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),
             (["adapters", "-i", "hci9"], 69, "There is no such adapter: hci9."),
             (["power", "off", "-i", "hci9"], 69, "There is no such adapter: hci9."),
+            (["bonds", "-i", "hci9"], 69, "There is no such adapter: hci9."),
+            (["scan", "-i", "hci9"], 69, "There is no such adapter: hci9; available are: hci0 (00:AA:01:00:00:01)."),
             (["pair", "--min-key-size", "17"], 64, "--min-key-size takes 7 to 16 bytes, not 17."),
             (["pair", "pulse", "--min-key-size", "16"], 0, "16-byte key"),
             (["advertise", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),

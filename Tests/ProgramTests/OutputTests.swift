@@ -90,7 +90,7 @@ import Testing
             """)
         #expect(ended.output == "73\nold\n")
         #expect(
-            ended.messages == "linble send: record packets: /nowhere/file cannot be written. [open: ENOENT]\n")
+            ended.messages == "linble send: Cannot create /nowhere/file: there is no folder /nowhere.\n")
     }
 
     @Test(arguments: ["echo old >$FOLDER/file", "ln -s $FOLDER/target $FOLDER/file; echo old >$FOLDER/target"])
@@ -106,7 +106,7 @@ import Testing
         #expect(ended.output == "73\nold\n-55 dBm\n0\nbtsnoop 600\nold\n")
         #expect(
             ended.messages.hasSuffix(
-                "file exists already. [open: EEXIST]\nChoose another name, or replace the file with --force.\n")
+                "file exists.\nChoose another name, or replace the file with --force.\n")
         )
     }
 

@@ -71,7 +71,7 @@ import Testing
             (["--profile", "auto"], 64, "profile"),
             (["--security", "authenticated"], 64, "--passkey"),
             (["--security", "secure-connections", "--encrypted"], 64, "--passkey"),
-            (["--pty", "/nowhere/link"], 74, "/nowhere/link"), (["--pty", "/tmp"], 74, "/tmp"),
+            (["--pty", "/tmp"], 73, "/tmp"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--for", "1"] + arguments)
