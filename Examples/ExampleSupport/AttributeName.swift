@@ -24,23 +24,19 @@ public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
         names(in: ranges).map { $0.words.joined(separator: "-") }.sorted()
     }
 
-    /// Parses the UUID or the assigned name of a service, given on the command line.
-    public static func service(_ text: String) throws -> BluetoothUUID {
-        try uuid(text, in: services, example: "180D or heart-rate")
-    }
+    /// Parses the UUID or the assigned name of a service on the command line.
+    public static let service = parser(of: services, example: "180D or heart-rate")
+    /// Parses the UUID or the assigned name of a characteristic on the command line.
+    public static let characteristic = parser(of: characteristics, example: "2A19 or battery-level")
 
-    /// Parses the UUID or the assigned name of a characteristic, given on the command line.
-    public static func characteristic(_ text: String) throws -> BluetoothUUID {
-        try uuid(text, in: characteristics, example: "2A19 or battery-level")
-    }
-
-    private static func uuid(
-        _ text: String, in ranges: [ClosedRange<UInt16>], example: String
-    ) throws -> BluetoothUUID {
-        if let uuid = BluetoothUUID(text) ?? uuid(text, in: ranges) { return uuid }
-        throw ValidationError(
-            "give a UUID or an assigned name, such as \(example)."
-                + Suggestion.question(for: text, among: all(in: ranges)))
+    private static func parser(
+        of ranges: [ClosedRange<UInt16>], example: String
+    ) -> @Sendable (String) throws -> BluetoothUUID {
+        { text in
+            if let uuid = BluetoothUUID(text) ?? uuid(text, in: ranges) { return uuid }
+            let question = Suggestion.question(for: text, among: all(in: ranges))
+            throw ValidationError("give a UUID or an assigned name, such as \(example).\(question)")
+        }
     }
 
     /// An assigned name as a word.

@@ -4,7 +4,7 @@ import Synchronization
 /// The number of results of a command that would otherwise run until it is stopped.
 public struct CountOptions: ParsableArguments, Sendable {
     /// The number.
-    @Option(help: "Exit after this number of results, such as 10; fewer within the time of --for are a failure.")
+    @Option(help: "Exit after this number of results, such as 10; it is a failure if the time of --for ends before.")
     public var count: Int?
 
     /// The defaults.

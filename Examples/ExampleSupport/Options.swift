@@ -18,13 +18,7 @@ public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Send
     case random
 
     /// The address type; nil if a scan must determine it.
-    public var kind: BluetoothAddress.Kind? {
-        switch self {
-        case .auto: nil
-        case .public: .public
-        case .random: .random
-        }
-    }
+    public var kind: BluetoothAddress.Kind? { BluetoothAddress.Kind.allCases.first { "\($0)" == rawValue } }
 }
 
 /// The privacy of this machine's own address, as given on the command line.
@@ -37,13 +31,7 @@ public enum PrivacyOption: String, ExpressibleByArgument, CaseIterable, Sendable
     case off
 
     /// The library's mode.
-    public var mode: PrivacyMode {
-        switch self {
-        case .on: .on
-        case .limited: .limited
-        case .off: .off
-        }
-    }
+    public var mode: PrivacyMode { self == .on ? .on : self == .limited ? .limited : .off }
 }
 
 /// The option with a name.
@@ -204,7 +192,8 @@ public struct ProtectionOptions: ParsableArguments, Sendable {
         if let passkey, passkey.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
             Passkey(sixDigits: passkey) == nil
         {
-            throw ValidationError("--passkey takes six digits, such as 004711, not \(passkey.utf8.count).")
+            throw ValidationError(
+                "--passkey takes six digits, such as 004711, not \(quantity(passkey.utf8.count, "digit")).")
         }
     }
 }
@@ -223,9 +212,7 @@ public struct KeySizeOptions: ParsableArguments, Sendable {
 
     /// Rejects a size that no key has.
     public mutating func validate() throws {
-        if let minimum, !(7...16).contains(minimum) {
-            throw ValidationError("--min-key-size takes 7 to 16 bytes, not \(minimum).")
-        }
+        try checkRange(minimum, 7...16, "--min-key-size", " bytes")
     }
 }
 
@@ -376,6 +363,15 @@ public struct TraceOptions: ParsableArguments, Sendable {
 public func checkSeconds(_ seconds: Double?, _ option: String) throws {
     guard let seconds, !(seconds > 0 && seconds <= 1_000_000) else { return }
     throw ValidationError("\(option) takes a number of seconds above 0, up to 1000000, not \(formatShortly(seconds)).")
+}
+
+/// Rejects a number of an option that is outside its range.
+public func checkRange<Number: Comparable>(
+    _ number: Number?, _ range: ClosedRange<Number>, _ option: String, _ unit: String = ""
+) throws {
+    guard let number, !range.contains(number) else { return }
+    let texts = [range.lowerBound, range.upperBound, number].map { "\($0)".replacing(/\.0$/, with: "") }
+    throw ValidationError("\(option) takes \(texts[0]) to \(texts[1])\(unit), not \(texts[2]).")
 }
 
 /// How long a command runs that would otherwise run until it is stopped.

@@ -46,11 +46,6 @@ public struct Table: Sendable {
         self.columns = columns
     }
 
-    /// A table without rows that never omits columns.
-    public init(_ columns: [(title: String, alignment: Alignment)]) {
-        self.init(columns.map { Column($0.title, $0.alignment) })
-    }
-
     /// Adds a row; missing cells are empty, excess cells ignored.
     public mutating func add(_ cells: [String]) {
         rows.append(Array((cells + Array(repeating: "", count: columns.count)).prefix(columns.count)))

@@ -24,7 +24,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
 
     /// The characteristic that notifies.
     @Option(
-        help: ArgumentHelp("The characteristic that notifies bytes.", valueName: "uuid"),
+        help: ArgumentHelp("The characteristic that sends bytes in notifications.", valueName: "uuid"),
         transform: AttributeName.characteristic)
     public var notify: BluetoothUUID?
 
@@ -82,7 +82,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
             let question = Suggestion.question(for: profile, among: Self.profileNames + ["auto"])
             throw ValidationError("--profile takes auto, \(names), not '\(profile)'.\(question)")
         }
-        guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
+        try checkRange(mtu, 23...517, "--mtu", " bytes")
         for (name, value) in [("--chunk", chunk), ("--pace", pace), ("--baud", baud)] {
             if let value, value < 1 { throw ValidationError("\(name) takes a number above 0, not \(value).") }
         }

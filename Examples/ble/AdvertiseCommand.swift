@@ -35,9 +35,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
     var solicited: [BluetoothUUID] = []
 
     @Option(
-        help: ArgumentHelp("Manufacturer data, such as 004C:0215 or apple:0215.", valueName: "company:bytes"),
-        transform: ManufacturerSelector.parse)
-    var manufacturer: [ManufacturerSelector] = []
+        help: ArgumentHelp("Manufacturer data, such as 004C:0215 or apple:0215.", valueName: "company[:bytes]"),
+        transform: ManufacturerData.parse)
+    var manufacturer: [ManufacturerData] = []
 
     @Option(
         help: ArgumentHelp("Service data, such as 180F:61.", valueName: "uuid:bytes"), transform: Self.serviceData)
@@ -58,9 +58,8 @@ struct AdvertiseCommand: AsyncParsableCommand {
     var nonConnectable = false
 
     @Option(
-        help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"),
-        completion: .list(PHYOption.allValueStrings))
-    var extended: String?
+        help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"))
+    var extended: PHYOption?
 
     @Option(help: ArgumentHelp("The advertising interval in milliseconds.", valueName: "ms or min-max"))
     var interval = "100-150"
@@ -137,12 +136,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         } else {
             content = AdvertisementContent(
                 localName: scoped.common.name, services: service,
-                manufacturerData: try manufacturer.map {
-                    guard let data = $0.data else {
-                        throw ValidationError("--manufacturer takes COMPANY:BYTES, such as 004C:0215.")
-                    }
-                    return ManufacturerData(company: $0.company, data: data)
-                },
+                manufacturerData: manufacturer,
                 serviceData: serviceData,
                 appearance: appearance.map { Appearance(rawValue: $0) },
                 solicitedServices: solicited)
@@ -157,13 +151,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         var options = AdvertisingOptions(
             kind: nonConnectable || isBeacon ? .nonConnectable : .connectable, transmitPower: power,
             whenAdapterUnavailable: .resume)
-        switch extended {
-        case nil: break
-        case "1m": options.format = .extended(.le1M)
-        case "2m": options.format = .extended(.le2M)
-        case "coded": options.format = .extended(.leCoded)
-        case let other?: throw ValidationError("--extended takes 1m, 2m or coded, not '\(other)'.")
-        }
+        if let extended { options.format = .extended(extended.phy) }
         let bounds = interval.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
         guard let first = bounds.first, let least = first, let last = bounds.last, let most = last, bounds.count <= 2,
             (20...10_485_000).contains(least), (least...10_485_000).contains(most)

@@ -11,8 +11,8 @@ struct BenchCommand: DeviceCommand {
             (throughput to the device, with Write Commands) or down (from the device, with notifications); by default, \
             all of them. With any other device, only the latency is measured.
 
-            Each measurement ends after the time of --for (2 seconds) or after --count packets; with \
-            both, at whichever comes first. Ctrl-C prints the measurements so far.
+            Each measurement ends after the time of --for (2 seconds) or after --count packets, whichever comes first. \
+            Ctrl-C prints the measurements so far.
 
             EXAMPLES:
               ble bench -n Bench
@@ -46,9 +46,7 @@ struct BenchCommand: DeviceCommand {
 
     func validate() throws {
         try checkSeconds(seconds, "--for")
-        if let count, !(1...1_000_000_000).contains(count) {
-            throw ValidationError("--count takes a number from 1 to 1000000000, not \(count).")
-        }
+        try checkRange(count, 1...1_000_000_000, "--count", " packets")
         let sizes = BenchmarkPacket.leastSize...BenchmarkPacket.greatestSize
         if let size, !sizes.contains(size) {
             throw ValidationError(

@@ -94,10 +94,7 @@ final class BenchmarkDisplay {
 
 extension LatencyResult {
     fileprivate var fields: [(String, JSONValue)] {
-        func milliseconds(_ duration: Duration?) -> JSONValue {
-            duration.map { .number($0 / .milliseconds(1)) } ?? .null
-        }
-        return [
+        [
             ("event", .string("roundTrip")), ("kind", .string("read")), ("size", .integer(size)),
             ("count", .integer(durations.count)), ("minimum", milliseconds(durations.minimum)),
             ("median", milliseconds(durations.percentile(50))),

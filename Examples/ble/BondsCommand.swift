@@ -87,8 +87,8 @@ struct BondsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a device's bond: its keys, subscriptions and cached attributes.",
             discussion: """
-                The device keeps its own keys, so remove the bond there as well. Programs with other bonds (--bonds) keep
-                theirs, and links that are up stay.
+                The device keeps its own keys, so remove the bond there as well. Programs that use other bonds \
+                (--bonds) keep theirs, and links that are up stay up.
 
                 EXAMPLES:
                   ble bonds remove C0:98:E5:12:34:60

@@ -61,9 +61,7 @@ struct DefaultsOptions: ParsableArguments, Sendable {
                     "--scan-interval and --scan-window take 2.5 to 10240 ms, and the window is at most the interval.")
             }
         }
-        if let connectTimeout, !(1...65535).contains(connectTimeout) {
-            throw ValidationError("--connect-timeout takes 1 to 65535 ms, not \(connectTimeout).")
-        }
+        try checkRange(connectTimeout, 1...65535, "--connect-timeout", " ms")
         if let range = advertisingInterval?.range,
             range.lowerBound < .milliseconds(20) || range.upperBound > .milliseconds(10240)
         {
@@ -90,9 +88,6 @@ extension Console {
     /// Prints the defaults of an adapter.
     func show(_ defaults: AdapterDefaults) {
         if isJSON {
-            func milliseconds(_ duration: Duration?) -> JSONValue {
-                duration.map { .number($0 / .milliseconds(1)) } ?? .null
-            }
             return result(
                 [("event", .string("defaults"))] + fields(of: defaults.connectionParameters) + [
                     ("scanInterval", milliseconds(defaults.connectScanInterval)),

@@ -42,12 +42,10 @@ struct DoctorCommand: AsyncParsableCommand {
     private var watches: Bool { watch || counted.count != nil }
 
     func validate() throws {
-        if let silence, !(silence >= 1 && silence <= 86_400) {
-            throw ValidationError("--silence takes 1 to 86400 seconds, not \(silence).")
-        }
+        try checkRange(silence, 1...86_400, "--silence", " seconds")
         let needless = [("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil)]
         if !watches, let option = needless.first(where: \.1)?.0 {
-            throw ValidationError("\(option) has a meaning with --watch only.")
+            throw ValidationError("\(option) needs --watch.")
         }
     }
 

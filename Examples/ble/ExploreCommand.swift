@@ -26,7 +26,7 @@ struct ExploreCommand: DeviceCommand {
     @Flag(help: "Show long values in full.")
     var full = false
 
-    @Flag(help: "Pair first, which some values require; otherwise nothing pairs, or asks whether to.")
+    @Flag(help: "Pair first, which some values require; without it, the command neither pairs nor asks to.")
     var pair = false
 
     static let isOnLoop = true

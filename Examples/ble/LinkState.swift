@@ -26,9 +26,6 @@ extension Console {
     /// Prints the parameters.
     func show(_ state: LinkState) {
         if isJSON {
-            func milliseconds(_ duration: Duration?) -> JSONValue {
-                duration.map { .number($0 / .milliseconds(1)) } ?? .null
-            }
             return result([
                 ("event", .string("link")), ("mtu", .integer(state.mtu)),
                 ("interval", milliseconds(state.parameters?.interval)),

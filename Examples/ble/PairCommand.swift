@@ -10,8 +10,8 @@ struct PairCommand: DeviceCommand {
             shows. --passkey supplies the passkey, and only pairings that use it are accepted; without it and without \
             a terminal, only Just Works is possible.
 
-            --oob takes out-of-band data that the device has transferred by a way other than Bluetooth, which \
-            authenticates it without a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, \
+            --oob takes out-of-band data, which the device has sent by other means than Bluetooth and which \
+            authenticates it without asking anybody: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, \
             or a file (- for standard input) with either of these, with AD structures or with the message of an NFC \
             tag. If the data contains the device's address, you need not name the device.
 

@@ -118,7 +118,6 @@ extension Console {
 
 /// The fields of connection parameters in a line of JSON.
 func fields(of request: ConnectionParameterRequest?) -> [(String, JSONValue)] {
-    func milliseconds(_ duration: Duration?) -> JSONValue { duration.map { .number($0 / .milliseconds(1)) } ?? .null }
     return [
         ("shortestInterval", milliseconds(request?.interval.lowerBound)),
         ("longestInterval", milliseconds(request?.interval.upperBound)), ("latency", JSONValue(request?.latency)),

@@ -16,7 +16,7 @@ struct RSSICommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Flag(help: "Print it every second, until Ctrl-C or for the time of --for.")
+    @Flag(help: "Print the RSSI every second, until Ctrl-C or for the time of --for.")
     var watch = false
 
     @OptionGroup var counted: CountOptions

@@ -8,11 +8,11 @@ struct RecordCommand: AsyncParsableCommand {
         commandName: "record", abstract: "Record a device in a file for ble serve and --world.",
         discussion: """
             Records the device's advertisements, its database with all values (or the errors with which it refuses \
-            them), and the notifications and indications of --for seconds, with their times. ble serve FILE acts as \
-            the device, and with --world FILE every command finds it on a simulated radio. Docs/Guide/Files.md \
+            them), and the notifications and indications that it sends within --for seconds, with their times. ble \
+            serve FILE acts as the device, and with --world FILE every command finds it on a simulated radio. Docs/Guide/Files.md \
             describes the file.
 
-            The file is written as a whole at the end. Ctrl-C during the notifications ends the recording early and \
+            The file is written at the end. Ctrl-C while notifications are recorded ends the recording early and \
             keeps it; before that, nothing is written. An existing file is replaced only with --force.
 
             EXAMPLES:
@@ -33,9 +33,7 @@ struct RecordCommand: AsyncParsableCommand {
     var duration = 10.0
 
     func validate() throws {
-        guard (0...86400).contains(duration) else {
-            throw ValidationError("--for takes a number of seconds from 0 to 86400, not \(formatShortly(duration)).")
-        }
+        try checkRange(duration, 0...86400, "--for", " seconds")
     }
 
     func run() async throws {

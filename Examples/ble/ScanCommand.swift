@@ -46,7 +46,7 @@ struct ScanCommand: StepCommand {
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
 
-    @Flag(help: "Report each device once, without RSSI graph and interval.")
+    @Flag(help: "Report each device once, without an RSSI graph and an interval.")
     var once = false
 
     @Flag(help: "With --json: print every report, not only those with new content.")
@@ -66,15 +66,15 @@ struct ScanCommand: StepCommand {
         help: ArgumentHelp(
             "Only devices whose manufacturer data has this company and starts with these bytes, such as apple or 004C:0215.",
             valueName: "company[:bytes]"),
-        completion: .companies, transform: ManufacturerSelector.parse)
-    var manufacturer: [ManufacturerSelector] = []
+        completion: .companies, transform: ManufacturerData.parse)
+    var manufacturer: [ManufacturerData] = []
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Only reports at or above this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
-    @Flag(help: "With --json: print the bytes as well.")
+    @Flag(help: "With --json: also print the raw bytes.")
     var raw = false
 
     /// The conjunction of all filter options.
@@ -89,7 +89,7 @@ struct ScanCommand: StepCommand {
         if !service.isEmpty { filters.append(.services(service)) }
         if !solicited.isEmpty { filters.append(.anyOf(solicited.map { .solicitedService($0) })) }
         if !manufacturer.isEmpty {
-            filters.append(.anyOf(manufacturer.map { .manufacturer($0.company, data: $0.data ?? []) }))
+            filters.append(.anyOf(manufacturer.map { .manufacturer($0.company, data: $0.data) }))
         }
         // After those that cost less.
         if let rssi { filters.append(.rssi(atLeast: rssi)) }

@@ -6,15 +6,15 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
-            PROFILE is battery, heart-rate, bench, with which ble bench measures a link, or a file that ble record has \
-            written, or one such as
+            PROFILE is battery, heart-rate, bench (the other end of ble bench), a file that ble record has written, or \
+            a file of your own, such as
 
               {"name": "Note", "services": [{"uuid": "FFF0", "characteristics": [
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
 
             with values as "text" or, in hexadecimal, as "hex"; Docs/Guide/Files.md lists all keys. --device chooses a \
-            device from a file with several. A written value is sent to all subscribers, and recorded notifications \
-            are repeated at their times, over and over, from the first subscription on. -n overrides the device's \
+            device from a file with several. A written value is sent to all subscribers. From the first subscription \
+            on, recorded notifications are sent at their times, again and again. -n overrides the device's \
             name. Runs until Ctrl-C, for the time of --for, or with --once until the first device has disconnected. \
             With --simulate a second machine connects, reads, subscribes and disconnects.
 

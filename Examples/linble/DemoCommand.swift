@@ -23,7 +23,7 @@ struct DemoCommand: AsyncParsableCommand {
     var sample: UInt8 = 2
 
     func validate() throws {
-        guard (1...60).contains(sample) else { throw ValidationError("--sample takes 1 to 60 seconds, not \(sample).") }
+        try checkRange(sample, 1...60, "--sample", " seconds")
     }
 
     func run() async throws {

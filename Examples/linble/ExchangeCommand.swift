@@ -24,7 +24,7 @@ struct ExchangeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The time without a byte after which a response, which may arrive in pieces, is complete, such as 0.5.",
+            "How long no byte must arrive before a response counts as complete, such as 0.5.",
             valueName: "seconds")
     )
     var gap = 0.2

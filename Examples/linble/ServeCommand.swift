@@ -31,12 +31,12 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a LINBLE: offer a UART to devices that connect.",
         discussion: """
-            -n is the name to advertise (LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
+            -n is the name to advertise (default: LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
             first device has disconnected.
 
             --pty connects the UART to a pseudo terminal with a link to it, which programs open like a serial port: \
             picocom linble.tty. A program that writes to it blocks until a device connects. A device \
-            cannot be blocked: its bytes are buffered, and it is disconnected at 262144 unread bytes.
+            cannot be made to wait: its bytes are buffered, and it is disconnected when 262144 are unread.
 
             --security encrypted, authenticated or secure-connections serves only links with that level; the latter two \
             need --passkey, or a terminal where the user compares or enters numbers.
@@ -57,7 +57,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The link to create to a pseudo terminal for other programs, for one device at a time.", valueName: "link"),
+            "Serve one device at a time over a pseudo terminal, with this link to it.", valueName: "link"),
         completion: .file())
     var pty: String?
 
@@ -195,7 +195,7 @@ private final class ServedUART: Sendable {
         let name = options.profile.name.hasSuffix("UART") ? options.profile.name : "\(options.profile.name) UART"
         guard console.isJSON else {
             return console.result(
-                "\(adapter.name) \(adapter.address) serves a \(name) as \(printable(options.name)): "
+                "\(adapter.name) \(adapter.address) serves the \(name) as \(printable(options.name)): "
                     + (path ?? wiring.rawValue))
         }
         console.result([

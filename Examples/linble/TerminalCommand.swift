@@ -47,7 +47,7 @@ struct TerminalCommand: AsyncParsableCommand {
     var linger = 1.0
 
     func validate() throws {
-        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes 0 to 1000000 seconds.") }
+        try checkRange(linger, 0...1_000_000, "--linger", " seconds")
     }
 
     func run() async throws {

@@ -107,7 +107,7 @@ import Testing
     }
 
     @Test func columnsAreAsWideAsTheirWidestCell() {
-        var table = Table([("NAME", .left), ("N", .right)])
+        var table = Table([.init("NAME"), .init("N", .right)])
         table.add(["a", "10"])
         table.add(["longer"])
         #expect(table.lines == ["NAME     N", "a       10", "longer"])

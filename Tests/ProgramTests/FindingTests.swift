@@ -174,7 +174,7 @@ import Testing
         let command = try #require(try BleCommand.parseAsRoot(arguments) as? ScanCommand)
         #expect(command.service == [0x180D])
         #expect(command.manufacturer.map(\.company) == [.apple, .apple])
-        #expect(command.manufacturer.map(\.data) == [nil, [0x02, 0x15]])
+        #expect(command.manufacturer.map(\.data) == [[], [0x02, 0x15]])
         for option in ["--service", "--write", "--notify"] {
             let arguments = ["send", option, "zz", "file"]
             let error = #expect(throws: (any Error).self) { try LinbleCommand.parseAsRoot(arguments) }

@@ -54,7 +54,7 @@ import Testing
 
     @Test(
         arguments: [
-            (["--service", "xyz"], 64, "xyz"), (["--manufacturer", "4C"], 64, "4C"),
+            (["--service", "xyz"], 64, "xyz"), (["--manufacturer", "4C:0"], 64, "4C:0"),
             (["--clear", "-n", "x"], 64, "--clear"), (["--interval", "5"], 64, "'5'"),
             (["--extended", "3m"], 64, "3m"), (["--power", "99"], 64, "dBm"),
             (["--ibeacon", "1"], 64, "UUID,MAJOR"), (["--eddystone-url", "ftp://x"], 64, "http://"),

@@ -18,7 +18,7 @@ import Testing
     func aUARTIsServed(_ arguments: [String], _ answer: String, _ count: String) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--once", "--for", "60"] + arguments)
         #expect(ended.status == 0, "\(ended.messages)")
-        #expect(ended.lines.first?.contains("serves a") == true)
+        #expect(ended.lines.first?.contains("serves the") == true)
         let events = ended.lines.dropFirst().map(\.timeless)
         #expect(events.count == 3)
         #expect(events.first?.hasSuffix("connected") == true)

@@ -72,8 +72,8 @@ struct LinkTests: Sendable {
             "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), longest "
                 + "\(times.maximum.map(formatMilliseconds) ?? "?"), ATT_MTU \(mtu)",
             [
-                ("median", times.percentile(50).map(milliseconds) ?? .null),
-                ("maximum", times.maximum.map(milliseconds) ?? .null), ("mtu", .integer(mtu)),
+                ("median", milliseconds(times.percentile(50))),
+                ("maximum", milliseconds(times.maximum)), ("mtu", .integer(mtu)),
             ])
     }
 
@@ -98,7 +98,7 @@ struct LinkTests: Sendable {
             let figures = [("write request", writes), ("read", reads)].map { ($0, $1.percentile(50)) }
             return SelfTestFigure(
                 figures.map { "\($0) \($1.map(formatMilliseconds) ?? "?")" }.joined(separator: ", "),
-                figures.map { ($0, $1.map(milliseconds) ?? .null) })
+                figures.map { ($0, milliseconds($1)) })
         }
         for (test, measurement) in [("up", BenchmarkMeasurement.up), ("down", .down)] {
             let title = "throughput \(test == "up" ? "to" : "from") the other adapter"

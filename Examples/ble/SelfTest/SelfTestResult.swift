@@ -95,6 +95,6 @@ func formatMilliseconds(_ duration: Duration) -> String {
 }
 
 /// Milliseconds as a value, to the microsecond.
-func milliseconds(_ duration: Duration) -> JSONValue {
-    .number((duration / .microseconds(1)).rounded() / 1000)
+func milliseconds(_ duration: Duration?) -> JSONValue {
+    duration.map { .number(($0 / .microseconds(1)).rounded() / 1000) } ?? .null
 }
