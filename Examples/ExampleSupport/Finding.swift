@@ -1,12 +1,6 @@
 import BluetoothLE
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 extension CommonOptions {
     /// Waits for the device that a query describes, as --pick demands, however long that takes.
     /// - Throws: ``ProgramError`` with ``ExitStatus/usage``, with the devices, if several match.

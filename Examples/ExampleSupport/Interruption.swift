@@ -2,12 +2,6 @@ import CTerminal
 import Dispatch
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// What the second signal does before the process ends; a third one ends it immediately.
 private let haste = Mutex<(@Sendable () async -> Void)?>(nil)
 

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The common scale of RSSI sparklines in dBm: from barely received to side by side.
 public let signalStrengths = -100.0 ... -30.0
 

@@ -1,11 +1,5 @@
 import CTerminal
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Whether `wcwidth` has a multibyte locale; the C locale is not one.
 private let hasCharacters: Bool = {
     // The user's locale first: it may define widths of its own.
