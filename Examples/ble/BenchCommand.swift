@@ -1,7 +1,6 @@
 import ArgumentParser
 import BluetoothLE
 import ExampleSupport
-import Synchronization
 
 struct BenchCommand: DeviceCommand {
     static let configuration = CommandConfiguration(
@@ -59,33 +58,30 @@ struct BenchCommand: DeviceCommand {
         guard common.simulate, isServed || common.name == nil, common.address == nil
         else { return try await runOnDevice() }
         // The other machine is simulated as well.
-        let parsed = self
+        var command = self
+        command.common.name = BenchmarkService.deviceName
+        let ready = command
         try await common.run("ble bench") { console in
-            var command = parsed
-            command.common.name = BenchmarkService.deviceName
-            let ready = command
             try await ready.common.withAdapter(
-                console,
-                visitedBy: { try await BenchServer(on: $0, nil).run(once: false) },
-                { adapter in
-                    try await ready.common.withConnection(
-                        on: .adapter(adapter), console, link: ready.link.settings, isOnLoop: true
-                    ) {
-                        try await ready.perform(on: $0, console)
-                    }
-                })
+                console, visitedBy: { try await BenchServer(on: $0, nil).run(once: false) }
+            ) { adapter in
+                try await ready.common.withConnection(
+                    on: .adapter(adapter), console, link: ready.link.settings, isOnLoop: true
+                ) {
+                    try await ready.perform(on: $0, console)
+                }
+            }
         }
     }
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let timeout = common.timeout(or: .seconds(30))
         let measurements = BenchmarkMeasurement.allCases.filter { chosen.isEmpty || chosen.contains($0) }
-        let progress = BenchmarkProgress(console)
         let run = BenchmarkRun(
             measurements: measurements, size: size,
             limit: BenchmarkLimit(
                 count: count, duration: seconds.map { .seconds($0) } ?? (count == nil ? Self.usualTime : nil)),
-            timeout: timeout, progress: { progress.show($0, $1, $2) })
+            timeout: timeout)
         let database = try await connection.discover(timeout: timeout)
         let isServed = BenchmarkCharacteristics(in: database) != nil
         guard isServed || measurements.contains(.latency) else {
@@ -96,19 +92,12 @@ struct BenchCommand: DeviceCommand {
         let display = BenchmarkDisplay(console)
         display.show(before)
         do {
+            defer { display.end() }
             if !isServed {
                 console.message("\(Self.missingService): only the round trip of a read is measured.\n\(Self.remedy)")
             }
-            try await run.run(on: connection, database) { result in
-                progress.clear()
-                display.add(result)
-            }
-        } catch {
-            progress.clear()
-            display.end()
-            throw error
+            try await run.run(on: connection, database, progress: display.show) { display.add($0) }
         }
-        display.end()
         display.show(try await MeasuredLink(of: connection), after: before)
         guard isServed || chosen.allSatisfy({ $0 == .latency }) else {
             throw ProgramError(.protocolError, "Only the round trip of a read was measured.", remedy: Self.remedy)
@@ -133,35 +122,4 @@ struct MeasuredLink: Equatable, Sendable {
             rssi = nil
         }
     }
-}
-
-/// A line on a terminal that shows the measurement in progress.
-final class BenchmarkProgress: Sendable {
-    private struct State {
-        var line: StatusLine?
-        var last: ContinuousClock.Instant?
-    }
-
-    private static let interval = Duration.milliseconds(100)
-    private let state: Mutex<State>
-
-    init(_ console: Console) {
-        state = Mutex(State(line: console.messageLine()))
-    }
-
-    /// Shows the progress, at most ten times a second.
-    func show(_ measurement: BenchmarkMeasurement, _ packets: Int, _ bytes: UInt64) {
-        state.withLock { state in
-            guard let line = state.line else { return }
-            let now = ContinuousClock.now
-            if let last = state.last, now - last < Self.interval { return }
-            state.last = now
-            line.show(
-                shortened(
-                    "\(measurement.title)  \(quantity(packets, "packet"))  \(quantity(bytes, "byte"))",
-                    toCells: line.width))
-        }
-    }
-
-    func clear() { state.withLock { $0.line?.clear() } }
 }

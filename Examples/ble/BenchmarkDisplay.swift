@@ -4,11 +4,13 @@ import ExampleSupport
 /// Prints results: as tables, or each as a line of JSON.
 final class BenchmarkDisplay {
     private let console: Console
+    /// Shows the measurement in progress.
+    private let line: StatusLine?
     private var latencies: [LatencyResult] = []
     private var throughputs: [ThroughputResult] = []
 
     init(_ console: Console) {
-        self.console = console
+        (self.console, line) = (console, console.messageLine())
     }
 
     /// Prints a link's parameters.
@@ -29,7 +31,15 @@ final class BenchmarkDisplay {
         show(link)
     }
 
+    /// Shows how much was measured so far.
+    func show(_ measurement: BenchmarkMeasurement, _ packets: Int, _ bytes: UInt64) {
+        line?.show(
+            "\(measurement.title)  \(quantity(packets, "packet"))  \(quantity(bytes, "byte"))",
+            atMostEvery: .milliseconds(100))
+    }
+
     func add(_ result: BenchmarkRun.Result) {
+        line?.clear()
         switch result {
         case .latency(let result):
             if console.isJSON { console.result(result.fields) } else { latencies.append(result) }
@@ -41,6 +51,7 @@ final class BenchmarkDisplay {
 
     /// Prints the tables that are not printed yet.
     func end() {
+        line?.clear()
         if !latencies.isEmpty { showLatencies() }
         if !throughputs.isEmpty { showThroughputs() }
     }

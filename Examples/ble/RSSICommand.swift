@@ -42,7 +42,7 @@ private func follow(_ connection: Connection, _ results: ResultCount, _ console:
         if console.isJSON {
             console.json(strength)
         } else if console.output.isTerminal {
-            line.show(shortened(text + sparkline(strengths, in: signalStrengths), toCells: line.width))
+            line.show(text + sparkline(strengths, in: signalStrengths))
         } else {
             console.result("\(console.time())  \(strength) dBm")
         }

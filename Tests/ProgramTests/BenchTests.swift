@@ -72,13 +72,13 @@ import Testing
 
     /// The results, and the error that has ended the measurements.
     private nonisolated(nonsending) func results(
-        of run: BenchmarkRun, on connection: Connection
+        of run: BenchmarkRun, on connection: Connection, progress: BenchmarkRun.Progress = { _, _, _ in }
     ) async throws -> (latencies: [LatencyResult], throughputs: [ThroughputResult], failure: (any Error)?) {
         let database = try await connection.discover()
         var results: [BenchmarkRun.Result] = []
         var failure: (any Error)?
         do {
-            try await run.run(on: connection, database) { results.append($0) }
+            try await run.run(on: connection, database, progress: progress) { results.append($0) }
         } catch {
             failure = error
         }
@@ -161,8 +161,9 @@ import Testing
                     var run = run
                     run.measurements = [measurement]
                     let own = adapter.information.address
-                    run.progress = { _, count, _ in if count == packets { radio.breakLink(own, address) } }
-                    let (latencies, throughputs, failure) = try await results(of: run, on: connection)
+                    let (latencies, throughputs, failure) = try await results(of: run, on: connection) { _, count, _ in
+                        if count == packets { radio.breakLink(own, address) }
+                    }
                     #expect((failure as? BluetoothError)?.code == .disconnected, "\(measurement): \(failure as Any)")
                     #expect(latencies.count + throughputs.count == 1)
                     #expect(latencies.allSatisfy { !$0.isComplete && $0.durations.count >= packets })

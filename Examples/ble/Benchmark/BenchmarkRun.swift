@@ -21,13 +21,15 @@ struct BenchmarkRun: Sendable {
     /// The maximum time to wait for each response, and for the next packet.
     var timeout: Duration
     var clock = BenchmarkClock()
+
     /// Receives the number of packets, and of bytes, so far.
-    var progress: @Sendable (BenchmarkMeasurement, Int, UInt64) -> Void = { _, _, _ in }
+    typealias Progress = (BenchmarkMeasurement, Int, UInt64) -> Void
 
     /// Performs the measurements; without a benchmark service those that any device permits. `report` receives each
     /// result, also that of a measurement that fails.
     nonisolated(nonsending) func run(
-        on connection: Connection, _ database: RemoteDatabase, report: (Result) -> Void
+        on connection: Connection, _ database: RemoteDatabase, progress: Progress = { _, _, _ in },
+        report: (Result) -> Void
     ) async throws {
         let greatest = min(await connection.maximumCommandLength, BenchmarkPacket.greatestSize)
         let size = size ?? greatest
@@ -43,14 +45,14 @@ struct BenchmarkRun: Sendable {
             if measurement == .latency {
                 var result = LatencyResult()
                 defer { report(.latency(result)) }
-                try await read(try Self.readable(in: database), on: connection, &result)
+                try await read(try Self.readable(in: database), on: connection, &result, progress)
             } else if let service {
                 var result = ThroughputResult(measurement: measurement, size: size)
                 defer { report(.throughput(result)) }
                 if measurement == .up {
-                    try await send(to: service, on: connection, run: run, &result)
+                    try await send(to: service, on: connection, run: run, &result, progress)
                 } else {
-                    try await receive(from: service, on: connection, run: run, &result)
+                    try await receive(from: service, on: connection, run: run, &result, progress)
                 }
             }
         }
@@ -70,7 +72,8 @@ struct BenchmarkRun: Sendable {
 
     /// Repeats a read up to the limit, but at least once.
     private nonisolated(nonsending) func read(
-        _ attribute: RemoteCharacteristic, on connection: Connection, _ result: inout LatencyResult
+        _ attribute: RemoteCharacteristic, on connection: Connection, _ result: inout LatencyResult,
+        _ progress: Progress
     ) async throws {
         let start = clock.now()
         var last = start
@@ -89,7 +92,8 @@ struct BenchmarkRun: Sendable {
     ///
     /// The time is that until the report has been read, which the peer answers after all writes before it.
     private nonisolated(nonsending) func send(
-        to service: BenchmarkCharacteristics, on connection: Connection, run: UInt8, _ result: inout ThroughputResult
+        to service: BenchmarkCharacteristics, on connection: Connection, run: UInt8, _ result: inout ThroughputResult,
+        _ progress: Progress
     ) async throws {
         try await connection.write(BenchmarkControl.receive(run: run).bytes, to: service.control, timeout: timeout)
         let start = clock.now()
@@ -116,7 +120,8 @@ struct BenchmarkRun: Sendable {
     ///
     /// The time begins with the request, and ends with the last packet.
     private nonisolated(nonsending) func receive(
-        from service: BenchmarkCharacteristics, on connection: Connection, run: UInt8, _ result: inout ThroughputResult
+        from service: BenchmarkCharacteristics, on connection: Connection, run: UInt8, _ result: inout ThroughputResult,
+        _ progress: Progress
     ) async throws {
         func control(_ control: BenchmarkControl) async throws {
             try await connection.write(control.bytes, to: service.control, timeout: timeout)

@@ -69,8 +69,8 @@ struct LinkTests: Sendable {
         }
         let mtu = try await link.connected().maximumTransmissionUnit
         return SelfTestFigure(
-            "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), longest "
-                + "\(times.maximum.map(formatMilliseconds) ?? "?"), ATT_MTU \(mtu)",
+            "median \(formatMilliseconds(times.percentile(50))), longest "
+                + "\(formatMilliseconds(times.maximum)), ATT_MTU \(mtu)",
             [
                 ("median", milliseconds(times.percentile(50))),
                 ("maximum", milliseconds(times.maximum)), ("mtu", .integer(mtu)),
@@ -97,7 +97,7 @@ struct LinkTests: Sendable {
             }
             let figures = [("write request", writes), ("read", reads)].map { ($0, $1.percentile(50)) }
             return SelfTestFigure(
-                figures.map { "\($0) \($1.map(formatMilliseconds) ?? "?")" }.joined(separator: ", "),
+                figures.map { "\($0) \(formatMilliseconds($1))" }.joined(separator: ", "),
                 figures.map { ($0, milliseconds($1)) })
         }
         for (test, measurement) in [("up", BenchmarkMeasurement.up), ("down", .down)] {
