@@ -86,7 +86,7 @@ let package = Package(
     ] + coreBluetoothProducts,
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.7.0"),
     ],
     targets: [
         // Pure: values and state machines. No I/O, no clock, no Foundation.

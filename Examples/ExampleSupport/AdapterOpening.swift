@@ -30,19 +30,19 @@ struct AdapterOpening: Sendable {
 }
 
 extension ProgramError {
-    /// The error of an adapter that -i names and that is not there.
-    public static func noAdapter(_ selector: AdapterSelector) -> ProgramError {
+    /// The error of an adapter that -i names and that is not there, or of a machine without any.
+    public static func noAdapter(_ selector: AdapterSelector?) -> ProgramError {
         ProgramError(
-            .noBluetooth, "There is no such adapter: \(selector).", remedy: "List the adapters with: ble adapters")
+            .noBluetooth, selector.map { "There is no such adapter: \($0)." } ?? "No Bluetooth adapter found.",
+            remedy: selector == nil
+                ? "Plug one in; look for what is missing with: ble doctor; sudo dmesg | grep -i bluetooth"
+                : "List the adapters with: ble adapters")
     }
 }
 
 extension BluetoothError {
     /// Whether an adapter is absent, off or blocked, and may be waited for.
     var isAdapterAbsent: Bool { [.noAdapter, .adapterOff, .adapterBlocked].contains(code) }
-
-    /// Whether another link may not have it.
-    var mayPass: Bool { isRetryable || isAdapterAbsent || code == .disconnected }
 }
 
 extension CommonOptions {

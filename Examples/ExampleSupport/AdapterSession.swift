@@ -224,13 +224,13 @@ extension CommonOptions {
 }
 
 extension CommonOptions {
-    /// The message on a variable that a program with file capabilities ignores; nil if there is none.
-    func ignoredVariable(
-        isSecure: Bool = SystemFiles.isSecureExecution, _ variable: (String) -> String? = SystemFiles.environment
-    ) -> String? {
-        let name = EnvironmentRadio.variable
-        guard isSecure, !simulate, world == nil, let value = variable(name) else { return nil }
-        return "\(name) is ignored: this program has file capabilities. Use --world \(printable(value))"
+    /// Reports the variable of the radio if a program with file capabilities ignores it.
+    func reportIgnored(
+        _ variable: String = EnvironmentRadio.variable, isSecure: Bool = SystemFiles.isSecureExecution,
+        _ report: (String) -> Void
+    ) {
+        guard !simulate, world == nil else { return }
+        _ = SystemFiles.trustedEnvironment(variable, isSecure: isSecure) { report("\($0) Use --world FILE.") }
     }
 }
 

@@ -79,7 +79,7 @@ public enum ChosenRadio: Sendable {
 
 extension CommonOptions {
     /// Opens the adapter or the adapters that -i selects, runs `body`, and closes them.
-    func withRadio<Value: Sendable>(
+    public func withRadio<Value: Sendable>(
         _ console: Console, _ body: @Sendable (ChosenRadio) async throws -> Value
     ) async throws -> Value {
         guard usesSeveralAdapters else {

@@ -57,6 +57,11 @@ public struct Console: Sendable {
         results.write(bytes)
     }
 
+    /// Writes an event: its fields as JSON, or else a line of text.
+    public func result(_ event: String, _ text: String, _ fields: [(String, JSONValue)]) {
+        isJSON ? result([("event", .string(event))] + fields) : result(text)
+    }
+
     /// Writes a JSON object as one line of results, with the time of day as its first field, `t`.
     public func result(_ fields: [(String, JSONValue)]) {
         result(fields, at: timestamp())

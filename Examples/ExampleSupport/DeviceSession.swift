@@ -2,7 +2,7 @@ import BluetoothLE
 
 extension CommonOptions {
     /// The name of the device that --simulate selects if none is given.
-    public static let simulatedDevice = SimulatedSensor.name
+    public static var simulatedDevice: String { SimulatedSensor.name }
 
     /// Connects to the device that -n or -a selects, runs `body`, and disconnects in any case.
     ///
@@ -35,11 +35,7 @@ extension CommonOptions {
         _ connection: Connection, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         try await finishing {
-            do {
-                return try await body(connection)
-            } catch {
-                throw await namingPairing(error, on: connection)
-            }
+            try await namingPairing(on: connection) { try await body(connection) }
         } then: {
             // Without waiting: the kernel ends the link, also after the program.
             await connection.disconnect(timeout: .zero)
@@ -97,7 +93,10 @@ extension CommonOptions {
                     last = ""
                     do {
                         return try await use(connection, body)
-                    } catch let error as BluetoothError where !Task.isCancelled && error.mayPass {
+                    } catch let error as BluetoothError
+                        where !Task.isCancelled
+                        && (error.isRetryable || error.isAdapterAbsent || error.code == .disconnected)
+                    {
                         report(error.message)
                     }
                     guard case .address(let address) = found, !address.isIdentity else { continue }
@@ -115,7 +114,7 @@ extension CommonOptions {
         isPairing: Bool = false
     ) async throws -> (connection: Connection, name: String?) {
         let options = try connectionOptions(settings, isPairing: isPairing)
-        do {
+        return try await namingPairing {
             let (device, name) = try await findDevice(on: radio, console)
             if case .address(let address) = device { console.detail("connecting to \(address) (\(address.kind))") }
             try await preparePairing(on: radio, console, always: isPairing)
@@ -123,8 +122,6 @@ extension CommonOptions {
             let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
             console.detail("connected by \(adapter), ATT_MTU \(mtu)")
             return (connection, name)
-        } catch {
-            throw await namingPairing(error)
         }
     }
 

@@ -74,11 +74,11 @@ public final class InputFile: Sendable {
         if path == "-" {
             input = StandardInput()
         } else if isFile, status.st_mode & S_IFMT == S_IFIFO {
-            input = StandardInput(openingPipe: path)
+            input = StandardInput(.pipe(path))
         } else {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw cannotOpen(path) }
-            input = StandardInput(owning: descriptor)
+            input = StandardInput(.open(descriptor, isOwned: true))
         }
     }
 
@@ -104,7 +104,7 @@ public final class StandardInput: Sendable {
         var failure: Int32?
     }
 
-    private enum Source {
+    fileprivate enum Source {
         case open(Int32, isOwned: Bool)
         /// A named pipe that is not open yet.
         case pipe(String)
@@ -123,14 +123,9 @@ public final class StandardInput: Sendable {
         source = Mutex(.open(descriptor, isOwned: false))
     }
 
-    /// The input from a descriptor, which is closed with the object.
-    fileprivate init(owning descriptor: Int32) {
-        source = Mutex(.open(descriptor, isOwned: true))
-    }
-
-    /// The input from a named pipe, which is opened by the first read.
-    fileprivate init(openingPipe path: String) {
-        source = Mutex(.pipe(path))
+    /// The input from a descriptor, or from a named pipe, which is opened by the first read.
+    fileprivate init(_ source: Source) {
+        self.source = Mutex(source)
     }
 
     deinit {

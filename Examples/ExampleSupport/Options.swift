@@ -34,25 +34,19 @@ public protocol NamingOptions: ParsableArguments, Sendable {
     var parsed: NameOptions { get }
 }
 
-/// The name of a peripheral, with the same option as that of a device.
-public struct AdvertisedNameOptions: NamingOptions {
+/// The name of a peripheral, with the same option as that of a device, which the program parses for all its commands.
+public struct AdvertisedNameOptions<Program: DeviceProgram>: NamingOptions {
     /// The name to advertise.
     @Option(name: [.short, .long], help: "The name to advertise.")
     public var name: String?
-    /// The option of a device's name, which the program parses for all its commands.
-    public private(set) var parsed = NameOptions()
 
-    /// `program` is no property: its option is found by the type.
-    private enum CodingKeys: CodingKey { case name, parsed, program }
+    @ParentCommand var program: Program
+
+    /// The option that the program has parsed.
+    public var parsed: NameOptions { program.common.named }
 
     /// The defaults.
     public init() {}
-
-    /// The option that the program has parsed.
-    public init(from decoder: any Decoder) throws {
-        let values = try decoder.container(keyedBy: CodingKeys.self)
-        parsed = try values.decode(OptionGroup<NameOptions>.self, forKey: .program).wrappedValue
-    }
 }
 
 /// The name of a device.

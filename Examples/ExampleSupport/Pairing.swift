@@ -92,6 +92,13 @@ extension CommonOptions {
 
     private var asksForProtection: Bool { passkey != nil || (security ?? .low) != .low }
 
+    /// Runs `body`, whose error names the command that pairs as ``namingPairing(_:on:)`` does.
+    nonisolated(nonsending) func namingPairing<Value>(
+        on connection: Connection? = nil, _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        do { return try await body() } catch { throw await namingPairing(error, on: connection) }
+    }
+
     /// The error with the command that pairs, if the device refused a request because the link is not protected, or with
     /// what authenticates it.
     /// - Parameter connection: the link, if there was one: refused although encrypted, a request needs authentication.

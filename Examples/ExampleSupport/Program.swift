@@ -18,7 +18,7 @@ extension CommonOptions {
         let console = Console(self)
         let interruption = Interruption()
         interruption.watch()
-        if let message = ignoredVariable() { console.message(message) }
+        reportIgnored { console.message($0) }
         let task = Task {
             try checkFiles(reading: inputs, writing: outputs)
             // A passkey that cannot be used is an error before a device is looked for.

@@ -3,6 +3,12 @@ import ArgumentParser
 /// The root command of a program.
 public protocol ProgramCommand: AsyncParsableCommand {}
 
+/// The root command of a program whose commands use a device.
+public protocol DeviceProgram: ProgramCommand, Sendable {
+    /// The common options, which may precede the command.
+    var common: CommonOptions { get }
+}
+
 extension ProgramCommand {
     /// Runs the program with the command line's arguments, and exits. Help is arranged so that a command's own options
     /// come first; a mistyped command is answered with the one that was probably meant. ``prepareStandardStreams()`` comes

@@ -67,19 +67,16 @@ public final class SocketPort: Sendable {
 
     private static func failure(_ name: String) -> ProgramError {
         let number = errno
-        let text = "Cannot listen at \(name): \(systemMessage(number))"
-        switch number {
-        case EADDRINUSE:
-            return ProgramError(
-                .linkLost, text, remedy: "Choose another port, or see which program has it: ss -ltnp")
-        case EACCES:
-            return ProgramError(
-                .notPermitted, text,
-                remedy: "Choose a port above 1023: those below need the capability CAP_NET_BIND_SERVICE.")
-        case EADDRNOTAVAIL:
-            return ProgramError(.linkLost, text, remedy: "The address must be one of this machine: ip address")
-        default: return ProgramError(.linkLost, text)
-        }
+        let remedy: String? =
+            switch number {
+            case EADDRINUSE: "Choose another port, or see which program has it: ss -ltnp"
+            case EACCES: "Choose a port above 1023: those below need the capability CAP_NET_BIND_SERVICE."
+            case EADDRNOTAVAIL: "The address must be one of this machine: ip address"
+            default: nil
+            }
+        return ProgramError(
+            number == EACCES ? .notPermitted : .linkLost, "Cannot listen at \(name): \(systemMessage(number))",
+            remedy: remedy)
     }
 }
 

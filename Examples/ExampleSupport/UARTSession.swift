@@ -117,7 +117,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
 
 extension CommonOptions {
     /// The name of a LINBLE as delivered, and of the simulated one.
-    public static let simulatedUART = "LINBLE-Z1"
+    public static var simulatedUART: String { "LINBLE-Z1" }
 
     /// The device that -n, -a or --irk selects; without them, any that advertises the service, or for a LINBLE the one
     /// named `name`.
@@ -148,18 +148,13 @@ extension CommonOptions {
     ) async throws -> Value {
         try await withRadio(console) { radio in
             try await preparePairing(on: radio, console)
-            let uart: UARTConnection
-            do {
-                uart = try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
-            } catch {
-                throw await namingPairing(error)
+            let uart = try await namingPairing {
+                try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
             }
             await endAskingToPair(on: radio)
             return try await finishing {
-                do {
-                    return isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart)
-                } catch {
-                    throw await namingPairing(error, on: uart.connection)
+                try await namingPairing(on: uart.connection) {
+                    isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart)
                 }
             } then: {
                 // Without waiting: the kernel ends the link, also after the program.

@@ -111,12 +111,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
         try await common.run("ble advertise") { console in
             try await common.withAdapter(console) { adapter in
                 let (name, count) = (adapter.information.name, try await adapter.removeForeignAdvertising())
-                guard !console.isJSON else {
-                    return console.result([
-                        ("event", .string("cleared")), ("adapter", .string(name)), ("removed", .integer(count)),
-                    ])
-                }
-                console.result("\(name): \(quantity(count, "advertisement")) removed")
+                console.result(
+                    "cleared", "\(name): \(quantity(count, "advertisement")) removed",
+                    [("adapter", .string(name)), ("removed", .integer(count))])
             }
         }
     }

@@ -26,7 +26,7 @@ struct BenchServer {
             try await adapter.serve(content, options: AdvertisingOptions(whenAdapterUnavailable: .resume)) {
                 service
             } while: { published, incoming in
-                console?.started(named: name, services: [BenchmarkService.uuid], on: adapter.information)
+                console?.started(content, named: name, services: [BenchmarkService.uuid], on: adapter.information)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for try await connection in incoming {
                         let peer = BenchPeer(connection, source: published[source])

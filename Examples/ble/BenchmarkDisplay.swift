@@ -17,11 +17,7 @@ final class BenchmarkDisplay {
     func show(_ link: MeasuredLink) {
         console.show(link.state)
         guard let rssi = link.rssi else { return }
-        if console.isJSON {
-            console.json(rssi)
-        } else {
-            console.result("RSSI         ", beside: "\(rssi) dBm")
-        }
+        console.result("rssi", "RSSI         \(rssi) dBm", [("rssi", .integer(rssi))])
     }
 
     /// Prints a link's parameters after the measurements, in text only if they have changed.

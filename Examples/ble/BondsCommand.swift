@@ -104,14 +104,9 @@ struct BondsCommand: AsyncParsableCommand {
             try await common.run("ble bonds remove") { console in
                 for (adapter, bond) in try await keptBonds(common, with: device) {
                     try await remove(bond, of: adapter, common, console)
-                    if console.isJSON {
-                        console.result([
-                            ("event", .string("removed")), ("address", .string("\(bond.identity)")),
-                            ("adapter", .string("\(adapter)")),
-                        ])
-                    } else {
-                        console.result("removed \(bond.identity)")
-                    }
+                    console.result(
+                        "removed", "removed \(bond.identity)",
+                        [("address", .string("\(bond.identity)")), ("adapter", .string("\(adapter)"))])
                 }
             }
         }
@@ -128,9 +123,9 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
         let found = try await Adapter.all(bonds: .store(common.bondStore()), on: try common.makeKernel())
         adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
         guard !adapters.isEmpty else {
-            throw ProgramError(
-                .noBluetooth, selector.map { ProgramError.noAdapter($0).message } ?? "No Bluetooth adapter found.",
-                remedy: "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13")
+            var failure = ProgramError.noAdapter(selector)
+            failure.remedy = "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13"
+            throw failure
         }
     }
     let store = try common.bondStore()

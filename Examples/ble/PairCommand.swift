@@ -103,14 +103,12 @@ extension CommonOptions {
 extension Console {
     fileprivate func show(_ outcome: PairingOutcome, with peer: BluetoothAddress) {
         let security = outcome.security
-        guard isJSON else {
-            return result("paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")")
-        }
-        result([
-            ("event", .string("paired")), ("address", .string("\(peer)")),
-            ("addressType", .string("\(peer.kind)")),
-            ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
-            ("bonded", .bool(outcome.isBonded)),
-        ])
+        result(
+            "paired", "paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")",
+            [
+                ("address", .string("\(peer)")), ("addressType", .string("\(peer.kind)")),
+                ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
+                ("bonded", .bool(outcome.isBonded)),
+            ])
     }
 }

@@ -25,7 +25,7 @@ struct RSSICommand: DeviceCommand {
     func perform(on connection: Connection, _ console: Console) async throws {
         guard watch || runTime.duration != nil || counted.count != nil else {
             let strength = try await connection.rssi()
-            return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
+            return console.result("rssi", "\(strength) dBm", [("rssi", .integer(strength))])
         }
         try await counted.upTo(runTime.duration) { try await follow(connection, $0, console) }
     }
@@ -39,21 +39,12 @@ private func follow(_ connection: Connection, _ results: ResultCount, _ console:
         let strength = try await connection.rssi()
         let text = "\(strength) dBm  "
         strengths = (strengths + [Double(strength)]).suffix(max(1, min(40, line.width - text.count)))
-        if console.isJSON {
-            console.json(strength)
-        } else if console.output.isTerminal {
+        if console.output.isTerminal, !console.isJSON {
             line.show(text + sparkline(strengths, in: signalStrengths))
         } else {
-            console.result("\(console.time())  \(strength) dBm")
+            console.result("rssi", "\(console.time())  \(strength) dBm", [("rssi", .integer(strength))])
         }
         if results.add() == 0 { return }
         try await Task.sleep(for: .seconds(1))
-    }
-}
-
-extension Console {
-    /// Prints an RSSI.
-    func json(_ strength: Int) {
-        result([("event", .string("rssi")), ("rssi", .integer(strength))])
     }
 }

@@ -107,16 +107,6 @@ extension Console {
         let device = recorded.device
         let seconds = (device.recording?.duration ?? .zero) / .seconds(1)
         let address = device.address ?? .zero
-        guard !isJSON else {
-            return result([
-                ("event", .string("recorded")), ("file", .string(path)), ("address", .string("\(address)")),
-                ("addressType", .string("\(address.kind)")), ("name", JSONValue(device.name)),
-                ("services", .integer(device.services.count)),
-                ("characteristics", .integer(recorded.characteristics.count)),
-                ("values", .integer(recorded.valueCount)), ("refused", .integer(recorded.refusedCount)),
-                ("notifications", .integer(recorded.notificationCount)), ("seconds", .number(seconds)),
-            ])
-        }
         let parts = [
             quantity(device.services.count, "service"), quantity(recorded.characteristics.count, "characteristic"),
             quantity(recorded.valueCount, "value")
@@ -124,6 +114,15 @@ extension Console {
             quantity(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
         ]
         let name = device.name.map { "\(printable($0)) " } ?? ""
-        result("recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))")
+        result(
+            "recorded", "recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))",
+            [
+                ("file", .string(path)), ("address", .string("\(address)")),
+                ("addressType", .string("\(address.kind)")), ("name", JSONValue(device.name)),
+                ("services", .integer(device.services.count)),
+                ("characteristics", .integer(recorded.characteristics.count)),
+                ("values", .integer(recorded.valueCount)), ("refused", .integer(recorded.refusedCount)),
+                ("notifications", .integer(recorded.notificationCount)), ("seconds", .number(seconds)),
+            ])
     }
 }

@@ -40,8 +40,8 @@ struct ScanCommand: StepCommand {
     @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
-    @Option(help: "The order of the table: the mean RSSI, the name, when the device was first seen, or the address.")
-    var sort = DeviceSort.rssi
+    @Option(help: "The order of the table: the mean RSSI (default), the name, when first seen, or the address.")
+    var sort: DeviceSort?
 
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
@@ -101,42 +101,42 @@ struct ScanCommand: StepCommand {
         let (command, common) = (self, scoped.common)
         try await common.run("ble scan") { console in
             // Before the adapter is powered on.
-            let resolver = try await common.identified.resolver()
-            if common.usesSeveralAdapters {
-                return try await common.withAdapterGroup(console) {
-                    try await command.perform(on: $0, console, resolver)
-                }
-            }
-            try await common.withAdapter(console) { try await command.perform(on: $0, console, resolver) }
+            let resolver = try await command.prepare(console)
+            try await common.withRadio(console) { try await command.perform(on: $0, console, resolver) }
         }
     }
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
-        try await perform(on: adapter, console, try await scoped.common.identified.resolver())
+        try await perform(on: .adapter(adapter), console, try await prepare(console))
     }
 
-    private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
-        let scan = try await adapter.scan(options(console, resolver))
-        console.detail("scanning on \(adapter.information.name)")
-        try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
+    /// Rejects the options of another output, and returns the devices known by their keys.
+    private func prepare(_ console: Console) async throws -> IdentityResolver? {
+        let isJSON = console.isJSON
+        let needless = isJSON ? [("--sort", sort != nil)] : [("--duplicates", duplicates), ("--raw", raw)]
+        guard let option = needless.first(where: \.1)?.0 else { return try await scoped.common.identified.resolver() }
+        throw ProgramError(.usage, "\(option) has a meaning only with\(isJSON ? "out" : "") --json.")
     }
 
-    /// Scans on several adapters as one.
-    private func perform(
-        on group: AdapterGroup, _ console: Console, _ resolver: IdentityResolver?
-    ) async throws {
-        let scan = try await group.scan(options(console, resolver))
-        let names = await group.adapters.map(\.information.name)
+    private func perform(on radio: ChosenRadio, _ console: Console, _ resolver: IdentityResolver?) async throws {
+        let names = await radio.adapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
+        switch radio {
+        case .adapter(let adapter):
+            let scan = try await adapter.scan(options(console, resolver))
+            try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
+        case .group(let group):
+            let scan = try await group.scan(options(console, resolver))
+            try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
+        }
     }
 
     private func show(
         _ reports: some AsyncSequence<(Advertisement, [GroupAdvertisement.Signal]), BluetoothError>, _ console: Console,
         _ resolver: IdentityResolver?, missed: () -> Int
     ) async throws {
-        let display = Display(console, raw: raw, sort, resolver)
+        let display = Display(console, self, resolver)
         do throws(BluetoothError) {
             for try await (advertisement, signals) in reports.prefix(counted.count ?? .max) {
                 await display.add(advertisement, signals)
@@ -168,7 +168,7 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
 /// The scan results: a table of devices that is redrawn, or a line of JSON for each report.
 private actor Display {
     private let console: Console
-    private let raw: Bool
+    private let command: ScanCommand
     private let resolver: IdentityResolver?
     private let start = ContinuousClock.now
     /// Limited, since private addresses change and would fill the memory.
@@ -178,18 +178,16 @@ private actor Display {
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ resolver: IdentityResolver?) {
-        self.console = console
-        self.raw = raw
-        order = DeviceOrder(sort)
-        self.resolver = resolver
+    init(_ console: Console, _ command: ScanCommand, _ resolver: IdentityResolver?) {
+        (self.console, self.command, self.resolver) = (console, command, resolver)
+        order = DeviceOrder(command.sort ?? .rssi)
     }
 
     func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal]) {
         reportCount += 1
         if console.isJSON {
             console.result(
-                fields(of: advertisement, raw: raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
+                fields(of: advertisement, raw: command.raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
             return
         }
         devices.record(advertisement)
@@ -227,7 +225,8 @@ private actor Display {
     }
 
     private func table(_ width: Int?) -> Table {
-        Table(of: order.arrange(devices.all.current(resolver), resolver), resolver, width: width)
+        Table(
+            of: order.arrange(devices.all.current(resolver), resolver), resolver, width: width, isOnce: command.once)
     }
 }
 

@@ -43,17 +43,19 @@ struct ServeCommand: AsyncParsableCommand {
 
     @OptionGroup var runTime: RunTimeOptions
 
+    func validate() throws {
+        guard device != nil, ServedDevice.profiles.contains(profile) else { return }
+        throw ValidationError("--device chooses a device of a file; \(profile) is not a file.")
+    }
+
     func run() async throws {
         let (common, profile, chosen) = (scoped.common, profile, device)
         let (once, limit) = (once, runTime.duration)
         try await common.run("ble serve", isServer: true, reading: [profile]) { console in
             guard profile != "bench" else {
-                guard chosen == nil else {
-                    throw ProgramError(.usage, "--device chooses a device of a file; bench is not a file.")
-                }
                 let name = common.name ?? BenchmarkService.deviceName
                 return try await common.withAdapter(
-                    console, visitedBy: { try await BenchVisit(to: name, console).run(on: $0) }
+                    console, visitedBy: { try await BenchVisit(console).run(on: $0) }
                 ) { adapter in
                     let server = BenchServer(named: name, on: adapter, console)
                     _ = try await upTo(limit) { try await server.run(once: once) }
@@ -75,8 +77,8 @@ struct ServeCommand: AsyncParsableCommand {
 /// the changing characteristic, and disconnects.
 private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Console) async throws {
     let connection = try await visitor.connect(options: ConnectionOptions(timeout: nil)) {
-        // A simulated device may have the same name; its address is a random one.
-        $0.localName == device.name && $0.address?.kind == .public
+        // The simulated devices have random ones.
+        $0.address?.kind == .public
     }
     var services = try await connection.discover().services
     // Equal UUIDs are found in their order.

@@ -76,16 +76,14 @@ struct WriteCommand: DeviceCommand {
 
 extension Console {
     fileprivate func wrote(_ value: [UInt8], to attribute: ChosenAttribute, _ way: WriteWay) {
-        guard isJSON else {
-            let how = way == .command ? " by command" : ""
-            return result("wrote \(quantity(value.count, "byte")) to \(attribute.title)\(how)")
-        }
-        result([
-            ("event", .string("written")),
-            ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
-            ("handle", .integer(Int(attribute.attributeHandle.rawValue))), ("bytes", .integer(value.count)),
-            ("way", .string(way.rawValue)),
-        ])
+        let (count, how) = (value.count, way == .command ? " by command" : "")
+        result(
+            "written", "wrote \(quantity(count, "byte")) to \(attribute.title)\(how)",
+            [
+                ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
+                ("handle", .integer(Int(attribute.attributeHandle.rawValue))), ("bytes", .integer(count)),
+                ("way", .string(way.rawValue)),
+            ])
     }
 }
 

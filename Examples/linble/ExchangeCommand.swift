@@ -104,13 +104,9 @@ extension Console {
     /// Prints a packet in the notation of the vendor's documents: `Tx | 0100`.
     func packet(_ direction: SampleCommandClient.Direction, _ bytes: [UInt8]) {
         let name = direction == .sent ? "Tx" : "Rx"
-        if isJSON {
-            result([
-                ("event", .string(name.lowercased())),
-                ("data", .string(bytes.hexadecimal)),
-            ])
-        } else {
-            result("\(direction == .sent ? output.cyan(name) : output.green(name)) | \(bytes.hexadecimal)")
-        }
+        result(
+            name.lowercased(),
+            "\(direction == .sent ? output.cyan(name) : output.green(name)) | \(bytes.hexadecimal)",
+            [("data", .string(bytes.hexadecimal))])
     }
 }

@@ -2,7 +2,7 @@ import ArgumentParser
 import ExampleSupport
 
 /// Exchanges bytes with a LINBLE or another device with a UART over Bluetooth LE, or acts as one.
-@main struct LinbleCommand: ProgramCommand {
+@main struct LinbleCommand: DeviceProgram {
     static let configuration = CommandConfiguration(
         commandName: "linble",
         abstract: "Exchange bytes with a LINBLE or another device with a UART over Bluetooth LE, or act as one.",

@@ -23,7 +23,7 @@ enum Wiring: String, EnumerableFlag {
 
 /// The scope of `serve`, whose name is the one to advertise.
 enum ServeScope: OptionScope {
-    typealias Name = AdvertisedNameOptions
+    typealias Name = AdvertisedNameOptions<LinbleCommand>
     static let groups: OptionGroups = [.name, .security, .keySize, .opening, .bonds, .trace]
 }
 
@@ -32,7 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve", abstract: "Act as a LINBLE: offer a UART to devices that connect.",
         discussion: """
             -n is the name to advertise (default: LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
-            first device has disconnected.
+            first device has disconnected. With --request the served characteristic takes writes with response only.
 
             --pty connects the UART to a pseudo terminal with a link to it, which programs open like a serial port: \
             picocom linble.tty. A program that writes to it blocks until a device connects. A device \
@@ -182,7 +182,9 @@ private final class ServedUART: Sendable {
 
     private func tell(_ event: UARTServerEvent, of adapter: AdapterInformation) {
         switch event {
-        case .advertising: started(on: adapter)
+        case .advertising(let set):
+            started(on: adapter)
+            console.reportShortenedName(in: set.payloads)
         case .connected(let connection): console.tell("connected", connection.peer)
         case .online(let central): console.tell("online", central.peer)
         case .offline(let central, let error):
@@ -193,17 +195,15 @@ private final class ServedUART: Sendable {
     private func started(on adapter: AdapterInformation) {
         let path = terminal.map { $0.link ?? $0.path }
         let name = options.profile.name.hasSuffix("UART") ? options.profile.name : "\(options.profile.name) UART"
-        guard console.isJSON else {
-            return console.result(
-                "\(adapter.name) \(adapter.address) serves the \(name) as \(printable(options.name)): "
-                    + (path ?? wiring.rawValue))
-        }
-        console.result([
-            ("event", .string("serving")), ("adapter", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("name", .string(options.name)),
-            ("service", .string("\(options.profile.service)")), ("wiring", .string(wiring.rawValue)),
-            ("pty", JSONValue(path)),
-        ])
+        console.result(
+            "serving",
+            "\(adapter.name) \(adapter.address) serves the \(name) as \(printable(options.name)): "
+                + (path ?? wiring.rawValue),
+            [
+                ("adapter", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("name", .string(options.name)), ("service", .string("\(options.profile.service)")),
+                ("wiring", .string(wiring.rawValue)), ("pty", JSONValue(path)),
+            ])
     }
 }
 
@@ -218,18 +218,13 @@ extension Console {
             if error.code == .cancelled { return "stopped" }
             return error.disconnectReason.map { isJSON ? "\($0)" : $0.words } ?? error.message
         }
-        guard isJSON else {
-            var line = "\(time())  \(peer)  \(event)"
-            if let received { line += "  \(quantity(received, "byte")) received" }
-            if let reason { line += "  \(reason)" }
-            return result(line)
-        }
-        var fields: [(String, JSONValue)] = [
-            ("event", .string(event)), ("peer", .string("\(peer)")),
-        ]
-        if let received { fields.append(("received", .integer(received))) }
-        if let reason { fields.append(("reason", .string(reason))) }
-        result(fields)
+        let parts = ["\(time())  \(peer)  \(event)", received.map { "\(quantity($0, "byte")) received" }, reason]
+        let fields =
+            [
+                ("peer", .string("\(peer)")), received.map { ("received", .integer($0)) },
+                reason.map { ("reason", .string($0)) },
+            ] as [(String, JSONValue)?]
+        result(event, parts.compactMap(\.self).joined(separator: "  "), fields.compactMap(\.self))
     }
 }
 
@@ -240,10 +235,8 @@ private func visit(
 ) async throws {
     // Both machines use the same passkey.
     if options.security >= .high { try await visitor.setPairingAgent(common.pairingAgent(console)) }
-    // The simulated LINBLE may have the same name; its address is a random one.
-    let found = try await visitor.firstAdvertisement(timeout: nil) {
-        $0.localName == options.name && $0.address?.kind == .public
-    }
+    // The simulated devices have random ones.
+    let found = try await visitor.firstAdvertisement(timeout: nil) { $0.address?.kind == .public }
     guard let address = found.address else { return }
     let uart = try await UARTConnection.open(
         .address(address), on: visitor, options: UARTOptions(profiles: [options.profile]))

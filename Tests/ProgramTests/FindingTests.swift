@@ -22,6 +22,11 @@ import Testing
             (["adapters", "-n", "x"], 64, "--name has no meaning for this command."),
             (["bonds", "--passkey", "123456"], 64, "--passkey has no meaning for this command."),
             (["scan", "--pick", "first"], 64, "--pick has no meaning for this command."),
+            (["scan", "--duplicates"], 64, "--duplicates has a meaning only with --json."),
+            (["exec", "scan --raw"], 64, "--raw has a meaning only with --json."),
+            (["scan", "--json", "--sort", "name"], 64, "--sort has a meaning only without --json."),
+            (["serve", "battery", "--device", "x"], 64, "battery is not a file."),
+            (["serve", "bench", "--device", "x"], 64, "bench is not a file."),
             (
                 ["scan", "--irk", "8B3F6D"], 64,
                 "The key has 6 hexadecimal digits instead of 32."

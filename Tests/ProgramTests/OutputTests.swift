@@ -46,6 +46,8 @@ import Testing
     @Test func oneDeviceIsCountedAsOne() async throws {
         let ended = try await run("ble", ["scan", "--simulate", "--for", "1", "--once", "--manufacturer", "004C:0215"])
         #expect(ended.messages.hasPrefix("1 device, 1 report in "), "\(ended.messages)")
+        // There is no interval to show.
+        #expect(ended.lines.first?.contains("RSSI  NAME") == true, "\(ended.output)")
     }
 
     @Test(arguments: [[], ["--json"]]) func aScanEndsAfterACount(_ options: [String]) async throws {

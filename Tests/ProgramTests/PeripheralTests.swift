@@ -78,6 +78,16 @@ import Testing
         #expect(ended.messages.contains("receives \(uuid)"))
     }
 
+    @Test(arguments: ["battery", "bench"]) func aLongNameIsShortened(_ profile: String) async throws {
+        let arguments = [
+            "serve", profile, "--simulate", "--once", "--for", "60", "-n", String(repeating: "n", count: 40),
+        ]
+        let ended = try await run("ble", arguments)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.messages.contains("shortened to '\(String(repeating: "n", count: 29))'"), "\(ended.messages)")
+        #expect(ended.lines.last?.hasSuffix("disconnected  remote") == true, "\(ended.output)")
+    }
+
     @Test func aDescribedDeviceIsServed() async throws {
         let path = "/tmp/device-\(getpid()).json"
         defer { unlink(path) }

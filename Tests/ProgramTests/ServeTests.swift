@@ -11,6 +11,10 @@ import Testing
             (["--sample"], "receives 0D 43 31 2E 32", "4 bytes received"),
             (["--profile", "nordic", "-n", "other"], "\"hello\"", "5 bytes received"),
             (
+                ["-n", String(repeating: "n", count: 40)], "shortened to '\(String(repeating: "n", count: 29))'",
+                "5 bytes received"
+            ),
+            (
                 ["--service", "FFF5", "--write", "FFF6", "--notify", "FFF7", "--request", "-n", "own"], "\"hello\"",
                 "5 bytes received"
             ),

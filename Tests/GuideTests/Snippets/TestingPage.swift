@@ -16,7 +16,7 @@ enum TestingPage {
     static func testingYourOwnProgram() async throws {
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel()                       // a machine with one adapter, hci0
-        try await radio.run {                                 // fails instead of waiting for ever
+        try await radio.run {                                 // fails instead of waiting forever
             let adapter = try await Adapter.open(power: .powerOn, on: kernel)
             #expect(adapter.state == .poweredOn)
         }
