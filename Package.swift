@@ -182,10 +182,6 @@ let package = Package(
         .executableTarget(
             name: "linble", dependencies: ["ExampleSupport", "LINBLESample"], path: "Examples/linble",
             swiftSettings: settings),
-        // Writes the manual pages of the two from their help.
-        .executableTarget(
-            name: "ManualPages", dependencies: ["ExampleSupport", "BluetoothJSON", arguments],
-            path: "Examples/ManualPages", swiftSettings: settings),
 
         // The README's.
         .executableTarget(
@@ -242,7 +238,7 @@ let package = Package(
         .testTarget(
             name: "ProgramTests",
             dependencies: [
-                "SmallPrograms", "FirstProgram", "ble", "linble", "ManualPages", "ExampleSupport",
+                "SmallPrograms", "FirstProgram", "ble", "linble", "ExampleSupport",
                 "BluetoothDeviceFile", "BluetoothHost",
                 "BluetoothJSON", "BluetoothSystem",
                 "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,

@@ -3,12 +3,6 @@ import BluetoothSimulation
 import BluetoothSystem
 import Logging
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 extension CommonOptions {
     /// Opens the adapter that -i selects, simulated or real, powers it on unless --no-power-on is given, runs `body`, and
     /// closes it.

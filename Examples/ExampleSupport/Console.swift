@@ -1,11 +1,5 @@
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A program's output: results go to standard output, everything else to standard error.
 ///
 /// If a trace is recorded to standard output, results go to standard error as well.

@@ -1,12 +1,6 @@
 import Dispatch
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 func systemMessage(_ number: Int32 = errno) -> String { String(cString: strerror(number)) }
 
 /// The contents of a file, or of standard input for `-`. Waits for the data of a pipe until the task is cancelled.

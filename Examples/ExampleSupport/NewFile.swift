@@ -1,12 +1,6 @@
 import BluetoothPrimitives
 import BluetoothSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A file that a program creates: a document, which is written as a whole when it has the contents, so that it is complete
 /// or not there, or a stream, which is written as its bytes come. Only its owner may read it (0600), since it may contain
 /// traffic.

@@ -2,12 +2,6 @@ import ArgumentParser
 import BluetoothLE
 import BluetoothPrimitives
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The device address type given on the command line.
 public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     /// Taken from the device's advertisements.

@@ -1,12 +1,6 @@
 import ArgumentParser
 import BluetoothLE
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A security level as given on the command line.
 public enum SecurityOption: String, ExpressibleByArgument, CaseIterable, Comparable, Sendable {
     /// Not encrypted.

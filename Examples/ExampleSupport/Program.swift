@@ -2,12 +2,6 @@ import ArgumentParser
 import BluetoothLE
 import CTerminal
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 extension CommonOptions {
     /// Runs the body of a program: prints its error, the cause first and then the remedy, and exits with the error's
     /// status. Ctrl-C, SIGTERM and SIGHUP cancel the body, which disconnects and stops scanning as it unwinds.

@@ -1,11 +1,5 @@
 import ArgumentParser
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The root command of a program.
 public protocol ProgramCommand: AsyncParsableCommand {}
 

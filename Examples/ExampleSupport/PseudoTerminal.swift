@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A pseudo terminal that other programs open like a serial port; it passes every byte unchanged.
 ///
 /// It persists while programs open and close it: the kernel buffers what is written for the next reader.

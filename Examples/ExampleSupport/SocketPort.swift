@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A TCP port or a UNIX socket, which accepts connections of other programs.
 public final class SocketPort: Sendable {
     /// The address or the path, for people: of a TCP port with the number that the kernel has chosen for 0.

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A symbolic link to a pseudo terminal, owned by this process while the object lives.
 ///
 /// The lock file `LINK.lock`, which contains the PID, decides ownership. While it is locked the link is in use. If it is

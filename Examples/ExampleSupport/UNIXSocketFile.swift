@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The file of a UNIX socket, owned by this process while the object lives.
 ///
 /// The lock file `PATH.lock` decides ownership, as for a ``TerminalLink``. A socket at which no program listens was left

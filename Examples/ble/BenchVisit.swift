@@ -15,20 +15,15 @@ struct BenchVisit: Sendable {
             // The simulated devices have random ones.
             $0.address?.kind == .public
         }
-        guard let service = BenchmarkCharacteristics(in: try await connection.discover()) else {
-            throw ProgramError(.protocolError, "The second machine finds no benchmark service.")
-        }
-        let run = BenchmarkRun(
-            measurements: BenchmarkMeasurement.allCases, limit: BenchmarkLimit(count: Self.count),
-            timeout: .seconds(30))
-        try await run.run(on: connection, with: service) { result in
-            switch result {
-            case .latency(let result):
-                console.message("another machine measures \(result.measurement.rawValue): \(result.durations.count)")
-            case .throughput(let result):
-                console.message(
-                    "another machine measures \(result.measurement.rawValue): \(result.counts?.received ?? 0)")
-            }
+        let database = try await connection.discover()
+        let run = BenchmarkRun(limit: BenchmarkLimit(count: Self.count), timeout: .seconds(30))
+        try await run.run(on: connection, database) { result in
+            let (title, count) =
+                switch result {
+                case .latency(let result): (BenchmarkMeasurement.latency.title, result.durations.count)
+                case .throughput(let result): (result.measurement.title, Int(result.counts?.received ?? 0))
+                }
+            console.message("another machine measures \(title): \(count)")
         }
         await connection.disconnect()
     }

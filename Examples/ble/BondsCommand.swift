@@ -185,7 +185,6 @@ private func rows(_ bond: Bond, _ adapter: BluetoothAddress, _ console: Console)
         ("adapter", "\(adapter)"), ("paired", console.date(bond.time)), ("protection", protection(bond)),
         ("key size", bond.encryptionKeySize.map { "\($0) bytes" } ?? "no key"),
         ("addresses", bond.identityResolvingKey == nil ? "identity address only" : "private addresses are resolved"),
-        ("signed writes", bond.signatureKeys.isEmpty ? "no" : "yes"),
     ]
     for subscription in bond.client?.subscriptions ?? [] {
         rows.append(
@@ -201,7 +200,6 @@ private func fields(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, JSON
         ("adapter", .string("\(adapter)")), ("paired", .string(timestamp(of: bond.time))),
         ("secureConnections", .bool(bond.usesSecureConnections)), ("authenticated", .bool(bond.isAuthenticated)),
         ("keySize", JSONValue(bond.encryptionKeySize)), ("resolvesAddresses", .bool(bond.identityResolvingKey != nil)),
-        ("signs", .bool(!bond.signatureKeys.isEmpty)),
         ("subscriptions", .array((bond.client?.subscriptions ?? []).map { .integer(Int($0.characteristic.rawValue)) })),
     ]
 }

@@ -40,7 +40,7 @@ private func follow(_ connection: Connection, _ results: ResultCount, _ console:
         let text = "\(strength) dBm  "
         strengths = (strengths + [Double(strength)]).suffix(max(1, min(40, line.width - text.count)))
         if console.output.isTerminal, !console.isJSON {
-            line.show(shortened(text + sparkline(strengths, in: signalStrengths), toCells: line.width))
+            line.show(text + sparkline(strengths, in: signalStrengths))
         } else {
             console.result("rssi", "\(console.time())  \(strength) dBm", [("rssi", .integer(strength))])
         }

@@ -43,7 +43,6 @@ import Testing
                 protection     Secure Connections, authenticated
                 key size       16 bytes
                 addresses      private addresses are resolved
-                signed writes  no
 
                 """)
     }

@@ -36,8 +36,8 @@ struct AdapterTests: Sendable {
                 times.add(clock.now() - start)
             }
             return SelfTestFigure(
-                "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), "
-                    + "longest \(times.maximum.map(formatMilliseconds) ?? "?") for a command",
+                "median \(formatMilliseconds(times.percentile(50))), "
+                    + "longest \(formatMilliseconds(times.maximum)) for a command",
                 [("median", milliseconds(times.percentile(50)))])
         }
     }
@@ -136,7 +136,7 @@ struct AdapterTests: Sendable {
             withExtendedLifetime(scan) {}
         }
         return SelfTestFigure(
-            "5 times, median \(times.percentile(50).map(formatMilliseconds) ?? "?") to start",
+            "5 times, median \(formatMilliseconds(times.percentile(50))) to start",
             [("median", milliseconds(times.percentile(50)))])
     }
 

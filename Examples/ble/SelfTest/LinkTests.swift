@@ -32,9 +32,7 @@ struct LinkTests: Sendable {
         }
         try await run.test("discover", "discovery") {
             let database = try await link.connected().discover(cached: false, timeout: .seconds(20))
-            guard BenchmarkCharacteristics(in: database) != nil else {
-                throw SelfTestObstacle.failed("the published services were not found")
-            }
+            _ = try service(in: database)
             let count = database.services.reduce(0) { $0 + $1.characteristics.count }
             return SelfTestFigure(
                 "\(quantity(database.services.count, "service")), \(quantity(count, "characteristic"))")
@@ -71,8 +69,8 @@ struct LinkTests: Sendable {
         }
         let mtu = try await link.connected().maximumTransmissionUnit
         return SelfTestFigure(
-            "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), longest "
-                + "\(times.maximum.map(formatMilliseconds) ?? "?"), ATT_MTU \(mtu)",
+            "median \(formatMilliseconds(times.percentile(50))), longest "
+                + "\(formatMilliseconds(times.maximum)), ATT_MTU \(mtu)",
             [
                 ("median", milliseconds(times.percentile(50))),
                 ("maximum", milliseconds(times.maximum)), ("mtu", .integer(mtu)),
@@ -82,24 +80,30 @@ struct LinkTests: Sendable {
     private func runAttributes(_ run: SelfTestRun) async throws {
         let link = link
         try await run.test("latency", "reads and writes") {
-            let results = try await measure([.writeLatency, .readLatency, .echoLatency], BenchmarkLimit(count: 20))
-            var texts: [String] = []
-            var values: [(String, JSONValue)] = []
-            for case .latency(let result) in results {
-                let median = result.durations.percentile(50)
-                texts.append("\(result.measurement.rawValue) \(median.map(formatMilliseconds) ?? "?")")
-                values.append((result.measurement.rawValue, milliseconds(median)))
-                guard result.corrupted == 0 else {
-                    throw SelfTestObstacle.failed("\(quantity(result.corrupted, "value")) came back changed")
+            let connection = try await link.connected()
+            let service = try service(in: try await connection.discover(timeout: .seconds(20)))
+            var (writes, reads) = (DurationStatistics(), DurationStatistics())
+            for run in UInt8(1)...20 {
+                let start = clock.now()
+                try await connection.write(
+                    BenchmarkControl.receive(run: run).bytes, to: service.control, timeout: .seconds(10))
+                let written = clock.now()
+                let value = try await connection.read(service.control, timeout: .seconds(10))
+                writes.add(written - start)
+                reads.add(clock.now() - written)
+                guard BenchmarkReport(value) == BenchmarkReport(run: run) else {
+                    throw SelfTestObstacle.failed("a value came back changed: \(value.hexadecimal)")
                 }
             }
-            return SelfTestFigure(texts.joined(separator: ", "), values)
+            let figures = [("write request", writes), ("read", reads)].map { ($0, $1.percentile(50)) }
+            return SelfTestFigure(
+                figures.map { "\($0) \(formatMilliseconds($1))" }.joined(separator: ", "),
+                figures.map { ($0, milliseconds($1)) })
         }
-        for (test, measurement) in [("up", BenchmarkMeasurement.writeCommands), ("down", .notifications)] {
+        for (test, measurement) in [("up", BenchmarkMeasurement.up), ("down", .down)] {
             let title = "throughput \(test == "up" ? "to" : "from") the other adapter"
             try await run.test(test, title) {
-                let results = try await measure([measurement], BenchmarkLimit(duration: .milliseconds(500)))
-                guard case .throughput(let result)? = results.first, let rate = result.rate else {
+                guard case .throughput(let result)? = try await measure(measurement), let rate = result.rate else {
                     throw SelfTestObstacle.failed("nothing was received")
                 }
                 let parameters = try await link.connected().parameters
@@ -118,18 +122,23 @@ struct LinkTests: Sendable {
         }
     }
 
-    private func measure(
-        _ measurements: [BenchmarkMeasurement], _ limit: BenchmarkLimit
-    ) async throws -> [BenchmarkRun.Result] {
-        let connection = try await link.connected()
-        guard let service = BenchmarkCharacteristics(in: try await connection.discover(timeout: .seconds(20))) else {
+    private func service(in database: RemoteDatabase) throws -> BenchmarkCharacteristics {
+        guard let service = BenchmarkCharacteristics(in: database) else {
             throw SelfTestObstacle.failed("the published services were not found")
         }
-        let run = BenchmarkRun(measurements: measurements, limit: limit, timeout: .seconds(10), clock: clock)
+        return service
+    }
+
+    private func measure(_ measurement: BenchmarkMeasurement) async throws -> BenchmarkRun.Result? {
+        let connection = try await link.connected()
+        let database = try await connection.discover(timeout: .seconds(20))
+        let run = BenchmarkRun(
+            measurements: [measurement], limit: BenchmarkLimit(duration: .milliseconds(500)), timeout: .seconds(10),
+            clock: clock)
         return try await central.adapter.run {
-            var results: [BenchmarkRun.Result] = []
-            try await run.run(on: connection, with: service) { results.append($0) }
-            return results
+            var result: BenchmarkRun.Result?
+            try await run.run(on: connection, database) { result = $0 }
+            return result
         }
     }
 

@@ -87,13 +87,6 @@ enum AttributesPage {
         print(zip(readable, values).map { "\($0.uuid): \($1)" })
     }
 
-    /// Read
-    static func read4(_ connection: Connection) async throws {
-        let (appearance, level) = (AttributeHandle(0x0005), AttributeHandle(0x0012))
-        let values = try await connection.read([appearance, level], lengths: [2, 1])
-        print(values)
-    }
-
     /// Write
     static func write(_ connection: Connection) async throws {
         let services = try await connection.discover()
