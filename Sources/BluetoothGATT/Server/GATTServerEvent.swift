@@ -3,20 +3,18 @@ import BluetoothPrimitives
 
 /// An event of a client that the program must know of or respond to.
 public enum GATTServerEvent: Hashable, Sendable {
-    /// The client reads a value of the program; answer with
-    /// ``GATTServer/answer(_:value:startingAt:database:into:)`` or refuse with ``GATTServer/refuse(_:with:database:into:)``.
+    /// The client reads a value of the program; answer with ``GATTServer/answer(_:with:startingAt:database:into:)``.
     case readRequested(GATTReadRequest)
-    /// The client writes values of the program; accept with
-    /// ``GATTServer/accept(_:database:into:)`` or refuse with ``GATTServer/refuse(_:at:with:into:)``.
+    /// The client writes values of the program; answer with ``GATTServer/answer(_:with:startingAt:database:into:)``.
     case writeRequested(GATTWriteRequest)
     /// The client wrote a value of the program without response.
     case writeCommandReceived(AttributeWrite)
     /// The client requests access that requires authorization, or a bond that
     /// ``BearerSecurity/isBonded`` does not confirm; answer with
-    /// ``GATTServer/authorize(_:database:into:)`` or ``GATTServer/refuse(_:database:into:)``.
+    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
     case authorizationRequested(GATTAuthorizationRequest)
-    /// The client sent a command that requires authorization or a bond, without response; see
-    /// ``GATTServer/perform(_:database:)``.
+    /// The client sent a command that requires authorization or a bond, without response; answer with
+    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
     case commandAuthorizationRequested(AttributeWrite)
     /// The client changed a stored value.
     case storedValueChanged(AttributeHandle)
@@ -31,6 +29,35 @@ public enum GATTServerEvent: Hashable, Sendable {
     /// The client sent a request before the response to the previous one (Core Vol 3 Part F §3.3.2). There is no
     /// response; close the bearer.
     case requestOutOfTurn(ATTOpcode)
+}
+
+extension GATTServerEvent {
+    /// The access that the program is asked about, of several the first; nil for an event that asks nothing.
+    package var access: (handle: AttributeHandle, kind: AttributeAccess)? {
+        switch self {
+        case .readRequested(let request): (request.handle, .read)
+        case .writeRequested(let request): request.writes.first.map { ($0.handle, .write) }
+        case .authorizationRequested(let request): (request.handle, request.access)
+        case .writeCommandReceived(let write), .commandAuthorizationRequested(let write): (write.handle, .write)
+        default: nil
+        }
+    }
+
+    /// Whether the client waits for a response.
+    package var isRequest: Bool {
+        switch self {
+        case .readRequested, .writeRequested, .authorizationRequested: true
+        default: false
+        }
+    }
+
+    /// Whether the access requires authorization or a bond.
+    package var asksForAuthorization: Bool {
+        switch self {
+        case .authorizationRequested, .commandAuthorizationRequested: true
+        default: false
+        }
+    }
 }
 
 /// A write by a client into a value.

@@ -278,9 +278,9 @@ extension ATTBearer {
         flush()
     }
 
-    /// Passes the program's answer on and continues the request.
-    func answer(_ answer: ServerAnswer) {
-        report(peerClient.receive(answer, &core, enhancing: mainBearer))
+    /// Continues the request of an event with the program's answer, or with nil refuses the pending request as a whole.
+    func answer(_ event: GATTServerEvent?, with result: Result<[UInt8], ATTErrorCode>) {
+        report(peerClient.serve(&core, enhancing: mainBearer) { $0.answer(event, with: result, database: &$1) })
         flush()
     }
 
@@ -309,7 +309,7 @@ extension ATTBearer {
     private func receiveFromClient(_ bytes: RawSpan) {
         updateSecurity()
         peerClient.onRequest?()
-        report(peerClient.receive(bytes, &core, enhancing: mainBearer))
+        report(peerClient.serve(&core, enhancing: mainBearer) { $0.receive(bytes, database: &$1) })
     }
 
     /// Passes events of the client to the owner.

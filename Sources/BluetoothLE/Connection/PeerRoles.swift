@@ -23,22 +23,14 @@ struct PeerClient {
 
     // MARK: Requests
 
-    /// Processes a request or a command; returns the events that concern the program.
-    func receive(
-        _ pdu: RawSpan, _ core: inout ATTBearerCore, enhancing main: ATTBearer?
+    /// Has the core process a PDU or an answer with the database, and with the state of the client that all bearers of the
+    /// link share; returns the events that concern the program.
+    func serve(
+        _ core: inout ATTBearerCore, enhancing main: ATTBearer?,
+        _ body: (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
     ) -> [GATTServerEvent] {
         if let main { core.server.client = main.client }
-        let events = localServer.withDatabase { core.receive(pdu, database: &$0) }
-        main?.client = core.server.client
-        return events
-    }
-
-    /// Continues a request with the program's answer; returns the further events that concern the program.
-    func receive(
-        _ answer: ServerAnswer, _ core: inout ATTBearerCore, enhancing main: ATTBearer?
-    ) -> [GATTServerEvent] {
-        if let main { core.server.client = main.client }
-        let events = localServer.withDatabase { core.answer(answer, database: &$0) }
+        let events = localServer.withDatabase { body(&core, &$0) }
         main?.client = core.server.client
         return events
     }
