@@ -87,9 +87,9 @@ final class UARTLinkHandler: SimulatedLinkHandler {
     private func handle(_ event: GATTServerEvent, _ state: inout State) -> [[UInt8]] {
         switch event {
         case .writeCommandReceived(let write): return bridged([write], state)
-        case .writeRequested(let request):
+        case .writeRequested(let writes, _):
             answer(event, .success([]), &state)
-            return bridged(request.writes, state)
+            return bridged(writes, state)
         case .readRequested:
             answer(event, .failure(.readNotPermitted), &state)
             return []

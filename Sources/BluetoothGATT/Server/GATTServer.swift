@@ -121,14 +121,14 @@ public struct GATTServer: Sendable {
         pendingRequest = nil
         var known = pending.known
         switch (event, result) {
-        case (.readRequested(let request), .success(let value)):
+        case (.readRequested(let handle, let offset, _), .success(let value)):
             let fits =
-                start >= 0 && start <= request.offset
-                && value.count <= AttributeProtocol.maximumAttributeValueLength - min(start, request.offset)
-            known.values[request.handle] = fits ? .value(value, start: start) : .refused(.unlikelyError)
-        case (.readRequested(let request), .failure(let code)): known.values[request.handle] = .refused(code)
-        case (.authorizationRequested(let request), _):
-            known.authorizations[.init(handle: request.handle, kind: request.access)] = (try? result.get()) != nil
+                start >= 0 && start <= offset
+                && value.count <= AttributeProtocol.maximumAttributeValueLength - min(start, offset)
+            known.values[handle] = fits ? .value(value, start: start) : .refused(.unlikelyError)
+        case (.readRequested(let handle, _, _), .failure(let code)): known.values[handle] = .refused(code)
+        case (.authorizationRequested(let handle, let access, _), _):
+            known.authorizations[.init(handle: handle, kind: access)] = (try? result.get()) != nil
         case (_, .success):
             write(pending.opcode == .executeWriteRequest ? .executeWriteResponse : .writeResponse, to: &writer)
             return commit(pending.own, database: &database)

@@ -1,18 +1,6 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// A client's request for access that requires authorization or a bond (Core Vol 3 Part F §3.2.5).
-///
-/// It belongs to the server that created it and is answered once; a repeated answer, or one for another request, has no
-/// effect.
-public struct GATTAuthorizationRequest: Hashable, Sendable {
-    let number: UInt64
-    /// The attribute handle.
-    public let handle: AttributeHandle
-    /// The kind of access that the client requests.
-    public let access: AttributeAccess
-}
-
 /// The program's answers so far for the current request.
 struct ProgramAnswers: Sendable {
     struct Access: Hashable {
@@ -42,9 +30,7 @@ extension GATTServer {
         guard lacksBond(for: access, to: attribute) || lacksAuthorization(for: access, to: attribute) else { return }
         let decision = known.authorizations[.init(handle: attribute.handle, kind: access)]
         if decision == nil, asksForAuthorization {
-            throw .asks(
-                .authorizationRequested(
-                    GATTAuthorizationRequest(number: questionNumber, handle: attribute.handle, access: access)))
+            throw .asks(.authorizationRequested(attribute.handle, access, number: questionNumber))
         }
         guard decision == true else { throw .refused(.insufficientAuthorization, attribute.handle) }
     }

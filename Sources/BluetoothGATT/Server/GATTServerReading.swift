@@ -31,9 +31,7 @@ extension GATTServer {
             return AvailableValue(bytes: client.features.isEmpty ? [0] : client.features)
         case .dynamic, .stored:
             guard let known = known.values[attribute.handle] else {
-                throw .asks(
-                    .readRequested(
-                        GATTReadRequest(number: questionNumber, handle: attribute.handle, offset: offset)))
+                throw .asks(.readRequested(attribute.handle, offset: offset, number: questionNumber))
             }
             switch known {
             case .value(let bytes, let start): return AvailableValue(bytes: bytes, start: start)

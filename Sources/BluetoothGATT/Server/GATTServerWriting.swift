@@ -54,7 +54,7 @@ extension GATTServer {
     ) throws(Interruption) -> [GATTServerEvent] {
         let write = try checkedWrite(handle, value, known: known, database: database)
         if database.attributes[write.position].isAnsweredByProgram {
-            throw .asks(.writeRequested(GATTWriteRequest(number: questionNumber, writes: [write.write])))
+            throw .asks(.writeRequested([write.write], number: questionNumber))
         }
         self.write(.writeResponse, to: &writer)
         return commit([write.write], database: &database)
@@ -188,9 +188,7 @@ extension GATTServer {
                 throw error
             }
             guard assembled.program.isEmpty else {
-                throw .asks(
-                    .writeRequested(GATTWriteRequest(number: questionNumber, writes: assembled.program)),
-                    own: assembled.own)
+                throw .asks(.writeRequested(assembled.program, number: questionNumber), own: assembled.own)
             }
             events = commit(assembled.own, database: &database)
         }

@@ -50,13 +50,12 @@ public final class PublishedServices: Sendable {
         guard handles.contains(handle) else {
             throw .invalidArgument(operation, "\(handle) is not among these services, which have \(handles).")
         }
-        let isThere: Bool
         do throws(AttributeDatabaseError) {
-            isThere = try server.setValue(value, of: handle, in: publication)
+            if try server.setValue(value, of: handle, in: publication) { return }
         } catch {
             throw .invalidArgument(operation, "\(error)")
         }
-        guard isThere else { throw .invalidArgument(operation, "These services have been withdrawn.") }
+        throw .invalidArgument(operation, "These services have been withdrawn.")
     }
 
     /// Removes the services, and indicates Service Changed to the devices that have subscribed to it. Further calls

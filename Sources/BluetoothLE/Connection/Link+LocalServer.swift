@@ -9,19 +9,7 @@ import Logging
 extension Link {
     // MARK: Sending values
 
-    nonisolated(nonsending) func notify(
-        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
-    ) async throws(BluetoothError) {
-        try await send(value, of: characteristic, as: .notification, timeout: timeout)
-    }
-
-    nonisolated(nonsending) func indicate(
-        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
-    ) async throws(BluetoothError) {
-        try await send(value, of: characteristic, as: .indication, timeout: timeout)
-    }
-
-    private nonisolated(nonsending) func send(
+    nonisolated(nonsending) func send(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
         timeout: Duration?
     ) async throws(BluetoothError) {
@@ -128,6 +116,10 @@ extension Link {
     }
 
     // MARK: Answering
+
+    func clientBecomesActive() { bondedPeerIfAny?.restore(self) }
+
+    func clientChanged() { bondedPeerIfAny?.persistClientState(self) }
 
     /// Handles an event of the peer's client on an enhanced bearer, or, with nil, on the fixed channel.
     func handle(_ event: GATTServerEvent, from bearer: UInt64?) {

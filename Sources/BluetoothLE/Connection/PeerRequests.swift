@@ -109,10 +109,9 @@ final class PeerRequests {
     ) {
         guard let connection = link.connection else { return link.giveUp(event, from: bearer) }
         switch event {
-        case .readRequested(let request):
-            receiver(.read(request.handle, ask(event, from: bearer, link)), connection)
-        case .writeRequested(let request):
-            receiver(.write(request.writes, ask(event, from: bearer, link)), connection)
+        case .readRequested(let handle, _, _):
+            receiver(.read(handle, ask(event, from: bearer, link)), connection)
+        case .writeRequested(let writes, _): receiver(.write(writes, ask(event, from: bearer, link)), connection)
         case .writeCommandReceived(let write): receiver(.write([write], nil), connection)
         default: break
         }
@@ -294,18 +293,16 @@ struct PendingWork: Sendable {
     mutating func perform(in server: LocalServer, _ log: Logger) async -> PeerQuestion.Answer {
         do {
             switch event {
-            case .readRequested(let request):
-                guard let publication = server.publication(of: request.handle) else {
-                    return .failure(.readNotPermitted)
-                }
-                let value = try await publication.read(request.handle, by: client, in: server)
+            case .readRequested(let handle, _, _):
+                guard let publication = server.publication(of: handle) else { return .failure(.readNotPermitted) }
+                let value = try await publication.read(handle, by: client, in: server)
                 if value.count > AttributeProtocol.maximumAttributeValueLength {
                     log.warning(
-                        "a handler read \(value.count) bytes of \(request.handle), more than the maximum of a value",
+                        "a handler read \(value.count) bytes of \(handle), more than the maximum of a value",
                         metadata: ["peer": "\(client.address)"])
                 }
                 return .success(value)
-            case .writeRequested(let request): try await perform(request.writes, isCommand: false, in: server)
+            case .writeRequested(let writes, _): try await perform(writes, isCommand: false, in: server)
             case .writeCommandReceived(let command): try await perform([command], isCommand: true, in: server)
             default: try await authorize(in: server)
             }

@@ -47,15 +47,15 @@ extension SimulatedGATTServer {
     private func handle(_ event: GATTServerEvent, on link: SimulatedLink) {
         let program = state.withLock { $0.program }
         switch event {
-        case .readRequested(let request):
-            switch program.read?(request.handle, link) ?? .refuse(.readNotPermitted) {
+        case .readRequested(let handle, _, _):
+            switch program.read?(handle, link) ?? .refuse(.readNotPermitted) {
             case .value(let value, let delay):
                 link.schedule(after: delay) { [weak self] in self?.answer(event, .success(value), on: link) }
             case .refuse(let code): answer(event, .failure(code), on: link)
             case .silence: break
             }
-        case .writeRequested(let request):
-            switch program.write?(request.writes, link) ?? .accept {
+        case .writeRequested(let writes, _):
+            switch program.write?(writes, link) ?? .accept {
             case .accept: answer(event, .success([]), on: link)
             case .refuse(let code): answer(event, .failure(code), on: link)
             case .silence: break

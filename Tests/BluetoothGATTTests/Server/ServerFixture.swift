@@ -62,10 +62,10 @@ struct ServerFixture {
 
     /// The writes that wait for the program.
     func requestedWrites() throws -> [AttributeWrite] {
-        guard case .writeRequested(let request) = try #require(events.first) else {
+        guard case .writeRequested(let writes, _) = try #require(events.first) else {
             throw TestFailure.unexpectedEvent
         }
-        return request.writes
+        return writes
     }
 
     enum TestFailure: Error { case unexpectedEvent }
