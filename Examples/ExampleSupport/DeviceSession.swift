@@ -16,7 +16,7 @@ extension CommonOptions {
         guard !isPairing else {
             return try await withAdapter(console) { adapter in
                 try await withConnection(
-                    on: .adapter(adapter), console, link: settings, isPairing: true, isOnLoop: isOnLoop, body)
+                    on: adapter, console, link: settings, isPairing: true, isOnLoop: isOnLoop, body)
             }
         }
         return try await withRadio(console) { radio in
@@ -158,7 +158,7 @@ extension CommonOptions {
         on radio: ChosenRadio, _ console: Console
     ) async throws -> (address: BluetoothAddress, name: String?) {
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
-        if let wanted, case .adapter(let own) = radio, wanted.value == own.information.address.value {
+        if let wanted, let own = radio as? Adapter, wanted.value == own.information.address.value {
             throw ProgramError(
                 .usage, "\(wanted) is the address of this machine's own adapter, \(own.information.name).",
                 remedy: "Give the address of the other device; list the devices with: ble scan")

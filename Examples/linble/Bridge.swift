@@ -64,7 +64,7 @@ struct Bridge: Sendable {
             }
             if manager.watchdogInterval != nil {
                 // On the loop, which has to be alive for it.
-                group.addTask { await manager.stayAlive { try? await radio.run {} } }
+                group.addTask { await manager.stayAlive { await radio.run {} } }
             }
             manager.isReady()
             defer { group.cancelAll() }

@@ -21,7 +21,7 @@ import BluetoothSockets
 /// Adapters may be powered off, unplugged and plugged in again, and be added and removed at any time: scans and kept
 /// connections continue with the others. Advertising, serving and pairing are up to each ``Adapter``, which remains
 /// usable by itself.
-public final class AdapterGroup: Sendable {
+public final class AdapterGroup: Central {
     private let core: SessionReference<GroupCore>
 
     /// Creates a group of opened adapters, which must have the same event loop, as those of one kernel have.
@@ -74,6 +74,18 @@ public final class AdapterGroup: Sendable {
         try await core { core async throws(BluetoothError) in try await core.members.ready(timeout: timeout) }
     }
 
+    /// The bonds of all adapters, sorted by address.
+    public nonisolated(nonsending) func bonds() async -> [Bond] {
+        var bonds: [Bond] = []
+        for adapter in await adapters { bonds += await adapter.bonds() }
+        return bonds.sorted { $0.identity < $1.identity }
+    }
+
+    /// Waits until the group is closed; returns the reason, or `.cancelled` when the task is cancelled.
+    public nonisolated(nonsending) func closed() async -> BluetoothError {
+        await core { await $0.members.closed() }
+    }
+
     /// Ends the group's scans and kept connections. The adapters stay open, and other links up.
     public nonisolated(nonsending) func close() async {
         await core {
@@ -97,44 +109,12 @@ extension AdapterGroup {
     /// ``ScanOptions/whenAdapterUnavailable`` as `.resume` also while there is none.
     /// - Throws: what ``Adapter/scan(_:)`` throws, if no adapter can scan.
     public nonisolated(nonsending) func scan(
-        _ options: ScanOptions = ScanOptions()
+        _ options: ScanOptions
     ) async throws(BluetoothError) -> BoundedStream<GroupAdvertisement> {
         let owner = core
         return try await core { core async throws(BluetoothError) in
             try await core.scans.scan(options, for: GroupOwner(owner))
         }
-    }
-
-    /// The devices that advertise within a time, each once, with its newest advertisement: strongest signal first.
-    /// - Throws: what ``scan(_:)`` and its stream throw.
-    public nonisolated(nonsending) func devices(
-        for duration: Duration, options: ScanOptions = ScanOptions()
-    ) async throws(BluetoothError) -> [GroupAdvertisement] {
-        var options = options
-        options.duration = duration
-        options.duplicates = .all
-        var table = GroupDeviceTable(capacity: options.deviceLimit)
-        for try await found in try await scan(options) { table.record(found) }
-        return table.all
-    }
-
-    /// The first advertisement that fulfils a condition; scans until then.
-    /// - Parameters:
-    ///   - timeout: the maximum time to scan; nil for ``ScanOptions/duration``, and without one no limit.
-    ///   - options: the options of the scan.
-    ///   - condition: called for each advertisement that passes the options' filter; by default all do.
-    /// - Throws: `.notFound` when the time is over, besides what ``scan(_:)`` throws.
-    public nonisolated(nonsending) func firstAdvertisement(
-        timeout: Duration? = .seconds(10), options: ScanOptions = ScanOptions(),
-        where condition: @Sendable (Advertisement) -> Bool = { _ in true }
-    ) async throws(BluetoothError) -> GroupAdvertisement {
-        var options = options
-        options.duration = timeout ?? options.duration
-        for try await found in try await scan(options) where condition(found.advertisement) { return found }
-        let time = options.duration.map { " within \($0.inSeconds)" } ?? ""
-        throw BluetoothError(
-            .notFound, .init("look for a device"), "No device that matches was seen\(time).",
-            remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
     }
 }
 
@@ -147,109 +127,18 @@ extension AdapterGroup {
     /// another link or leaves, the next one tries; one that gets room takes part again. With a
     /// ``ConnectionOptions/slotTimeout`` it waits for the end of a link if no adapter has room, and with
     /// ``ConnectionOptions/waitsForAdapter`` for an adapter if none can be used.
-    /// - Throws: what ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` throws, if no adapter can connect.
+    /// - Throws: what ``Adapter/connect(to:options:)`` throws, if no adapter can connect.
     public nonisolated(nonsending) func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
+        to peer: BluetoothAddress, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
         try await core { core async throws(BluetoothError) in try await core.connector.connect(to: peer, options) }
-    }
-
-    /// Connects to the device of an advertisement, as ``connect(to:options:)-(BluetoothAddress,_)`` does.
-    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
-    public nonisolated(nonsending) func connect(
-        to found: GroupAdvertisement, options: ConnectionOptions = ConnectionOptions()
-    ) async throws(BluetoothError) -> Connection {
-        try await connect(
-            to: found.advertisement.connectableAddress(for: .init("connect")),
-            options: options.hearing(found.advertisement))
-    }
-
-    /// Connects to a device by its identity resolving key, whatever its private address is, by the adapter that suits
-    /// best.
-    ///
-    /// All adapters scan for the device. It is connected to at the address that it advertises with, as
-    /// ``connect(to:options:)-(BluetoothAddress,_)`` does, and found again if it changes that before the link is up. Where
-    /// an adapter has a bond with the device, that one connects, without a scan.
-    /// - Throws: what ``Adapter/connect(to:options:)-(DeviceIdentity,_)`` throws, if no adapter can connect.
-    public nonisolated(nonsending) func connect(
-        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions()
-    ) async throws(BluetoothError) -> Connection {
-        try await core { core async throws(BluetoothError) in
-            try await core.connect(to: .identity(identity), options: options)
-        }
-    }
-
-    /// Scans, and connects to the first connectable device that fulfils a condition. The time limit is for both
-    /// together.
-    /// - Throws: `.notFound` when the time is over without such a device, besides what scanning and connecting throw.
-    public nonisolated(nonsending) func connect(
-        options: ConnectionOptions = ConnectionOptions(), scan: ScanOptions = ScanOptions(),
-        firstMatching condition: @Sendable (Advertisement) -> Bool
-    ) async throws(BluetoothError) -> Connection {
-        let start = loop.now
-        let found = try await firstAdvertisement(timeout: options.timeout, options: scan) { advertisement in
-            advertisement.hasConnectableAddress && condition(advertisement)
-        }
-        return try await connect(to: found, options: options.afterSearch(since: start, now: loop.now))
-    }
-
-    /// Keeps a device connected by whichever adapter suits until the returned object is disconnected or released, or
-    /// the group is closed; see ``Adapter/keepConnected(to:options:policy:)-(BluetoothAddress,_,_)``.
-    public func keepConnected(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
-        policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) -> KeptConnection {
-        keep(.address(peer), options, policy)
-    }
-
-    private func keep(
-        _ target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy
-    ) -> KeptConnection {
-        let core = core
-        return KeptConnection(to: target, options, policy, on: loop) { reconnector in
-            await core { await $0.run(reconnector.value) }
-        }
-    }
-
-    /// Keeps a device connected that is known by its identity resolving key, whatever its private address is, by
-    /// whichever adapter suits; see ``Adapter/keepConnected(to:options:policy:)-(DeviceIdentity,_,_)``.
-    public func keepConnected(
-        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions(),
-        policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) -> KeptConnection {
-        keep(.identity(identity), options, policy)
-    }
-
-    /// Keeps the device of an advertisement connected.
-    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
-    public func keepConnected(
-        to found: GroupAdvertisement, options: ConnectionOptions = ConnectionOptions(),
-        policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) throws(BluetoothError) -> KeptConnection {
-        keepConnected(
-            to: try found.advertisement.connectableAddress(for: .init("connect")),
-            options: options.hearing(found.advertisement), policy: policy)
-    }
-
-    package nonisolated(nonsending) func connect(
-        to identity: DeviceIdentity, options: ConnectionOptions,
-        onAddress: @escaping @Sendable (BluetoothAddress, Advertisement?) -> Void
-    ) async throws(BluetoothError) -> Connection {
-        try await core { core async throws(BluetoothError) in
-            try await core.connect(to: identity, options: options, onAddress: onAddress)
-        }
-    }
-
-    /// Waits until the group is closed; returns the reason, or `.cancelled`.
-    package nonisolated(nonsending) func closed() async -> BluetoothError {
-        await core { await $0.closed() }
     }
 }
 
 /// The components of a group.
 //
 // Lives on the loop, with the handle.
-final class GroupCore: ReconnectionRadio {
+final class GroupCore {
     private let mark: ComponentCount.Mark
     let members: GroupMembers
     let scans: GroupScans
@@ -259,49 +148,7 @@ final class GroupCore: ReconnectionRadio {
         mark = loop.components.mark("GroupCore")
         members = GroupMembers(on: loop)
         scans = GroupScans(members)
-        connector = GroupConnector(members)
-    }
-
-    nonisolated(nonsending) func connect(
-        to target: ReconnectionTarget, options: ConnectionOptions
-    ) async throws(BluetoothError) -> Connection {
-        switch target {
-        case .address(let peer): try await connector.connect(to: peer, options)
-        case .identity(let identity):
-            try await GroupRadio(members, scans, connector).connect(to: identity, options: options)
-        }
-    }
-
-    nonisolated(nonsending) func connect(
-        to identity: DeviceIdentity, options: ConnectionOptions,
-        onAddress: @Sendable (BluetoothAddress, Advertisement?) -> Void
-    ) async throws(BluetoothError) -> Connection {
-        try await GroupRadio(members, scans, connector).connect(to: identity, options: options, onAddress: onAddress)
-    }
-
-    nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError) {
-        try await members.ready(timeout: timeout)
-    }
-
-    /// Keeps a device connected until the reconnector's end, or the group's.
-    nonisolated(nonsending) func run(_ reconnector: Reconnector) async {
-        let number = members.followEnd { [weak reconnector] reason in reconnector?.adapterClosed(reason) }
-        defer { members.unfollowEnd(number) }
-        await reconnector.run(on: self)
-    }
-
-    /// Waits for the group's end.
-    nonisolated(nonsending) func closed() async -> BluetoothError {
-        let operation = BluetoothError.Operation("use the group")
-        let call = Promise<Void, BluetoothError>()
-        let number = members.followEnd { call.fail($0) }
-        defer { members.unfollowEnd(number) }
-        do throws(BluetoothError) {
-            try await call.value(operation, timeout: nil, on: members.loop)
-            return .cancelled(operation)
-        } catch {
-            return error
-        }
+        connector = GroupConnector(members, scans)
     }
 }
 

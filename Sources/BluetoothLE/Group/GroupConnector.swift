@@ -9,24 +9,23 @@ import BluetoothSockets
 final class GroupConnector {
     private let mark: ComponentCount.Mark
     private let members: GroupMembers
+    private let scans: GroupScans
     private var loop: EventLoop { members.loop }
 
-    init(_ members: GroupMembers) {
+    /// The time for the other adapters to receive a device that one has received: an advertising event or two.
+    private static let gatheringTime = Duration.milliseconds(300)
+
+    init(_ members: GroupMembers, _ scans: GroupScans) {
         mark = members.loop.components.mark("GroupConnector")
-        self.members = members
+        (self.members, self.scans) = (members, scans)
     }
 
     /// Connects to a device by the adapter that ``GroupChooser`` chooses.
     nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
+        if options.isJustHeard { try await gather(peer, options) }
         var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
-        return try await connect(to: peer, options, within: &time)
-    }
-
-    nonisolated(nonsending) func connect(
-        to peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
-    ) async throws(BluetoothError) -> Connection {
         let operation = BluetoothError.Operation("connect", peer: peer)
         var chooser = GroupChooser(waitsForAdapter: options.waitsForAdapter, waitsForRoom: time.room != nil)
         var places = GroupPlaces()
@@ -86,6 +85,18 @@ final class GroupConnector {
                 throw failure ?? .timedOut(operation, after: options.timeout ?? .zero)
             }
         }
+    }
+
+    /// Waits until all adapters have received a device that one has received, as far as they soon do, so that the one with
+    /// the best signal is known.
+    private nonisolated(nonsending) func gather(
+        _ peer: BluetoothAddress, _ options: ConnectionOptions
+    ) async throws(BluetoothError) {
+        guard !members.areAllReceiving(peer) else { return }
+        var search = options.search(.address(peer), duplicates: .all)
+        search.duration = Self.gatheringTime
+        // The caller retains the group.
+        for try await _ in try await scans.scan(search, for: loop) where members.areAllReceiving(peer) { break }
     }
 
     /// The error if no adapter that may have the link can be used.

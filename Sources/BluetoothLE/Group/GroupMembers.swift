@@ -37,8 +37,6 @@ final class GroupMembers {
     var onChange: () -> Void = {}
     /// Called when an adapter has left the group, before ``onChange``.
     var onRemoval: (Int) -> Void = { _ in }
-    /// The handlers of the end.
-    private var endFollowers: [UInt64: (BluetoothError) -> Void] = [:]
 
     init(on loop: EventLoop) {
         mark = loop.components.mark("GroupMembers")
@@ -105,20 +103,7 @@ final class GroupMembers {
         all = []
         waiters.failAll(reason)
         onChange()
-        for number in endFollowers.keys.sorted() { endFollowers[number]?(reason) }
-        endFollowers = [:]
     }
-
-    /// Registers a handler of the group's end.
-    func followEnd(_ handler: @escaping (BluetoothError) -> Void) -> UInt64 {
-        if let end { handler(end) }
-        // Versions only grow, and this makes each number unique.
-        version &+= 1
-        endFollowers[version] = handler
-        return version
-    }
-
-    func unfollowEnd(_ number: UInt64) { endFollowers[number] = nil }
 
     // MARK: Waiting
 
@@ -131,6 +116,17 @@ final class GroupMembers {
         guard version == seen else { return }
         let call = waiters.makePromise()
         try await call.value(operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
+    }
+
+    /// Waits for the group's end; returns the reason, or `.cancelled`.
+    nonisolated(nonsending) func closed() async -> BluetoothError {
+        while true {
+            do throws(BluetoothError) {
+                try await changed(since: version, .init("use the group"), until: nil)
+            } catch {
+                return error
+            }
+        }
     }
 
     /// Waits until an adapter of the group can be used.
