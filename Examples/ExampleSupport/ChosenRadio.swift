@@ -1,3 +1,4 @@
+import BluetoothGateway
 import BluetoothLE
 
 /// What a command finds devices and connects to them with: an adapter, or several as one.

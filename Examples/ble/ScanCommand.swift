@@ -1,6 +1,7 @@
 import ArgumentParser
 import BluetoothAdvertising
 import BluetoothDeviceFile
+import BluetoothGateway
 import BluetoothLE
 import BluetoothPrimitives
 import ExampleSupport

@@ -84,13 +84,10 @@ extension Adapter: Central {
 
     /// Waits until the adapter is closed or can no longer be followed; returns the reason, or `.cancelled` when the task is
     /// cancelled.
-    public nonisolated(nonsending) func closed() async -> BluetoothError {
-        do throws(BluetoothError) {
-            for try await _ in states {}
-            return BluetoothError(
-                .cancelled, .init("use the adapter", adapter: information.name), "The adapter was closed.")
-        } catch {
-            return error
-        }
+    /// - Parameter handler: called with the reason on the loop, as part of the closing.
+    public nonisolated(nonsending) func closed(
+        _ handler: @escaping @Sendable (BluetoothError) -> Void
+    ) async -> BluetoothError {
+        await session.closed(handler)
     }
 }

@@ -48,7 +48,7 @@ extension Connection {
         await core { await $0.disconnected() }
     }
 
-    /// The name of the adapter that has the link, such as `hci0`: of several in an ``AdapterGroup``, the one that made it.
+    /// The name of the adapter that has the link, such as `hci0`: of several in an `AdapterGroup`, the one that made it.
     public var adapterName: String {
         get async { await core { $0.adapter?.adapterName ?? "" } }
     }

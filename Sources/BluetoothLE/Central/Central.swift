@@ -44,7 +44,10 @@ public protocol Central<Report>: Sendable {
     nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError)
 
     /// Waits until the central is closed or lost; returns the reason, or `.cancelled` when the task is cancelled.
-    nonisolated(nonsending) func closed() async -> BluetoothError
+    /// - Parameter handler: called with the reason on the loop, as part of the closing.
+    nonisolated(nonsending) func closed(
+        _ handler: @escaping @Sendable (BluetoothError) -> Void
+    ) async -> BluetoothError
 }
 
 /// A report of a scan: an ``Advertisement``, or one with what its central adds.
@@ -61,6 +64,9 @@ extension Advertisement: ScanReport {
 }
 
 extension Central {
+    /// Waits until the central is closed or lost; returns the reason, or `.cancelled` when the task is cancelled.
+    public nonisolated(nonsending) func closed() async -> BluetoothError { await closed { _ in } }
+
     /// Runs `body` on the central's event loop, and returns its result.
     ///
     /// There, calls to the central, its connections and streams need no thread switch: on two cores a read takes

@@ -58,9 +58,9 @@ public struct ConnectionOptions: Hashable, Sendable {
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
     /// Whether one of several adapters has heard the device just now, so that the others are about to.
-    var isJustHeard = false
+    package var isJustHeard = false
     /// Whether the connect was admitted to room that others wait for.
-    var isAdmitted = false
+    package var isAdmitted = false
     /// The time limit for finding a device by its key.
     package var searchLimit = SearchLimit.shared
 

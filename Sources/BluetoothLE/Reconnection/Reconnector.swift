@@ -63,10 +63,7 @@ final class Reconnector: KeptLinks {
         let this = SessionReference(self, in: DetachedSession(on: loop))
         task = Task(executorPreference: loop) { [policy, loop] in
             await withTaskGroup(of: Void.self) { group in
-                group.addTask(executorPreference: loop) {
-                    let reason = await central.closed()
-                    await this { $0.centralClosed(reason) }
-                }
+                group.addTask(executorPreference: loop) { _ = await central.closed { this.value.centralClosed($0) } }
                 await this { reconnector in
                     let reason = await reconnector.keep(on: central, policy, number: reconnector.peer?.value ?? 0)
                     if let reason { reconnector.finish(reason) }

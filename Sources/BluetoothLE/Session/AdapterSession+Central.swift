@@ -1,5 +1,6 @@
 import BluetoothAdvertising
 import BluetoothHost
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 
@@ -7,6 +8,26 @@ extension AdapterSession {
     func scan(_ options: ScanOptions) async throws(BluetoothError) -> BoundedStream<Advertisement> {
         try checkUsable()
         return try await scanner.scan(options, for: self)
+    }
+
+    func closed(_ handler: @escaping (BluetoothError) -> Void) async -> BluetoothError {
+        let machine = powerState.value
+        if let end = machine.end {
+            handler(end)
+            return end
+        }
+        let call = Promise<BluetoothError, BluetoothError>()
+        let number = machine.follow { turn in
+            guard case .ended(let reason) = turn else { return }
+            handler(reason)
+            call.succeed(reason)
+        }
+        defer { machine.unfollow(number) }
+        do throws(BluetoothError) {
+            return try await call.value(operation("wait for the adapter's end"), timeout: nil, on: loop)
+        } catch {
+            return error
+        }
     }
 
     func defaults() async throws(BluetoothError) -> AdapterDefaults {

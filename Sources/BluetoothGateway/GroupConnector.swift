@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -230,11 +231,11 @@ final class GroupConnector {
                     // The others go on; this one takes part again when it has room.
                     entered.removeAll { $0 == id }
                     let (others, next) = (entered, watch.keeping(entered, of: ids))
-                    let session = entrants.first { $0.0 == id }?.1.session
+                    let adapter = entrants.first { $0.0 == id }?.1
                     group.addTask(executorPreference: loop) {
-                        await session?.beginFollowingLinks()
+                        await adapter?.setLinks(isFollowed: true)
                         await connector { await $0.membersChange(others, next) }
-                        await session?.endFollowingLinks()
+                        await adapter?.setLinks(isFollowed: false)
                         return .changed
                     }
                 }
@@ -275,14 +276,14 @@ final class GroupConnector {
         _ operation: BluetoothError.Operation, _ watch: Watch
     ) async throws(BluetoothError) -> Int? {
         let entrants = ids.compactMap { members[$0] }
-        let calls = entrants.map { (id: $0.id, session: $0.adapter.session, place: places.enter($0)) }
+        let calls = entrants.map { (id: $0.id, adapter: $0.adapter, place: places.enter($0)) }
         let loop = loop
         let connector = SessionReference(self, in: DetachedSession(on: loop))
         let (admitted, failure) = await withTaskGroup(of: RoomEvent.self) { group in
             for call in calls {
                 group.addTask(executorPreference: loop) {
                     do throws(BluetoothError) {
-                        try await call.session.waitForRoom(call.place, until: patience, operation)
+                        try await call.adapter.waitForRoom(call.place, until: patience, operation)
                         return .result(call.id, nil)
                     } catch {
                         return .result(call.id, error)
@@ -311,21 +312,6 @@ final class GroupConnector {
         // An adapter that leaves makes the decision a new one.
         if let failure, !failure.concernsAdapter, failure.code != .cancelled { throw failure }
         return nil
-    }
-}
-
-extension AdapterSession {
-    fileprivate func beginFollowingLinks() { host.links.beginFollowing() }
-
-    fileprivate func endFollowingLinks() { host.links.endFollowing() }
-
-    /// Waits for room for another link. The host reports the ends of other programs' links only to those who follow.
-    fileprivate func waitForRoom(
-        _ place: UInt64, until patience: KernelInstant, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) {
-        host.links.beginFollowing()
-        defer { host.links.endFollowing() }
-        try await slots.waitForTurn(place, until: patience, operation)
     }
 }
 

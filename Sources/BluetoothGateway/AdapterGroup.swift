@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -19,7 +20,7 @@ import BluetoothSockets
 /// reach it has the link. A device that has a bond stays with the adapters that have it.
 ///
 /// Adapters may be powered off, unplugged and plugged in again, and be added and removed at any time: scans and kept
-/// connections continue with the others. Advertising, serving and pairing are up to each ``Adapter``, which remains
+/// connections continue with the others. Advertising, serving and pairing are up to each `Adapter`, which remains
 /// usable by itself.
 public final class AdapterGroup: Central {
     private let core: SessionReference<GroupCore>
@@ -53,7 +54,7 @@ public final class AdapterGroup: Central {
                 .init("add to the group", adapter: adapter.information.name),
                 "The adapters of a group must belong to one kernel.")
         }
-        let slots = await adapter.session.slotsOnLoop
+        let slots = await adapter.slots
         try await core { core throws(BluetoothError) in try core.members.add(adapter, slots) }
     }
 
@@ -82,8 +83,11 @@ public final class AdapterGroup: Central {
     }
 
     /// Waits until the group is closed; returns the reason, or `.cancelled` when the task is cancelled.
-    public nonisolated(nonsending) func closed() async -> BluetoothError {
-        await core { await $0.members.closed() }
+    /// - Parameter handler: called with the reason on the loop, as part of the closing.
+    public nonisolated(nonsending) func closed(
+        _ handler: @escaping @Sendable (BluetoothError) -> Void
+    ) async -> BluetoothError {
+        await core { await $0.members.closed(handler) }
     }
 
     /// Ends the group's scans and kept connections. The adapters stay open, and other links up.
@@ -103,11 +107,11 @@ extension AdapterGroup {
     ///
     /// The policy for duplicates applies to the group: what one adapter has reported is not repeated for another. The
     /// adapter with the best signal decides on a device's content, so that adapters which receive it in turn deliver it
-    /// once. ``ScanOptions/scanResponseTimeout`` has no effect. Reports dropped at an adapter count as missed, too.
+    /// once. `ScanOptions.scanResponseTimeout` has no effect. Reports dropped at an adapter count as missed, too.
     ///
     /// The scan continues as long as one adapter can be used, also on one that comes later; with
-    /// ``ScanOptions/whenAdapterUnavailable`` as `.resume` also while there is none.
-    /// - Throws: what ``Adapter/scan(_:)`` throws, if no adapter can scan.
+    /// `ScanOptions.whenAdapterUnavailable` as `.resume` also while there is none.
+    /// - Throws: what `Adapter.scan(_:)` throws, if no adapter can scan.
     public nonisolated(nonsending) func scan(
         _ options: ScanOptions
     ) async throws(BluetoothError) -> BoundedStream<GroupAdvertisement> {
@@ -125,9 +129,9 @@ extension AdapterGroup {
     ///
     /// Where the first adapter does not reach the device within a third of the time limit, 10 s at most, has no room for
     /// another link or leaves, the next one tries; one that gets room takes part again. With a
-    /// ``ConnectionOptions/slotTimeout`` it waits for the end of a link if no adapter has room, and with
-    /// ``ConnectionOptions/waitsForAdapter`` for an adapter if none can be used.
-    /// - Throws: what ``Adapter/connect(to:options:)`` throws, if no adapter can connect.
+    /// `ConnectionOptions.slotTimeout` it waits for the end of a link if no adapter has room, and with
+    /// `ConnectionOptions.waitsForAdapter` for an adapter if none can be used.
+    /// - Throws: what `Adapter.connect(to:options:)` throws, if no adapter can connect.
     public nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {

@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothPrimitives
 import BluetoothSockets
 

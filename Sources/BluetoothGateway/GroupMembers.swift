@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -18,7 +19,7 @@ final class GroupMembers {
         var slots: LinkSlots { room.value }
 
         fileprivate func unfollow() {
-            adapter.session.powerState.value.unfollow(followers.state)
+            adapter.powerState.value.unfollow(followers.state)
             slots.roomFollowers.remove(followers.room)
         }
     }
@@ -37,6 +38,9 @@ final class GroupMembers {
     var onChange: () -> Void = {}
     /// Called when an adapter has left the group, before ``onChange``.
     var onRemoval: (Int) -> Void = { _ in }
+
+    /// The handlers of the end.
+    private var endFollowers = HandlerList<BluetoothError>()
 
     init(on loop: EventLoop) {
         mark = loop.components.mark("GroupMembers")
@@ -59,10 +63,10 @@ final class GroupMembers {
         guard !all.contains(where: { $0.adapter.isSame(as: adapter) }) else {
             throw .invalidArgument(operation, "\(adapter.information.name) is named twice.")
         }
-        if let end = adapter.session.powerState.value.end { throw end.about(operation) }
+        if let end = adapter.powerState.value.end { throw end.about(operation) }
         lastID += 1
         let id = lastID
-        let follower = adapter.session.powerState.value.follow { [weak self] turn in
+        let follower = adapter.powerState.value.follow { [weak self] turn in
             switch turn {
             case .changing: break
             case .changed: self?.changed()
@@ -103,6 +107,7 @@ final class GroupMembers {
         all = []
         waiters.failAll(reason)
         onChange()
+        endFollowers(reason)
     }
 
     // MARK: Waiting
@@ -119,7 +124,10 @@ final class GroupMembers {
     }
 
     /// Waits for the group's end; returns the reason, or `.cancelled`.
-    nonisolated(nonsending) func closed() async -> BluetoothError {
+    nonisolated(nonsending) func closed(_ handler: @escaping (BluetoothError) -> Void) async -> BluetoothError {
+        if let end { handler(end) }
+        let number = endFollowers.add(handler)
+        defer { endFollowers.remove(number) }
         while true {
             do throws(BluetoothError) {
                 try await changed(since: version, .init("use the group"), until: nil)
@@ -177,7 +185,7 @@ final class GroupMembers {
     nonisolated(nonsending) func candidates(for peer: BluetoothAddress) async -> [GroupChooser.Candidate] {
         var found: [GroupChooser.Candidate] = []
         for member in all {
-            let (hasBond, hasLink, linkCount) = await member.adapter.session.relation(to: peer)
+            let (hasBond, hasLink, linkCount) = await member.adapter.relation(to: peer)
             found.append(
                 GroupChooser.Candidate(
                     id: member.id, isReady: member.adapter.state.isReady, hasBond: hasBond,
@@ -191,19 +199,8 @@ final class GroupMembers {
 extension Adapter {
     /// Whether both stand for the same adapter.
     fileprivate func isSame(as other: Adapter) -> Bool {
-        if session === other.session { return true }
+        if self === other { return true }
         let (one, two) = (information, other.information)
         return one.address.isZero || two.address.isZero ? one.index == two.index : one.address == two.address
     }
-}
-
-extension AdapterSession {
-    /// Whether there is a bond with a device, and a link to it, and the number of this program's links.
-    fileprivate func relation(to peer: BluetoothAddress) -> (hasBond: Bool, hasLink: Bool, linkCount: Int) {
-        let peer = identities.identity(of: peer) ?? peer
-        return (bondManager.bond(with: peer) != nil, links.connection(to: peer) != nil, links.count)
-    }
-
-    /// The adapter's room for links.
-    var slotsOnLoop: LoopBound<LinkSlots> { LoopBound(slots, on: loop) }
 }
