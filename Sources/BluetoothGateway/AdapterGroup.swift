@@ -54,7 +54,7 @@ public final class AdapterGroup: Central {
                 .init("add to the group", adapter: adapter.information.name),
                 "The adapters of a group must belong to one kernel.")
         }
-        let slots = await adapter.slots
+        let slots = await adapter.session.slotsOnLoop
         try await core { core throws(BluetoothError) in try core.members.add(adapter, slots) }
     }
 
@@ -115,10 +115,7 @@ extension AdapterGroup {
     public nonisolated(nonsending) func scan(
         _ options: ScanOptions
     ) async throws(BluetoothError) -> BoundedStream<GroupAdvertisement> {
-        let owner = core
-        return try await core { core async throws(BluetoothError) in
-            try await core.scans.scan(options, for: GroupOwner(owner))
-        }
+        try await core { core async throws(BluetoothError) in try await core.scans.scan(options, for: self) }
     }
 }
 
@@ -154,11 +151,4 @@ final class GroupCore {
         scans = GroupScans(members)
         connector = GroupConnector(members, scans)
     }
-}
-
-/// Retains a group for a stream.
-private final class GroupOwner: Sendable {
-    private let core: SessionReference<GroupCore>
-
-    init(_ core: SessionReference<GroupCore>) { self.core = core }
 }

@@ -42,15 +42,15 @@ final class GroupConnector {
             for candidate in candidates where !candidate.isFull { chooser.roomChanged(at: candidate.id) }
             switch chooser.next(candidates) {
             case .connect(let id):
-                let outcome = await race([id], peer, options, until: time.end, isSliced: true, Watch(seen))
+                let outcome = await race([id], peer, options, until: time.end, isSliced: true, Watch(version: seen))
                 if let connection = try settle(outcome, &chooser, &failure) { return connection }
             case .race(let ids):
                 let outcome = await race(
                     ids, peer, options, until: time.end, isSliced: false,
-                    Watch(seen, peer, except: ids + chooser.departed))
+                    Watch(version: seen, peer: peer, known: ids + chooser.departed))
                 if let connection = try settle(outcome, &chooser, &failure) { return connection }
                 // All have had the remaining time, unless there is another adapter, or they have no room.
-                let isOver = outcome.results.contains { chooser.isUnreachable($0.id) }
+                let isOver = outcome.results.contains { chooser.outcome(of: $0.id) == .unreachable }
                 if isOver, !outcome.isInterrupted, let failure { throw failure }
             case .waitForRoom(let ids):
                 let start = loop.now
@@ -58,13 +58,14 @@ final class GroupConnector {
                 places.leaveAll(except: ids)
                 let admitted = try await waitForRoom(
                     ids, &places, until: start.advanced(by: room), operation,
-                    Watch(seen, peer, except: ids + chooser.departed))
+                    Watch(version: seen, peer: peer, known: ids + chooser.departed))
                 time.waitedForRoom(from: start, to: loop.now)
                 guard let admitted else { break }
                 chooser.roomChanged(at: admitted)
                 var options = options
                 options.isAdmitted = true
-                let outcome = await race([admitted], peer, options, until: time.end, isSliced: true, Watch(seen))
+                let outcome = await race(
+                    [admitted], peer, options, until: time.end, isSliced: true, Watch(version: seen))
                 if outcome.wasRefusedForRoom {
                     // Others have taken it.
                     places.refused(at: admitted)
@@ -172,12 +173,6 @@ final class GroupConnector {
         /// The adapters that are no others, until there is a change.
         var known: [Int] = []
 
-        init(_ version: UInt64) { self.version = version }
-
-        init(_ version: UInt64, _ peer: BluetoothAddress, except known: [Int]) {
-            (self.version, self.peer, self.known) = (version, peer, known)
-        }
-
         /// The watch for which all but these of several adapters are others.
         func keeping(_ kept: [Int], of ids: [Int]) -> Watch {
             var watch = self
@@ -231,11 +226,11 @@ final class GroupConnector {
                     // The others go on; this one takes part again when it has room.
                     entered.removeAll { $0 == id }
                     let (others, next) = (entered, watch.keeping(entered, of: ids))
-                    let adapter = entrants.first { $0.0 == id }?.1
+                    let session = entrants.first { $0.0 == id }?.1.session
                     group.addTask(executorPreference: loop) {
-                        await adapter?.setLinks(isFollowed: true)
+                        await session?.beginFollowingLinks()
                         await connector { await $0.membersChange(others, next) }
-                        await adapter?.setLinks(isFollowed: false)
+                        await session?.endFollowingLinks()
                         return .changed
                     }
                 }
@@ -276,14 +271,14 @@ final class GroupConnector {
         _ operation: BluetoothError.Operation, _ watch: Watch
     ) async throws(BluetoothError) -> Int? {
         let entrants = ids.compactMap { members[$0] }
-        let calls = entrants.map { (id: $0.id, adapter: $0.adapter, place: places.enter($0)) }
+        let calls = entrants.map { (id: $0.id, session: $0.adapter.session, place: places.enter($0)) }
         let loop = loop
         let connector = SessionReference(self, in: DetachedSession(on: loop))
         let (admitted, failure) = await withTaskGroup(of: RoomEvent.self) { group in
             for call in calls {
                 group.addTask(executorPreference: loop) {
                     do throws(BluetoothError) {
-                        try await call.adapter.waitForRoom(call.place, until: patience, operation)
+                        try await call.session.waitForRoom(call.place, until: patience, operation)
                         return .result(call.id, nil)
                     } catch {
                         return .result(call.id, error)
@@ -313,10 +308,6 @@ final class GroupConnector {
         if let failure, !failure.concernsAdapter, failure.code != .cancelled { throw failure }
         return nil
     }
-}
-
-extension GroupChooser {
-    fileprivate func isUnreachable(_ id: Int) -> Bool { outcome(of: id) == .unreachable }
 }
 
 extension GroupChooser.AttemptOutcome {

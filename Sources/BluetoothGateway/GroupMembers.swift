@@ -19,7 +19,7 @@ final class GroupMembers {
         var slots: LinkSlots { room.value }
 
         fileprivate func unfollow() {
-            adapter.powerState.value.unfollow(followers.state)
+            adapter.session.powerState.value.unfollow(followers.state)
             slots.roomFollowers.remove(followers.room)
         }
     }
@@ -63,10 +63,10 @@ final class GroupMembers {
         guard !all.contains(where: { $0.adapter.isSame(as: adapter) }) else {
             throw .invalidArgument(operation, "\(adapter.information.name) is named twice.")
         }
-        if let end = adapter.powerState.value.end { throw end.about(operation) }
+        if let end = adapter.session.powerState.value.end { throw end.about(operation) }
         lastID += 1
         let id = lastID
-        let follower = adapter.powerState.value.follow { [weak self] turn in
+        let follower = adapter.session.powerState.value.follow { [weak self] turn in
             switch turn {
             case .changing: break
             case .changed: self?.changed()
@@ -185,7 +185,7 @@ final class GroupMembers {
     nonisolated(nonsending) func candidates(for peer: BluetoothAddress) async -> [GroupChooser.Candidate] {
         var found: [GroupChooser.Candidate] = []
         for member in all {
-            let (hasBond, hasLink, linkCount) = await member.adapter.relation(to: peer)
+            let (hasBond, hasLink, linkCount) = await member.adapter.session.relation(to: peer)
             found.append(
                 GroupChooser.Candidate(
                     id: member.id, isReady: member.adapter.state.isReady, hasBond: hasBond,
@@ -199,7 +199,7 @@ final class GroupMembers {
 extension Adapter {
     /// Whether both stand for the same adapter.
     fileprivate func isSame(as other: Adapter) -> Bool {
-        if self === other { return true }
+        if session === other.session { return true }
         let (one, two) = (information, other.information)
         return one.address.isZero || two.address.isZero ? one.index == two.index : one.address == two.address
     }

@@ -128,7 +128,7 @@ actor KeptDriver: LoopActor, KeptLinks {
     /// Opens the UART, and moves bytes in both directions until the link ends.
     func useLink(
         of central: some Central, attempt: Int, waitsForSlot: Bool
-    ) async throws(BluetoothError) -> EndedLink {
+    ) async throws(BluetoothError) -> (reason: BluetoothError, duration: Duration) {
         if let choice {
             device = try await choice()
             self.choice = nil
@@ -140,7 +140,7 @@ actor KeptDriver: LoopActor, KeptLinks {
         let reason = await serve(uart)
         // The program has ended it, unless it has lost bytes.
         let isOver = isEnding && reason.code != .overflow
-        return EndedLink(isOver ? .cancelled(Self.operation) : reason, after: start.duration(to: loop.now))
+        return (isOver ? .cancelled(Self.operation) : reason, start.duration(to: loop.now))
     }
 
     private func serve(_ uart: UARTConnection) async -> BluetoothError {

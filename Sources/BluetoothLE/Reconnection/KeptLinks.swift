@@ -6,24 +6,14 @@ package protocol KeptLinks {
     /// The errors after which no other link may follow, besides those of the policy.
     static var finalCodes: [BluetoothError.Code] { get }
 
-    /// Connects, uses the link, and returns its end.
+    /// Connects, uses the link, and returns the reason of its end and its duration.
     /// - Throws: the reason why there was no link.
     nonisolated(nonsending) func useLink(
         of central: some Central, attempt: Int, waitsForSlot: Bool
-    ) async throws(BluetoothError) -> EndedLink
+    ) async throws(BluetoothError) -> (reason: BluetoothError, duration: Duration)
 
     /// Reports the beginning or the failure of an attempt, or what it waits for.
     nonisolated(nonsending) func report(_ event: KeptConnection.Event) async
-}
-
-/// A link that has ended.
-package struct EndedLink: Sendable {
-    let reason: BluetoothError
-    let duration: Duration
-
-    package init(_ reason: BluetoothError, after duration: Duration) {
-        (self.reason, self.duration) = (reason, duration)
-    }
 }
 
 extension KeptLinks {

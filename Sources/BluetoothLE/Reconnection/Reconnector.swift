@@ -75,10 +75,10 @@ final class Reconnector: KeptLinks {
 
     nonisolated(nonsending) func useLink(
         of central: some Central, attempt: Int, waitsForSlot: Bool
-    ) async throws(BluetoothError) -> EndedLink {
+    ) async throws(BluetoothError) -> (reason: BluetoothError, duration: Duration) {
         let start = try await connectOnce(on: central, waitsForSlot: waitsForSlot)
         let reason = await endOfLink()
-        return EndedLink(reason, after: start.duration(to: loop.now))
+        return (reason, start.duration(to: loop.now))
     }
 
     /// Connects and restores the subscriptions; returns when the link came up.
