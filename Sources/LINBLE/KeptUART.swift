@@ -141,9 +141,10 @@ extension UARTConnection {
         choosing choice: (@Sendable (C) async throws(BluetoothError) -> UARTDevice)? = nil,
         progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) -> KeptUART {
-        let choice = choice.map { choice -> KeptDriver.Choice in
-            { () async throws(BluetoothError) in try await choice(central) }
+        var ownChoice: KeptDriver.Choice?
+        if let choice {
+            ownChoice = { () async throws(BluetoothError) -> UARTDevice in try await choice(central) }
         }
-        return KeptUART(device, on: central, options: options, choosing: choice, progress: progress)
+        return KeptUART(device, on: central, options: options, choosing: ownChoice, progress: progress)
     }
 }
