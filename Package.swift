@@ -80,6 +80,7 @@ let package = Package(
         .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
         .library(name: "BluetoothAdvertising", targets: ["BluetoothAdvertising"]),
         .library(name: "BluetoothHCI", targets: ["BluetoothHCI"]),
+        .library(name: "BluetoothGateway", targets: ["BluetoothGateway"]),
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "BluetoothSimulation", targets: ["BluetoothSimulation"]),
         .library(name: "LINBLESimulation", targets: ["LINBLESimulation"]),
@@ -150,6 +151,12 @@ let package = Package(
                 "BluetoothAdvertising", "BluetoothCapture",
                 log,
             ]),
+        floor(
+            "BluetoothGateway",
+            on: [
+                "BluetoothLE", "BluetoothHost", "BluetoothSockets", "BluetoothLoop", "BluetoothPrimitives",
+                "BluetoothAdvertising",
+            ]),
         floor("LINBLE", on: ["BluetoothLE", "BluetoothLoop"]),
         floor(
             "LINBLESimulation",
@@ -167,16 +174,17 @@ let package = Package(
         .target(
             name: "ExampleSupport",
             dependencies: [
-                "BluetoothLE", "BluetoothAdvertising", "BluetoothDeviceFile", "BluetoothJSON", "BluetoothPrimitives",
-                "BluetoothSimulation", "BluetoothSystem", "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal",
-                arguments, log,
+                "BluetoothLE", "BluetoothGateway", "BluetoothAdvertising", "BluetoothDeviceFile", "BluetoothJSON",
+                "BluetoothPrimitives", "BluetoothSimulation", "BluetoothSystem", "LINBLE", "LINBLESample",
+                "LINBLESimulation", "CTerminal", arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(
             name: "ble",
             dependencies: [
                 "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothCapture", "BluetoothDeviceFile",
-                "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation", "LINBLE",
+                "BluetoothGateway", "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation",
+                "LINBLE",
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
@@ -214,17 +222,23 @@ let package = Package(
         tests(of: "BluetoothLinux"),
         tests(of: "BluetoothSimulation"),
         tests(of: "BluetoothKernelHost", with: ["BluetoothSimulation"]),
-        tests(of: "BluetoothLE", with: ["BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
+        tests(
+            of: "BluetoothLE",
+            with: ["BluetoothGateway", "BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
         tests(
             of: "LINBLE",
-            with: ["BluetoothHost", "BluetoothLoop", "BluetoothSimulation", "BluetoothSystem", "LINBLESimulation"]),
+            with: [
+                "BluetoothGateway", "BluetoothHost", "BluetoothLoop", "BluetoothSimulation", "BluetoothSystem",
+                "LINBLESimulation",
+            ]),
         tests(of: "LINBLESample", with: ["BluetoothLE", "LINBLE", "LINBLESimulation", "BluetoothSimulation"]),
         tests(of: "ExampleSupport"),
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "BluetoothSystem", "BluetoothCapture", "BluetoothDeviceFile", "BluetoothHCI", "LINBLE",
-                "BluetoothManagement", "BluetoothSimulation", "LINBLESimulation", "TestSupport",
+                "BluetoothLE", "BluetoothGateway", "BluetoothSystem", "BluetoothCapture", "BluetoothDeviceFile",
+                "BluetoothHCI", "LINBLE", "BluetoothManagement", "BluetoothSimulation", "LINBLESimulation",
+                "TestSupport",
             ],
             swiftSettings: testSettings),
         // The programs of Examples/Small, which is a package of its own, in one executable.

@@ -1,3 +1,4 @@
+import BluetoothGateway
 import BluetoothLE
 
 /// A device that a command has found.
@@ -8,72 +9,31 @@ enum FoundDevice {
 }
 
 /// What a command finds devices and connects to them with: an adapter, or several as one.
-public enum ChosenRadio: Sendable {
-    /// One adapter.
-    case adapter(Adapter)
-    /// Several adapters as one: the one that suits best has the link.
-    case group(AdapterGroup)
+public typealias ChosenRadio = any Central
 
-    /// The adapters.
-    public var adapters: [Adapter] {
+extension Central {
+    /// The adapters of the central, of which an adapter is its only one.
+    public var allAdapters: [Adapter] {
         get async {
-            switch self {
-            case .adapter(let adapter): [adapter]
-            case .group(let group): await group.adapters
-            }
-        }
-    }
-
-    private var loop: EventLoop {
-        switch self {
-        case .adapter(let adapter): adapter.loop
-        case .group(let group): group.loop
-        }
-    }
-
-    /// The first advertisement that fulfils a condition.
-    func firstAdvertisement(
-        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
-    ) async throws(BluetoothError) -> Advertisement {
-        switch self {
-        case .adapter(let adapter):
-            try await adapter.firstAdvertisement(timeout: timeout, options: options, where: condition)
-        case .group(let group):
-            try await group.firstAdvertisement(timeout: timeout, options: options, where: condition).advertisement
+            if let group = self as? AdapterGroup { return await group.adapters }
+            return [self as? Adapter].compactMap(\.self)
         }
     }
 
     func connect(
         to device: FoundDevice, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
-        switch (self, device) {
-        case (.adapter(let adapter), .address(let peer)): try await adapter.connect(to: peer, options: options)
-        case (.adapter(let adapter), .identity(let device)): try await adapter.connect(to: device, options: options)
-        case (.group(let group), .address(let peer)): try await group.connect(to: peer, options: options)
-        case (.group(let group), .identity(let device)): try await group.connect(to: device, options: options)
+        switch device {
+        case .address(let peer): try await connect(to: peer, options: options)
+        case .identity(let device): try await connect(to: device, options: options)
         }
     }
 
     func keepConnected(to device: FoundDevice, options: ConnectionOptions) -> KeptConnection {
-        switch (self, device) {
-        case (.adapter(let adapter), .address(let peer)): adapter.keepConnected(to: peer, options: options)
-        case (.adapter(let adapter), .identity(let device)): adapter.keepConnected(to: device, options: options)
-        case (.group(let group), .address(let peer)): group.keepConnected(to: peer, options: options)
-        case (.group(let group), .identity(let device)): group.keepConnected(to: device, options: options)
+        switch device {
+        case .address(let peer): keepConnected(to: peer, options: options)
+        case .identity(let device): keepConnected(to: device, options: options)
         }
-    }
-
-    /// Waits for an adapter that is on.
-    func ready() async throws(BluetoothError) {
-        switch self {
-        case .adapter(let adapter): try await adapter.ready(timeout: nil)
-        case .group(let group): try await group.ready(timeout: nil)
-        }
-    }
-
-    /// Runs `body` on the event loop, which all adapters of a machine share.
-    public func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
-        try await withTaskExecutorPreference(loop) { try await body() }
     }
 }
 
@@ -83,9 +43,9 @@ extension CommonOptions {
         _ console: Console, _ body: @Sendable (ChosenRadio) async throws -> Value
     ) async throws -> Value {
         guard usesSeveralAdapters else {
-            return try await withAdapter(console) { try await body(.adapter($0)) }
+            return try await withAdapter(console) { try await body($0) }
         }
-        return try await withAdapterGroup(console) { try await body(.group($0)) }
+        return try await withAdapterGroup(console) { try await body($0) }
     }
 
     /// As ``withRadio(_:_:)``, but waits for adapters that are absent, off or blocked: `absence` runs while there is none,
@@ -95,8 +55,8 @@ extension CommonOptions {
         _ body: @escaping @Sendable (ChosenRadio) async throws -> Value
     ) async throws -> Value {
         guard usesSeveralAdapters else {
-            return try await withAdapter(console, whileAbsent: absence) { try await body(.adapter($0)) }
+            return try await withAdapter(console, whileAbsent: absence) { try await body($0) }
         }
-        return try await withAdapterGroup(console, whileAbsent: absence) { try await body(.group($0)) }
+        return try await withAdapterGroup(console, whileAbsent: absence) { try await body($0) }
     }
 }

@@ -132,10 +132,16 @@ extension CommonOptions {
 }
 
 extension CommonOptions {
+    /// The same as those of a step.
+    public var ofStep: CommonOptions {
+        var options = self
+        options.isStep = true
+        return options
+    }
+
     /// The options of a step: its device, its times and its protection, and the rest from the command line that runs it.
     public func inheriting(_ session: CommonOptions) -> CommonOptions {
-        var options = session
-        options.isStep = true
+        var options = session.ofStep
         (options.named, options.addressed, options.identified) = (named, addressed, identified)
         (options.choosing, options.finding) = (choosing, finding)
         options.longRange.coded = longRange.coded || session.longRange.coded

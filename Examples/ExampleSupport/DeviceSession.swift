@@ -79,7 +79,7 @@ extension CommonOptions {
                 continue
             } catch let error as BluetoothError where error.isAdapterAbsent {
                 console.waiting(error)
-                try await radio.ready()
+                try await radio.ready(timeout: nil)
                 continue
             }
             let kept = radio.keepConnected(to: found, options: options)
@@ -168,7 +168,7 @@ extension CommonOptions {
     ) async throws -> (device: FoundDevice, name: String?) {
         let identity = try await identity()
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
-        if let wanted, case .adapter(let own) = radio, wanted.value == own.information.address.value {
+        if let wanted, let own = radio as? Adapter, wanted.value == own.information.address.value {
             throw ProgramError(
                 .usage, "\(wanted) is the address of this machine's own adapter, \(own.information.name).",
                 remedy: "Give the address of the other device; list the devices with: ble scan")

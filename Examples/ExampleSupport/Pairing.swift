@@ -81,13 +81,13 @@ extension CommonOptions {
 
     /// As ``preparePairing(on:_:always:)-(Adapter,_,_)``, on each adapter.
     func preparePairing(on radio: ChosenRadio, _ console: Console, always: Bool = false) async throws {
-        for adapter in await radio.adapters { try await preparePairing(on: adapter, console, always: always) }
+        for adapter in await radio.allAdapters { try await preparePairing(on: adapter, console, always: always) }
     }
 
     /// Stops asking about pairing unless the command line requests protection: standard input is the program's again.
     public func endAskingToPair(on radio: ChosenRadio) async {
         guard !asksForProtection, Self.hasTerminal else { return }
-        for adapter in await radio.adapters { try? await adapter.setPairingAgent(nil) }
+        for adapter in await radio.allAdapters { try? await adapter.setPairingAgent(nil) }
     }
 
     private var asksForProtection: Bool { passkey != nil || (security ?? .low) != .low }

@@ -179,12 +179,7 @@ extension CommonOptions {
             if case .identity = device {} else { found = .address(sighting.address) }
         }
         do throws(BluetoothError) {
-            switch radio {
-            case .adapter(let adapter):
-                return try await UARTConnection.open(found, on: adapter, options: options, progress: progress)
-            case .group(let group):
-                return try await UARTConnection.open(found, on: group, options: options, progress: progress)
-            }
+            return try await UARTConnection.open(found, on: radio, options: options, progress: progress)
         } catch {
             guard error.code == .timedOut, case .address(let address) = device else { throw error }
             var error = error

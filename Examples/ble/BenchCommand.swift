@@ -66,7 +66,7 @@ struct BenchCommand: DeviceCommand {
                 console, visitedBy: { try await BenchServer(on: $0, nil).run(once: false) }
             ) { adapter in
                 try await ready.common.withConnection(
-                    on: .adapter(adapter), console, link: ready.link.settings, isOnLoop: true
+                    on: adapter, console, link: ready.link.settings, isOnLoop: true
                 ) {
                     try await ready.perform(on: $0, console)
                 }

@@ -44,7 +44,7 @@ struct RecordCommand: AsyncParsableCommand {
             try await common.withAdapter(console) { adapter in
                 var heard = try await listen(on: adapter, for: .seconds(2))
                 var recorded = try await common.withConnection(
-                    on: .adapter(adapter), console, link: settings, isOnLoop: true
+                    on: adapter, console, link: settings, isOnLoop: true
                 ) { connection in
                     let recorder = DeviceRecorder(
                         connection: connection, timeout: common.timeout(or: .seconds(30)), duration: duration,

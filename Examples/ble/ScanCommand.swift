@@ -1,6 +1,7 @@
 import ArgumentParser
 import BluetoothAdvertising
 import BluetoothDeviceFile
+import BluetoothGateway
 import BluetoothLE
 import BluetoothPrimitives
 import ExampleSupport
@@ -108,7 +109,7 @@ struct ScanCommand: StepCommand {
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
-        try await perform(on: .adapter(adapter), console, try await prepare(console))
+        try await perform(on: adapter, console, try await prepare(console))
     }
 
     /// Rejects the options of another output, and returns the devices known by their keys.
@@ -119,33 +120,20 @@ struct ScanCommand: StepCommand {
         throw ProgramError(.usage, "\(option) has a meaning only with\(isJSON ? "out" : "") --json.")
     }
 
-    private func perform(on radio: ChosenRadio, _ console: Console, _ resolver: IdentityResolver?) async throws {
-        let names = await radio.adapters.map(\.information.name)
+    private func perform(on central: some Central, _ console: Console, _ resolver: IdentityResolver?) async throws {
+        let names = await central.allAdapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        switch radio {
-        case .adapter(let adapter):
-            let scan = try await adapter.scan(options(console, resolver))
-            try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
-        case .group(let group):
-            let scan = try await group.scan(options(console, resolver))
-            try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
-        }
-    }
-
-    private func show(
-        _ reports: some AsyncSequence<(Advertisement, [GroupAdvertisement.Signal]), BluetoothError>, _ console: Console,
-        _ resolver: IdentityResolver?, missed: () -> Int
-    ) async throws {
+        let scan = try await central.scan(options(console, resolver))
         let display = Display(console, self, resolver)
         do throws(BluetoothError) {
-            for try await (advertisement, signals) in reports.prefix(counted.count ?? .max) {
-                await display.add(advertisement, signals)
+            for try await report in scan.prefix(counted.count ?? .max) {
+                await display.add(report.advertisement, (report as? GroupAdvertisement)?.signals ?? [])
             }
         } catch {
             // After Ctrl-C the results so far are still printed.
             guard error.code == .cancelled else { throw error }
         }
-        try counted.check(await display.finish(missed: missed()))
+        try counted.check(await display.finish(missed: scan.missedCount))
     }
 
     private func options(_ console: Console, _ resolver: IdentityResolver?) -> ScanOptions {

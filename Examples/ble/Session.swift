@@ -152,7 +152,7 @@ final class Session: Sendable {
                 .usage, "\(title ?? "A device") is connected already.", remedy: "End the link with: disconnect")
         }
         try device.validateDevice()
-        let (connection, name) = try await device.openConnection(on: .adapter(adapter), console, link: settings)
+        let (connection, name) = try await device.openConnection(on: adapter, console, link: settings)
         let title = name.map { printable($0) } ?? "\(connection.peer)"
         state.withLock { state in
             (state.link, state.loss, state.device) = (Link(connection: connection, title: title), nil, device)
@@ -221,7 +221,7 @@ final class Session: Sendable {
         let (connection, background) = try await connected()
         let (ready, output, user) = (command, console.asJSON(command.common.json), state.withLock { $0.device })
         do {
-            if !ready.common.asksToPair { await user.endAskingToPair(on: .adapter(adapter)) }
+            if !ready.common.asksToPair { await user.endAskingToPair(on: adapter) }
             if command.isPairing {
                 try await command.common.preparePairing(on: adapter, console, always: true)
             }
@@ -243,7 +243,7 @@ final class Session: Sendable {
     private func subscribe(_ step: SubscribeStep) async throws -> [Background] {
         let (connection, background) = try await connected()
         let streams = try await connection.subscriptions(
-            to: step.chosen, CommonOptions().inheriting(common), console)
+            to: step.chosen, common.ofStep, console)
         return background
             + streams.map { attribute, decoder, values in
                 let (stopped, stop) = AsyncStream.makeStream(of: Never.self)

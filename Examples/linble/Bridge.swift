@@ -60,7 +60,7 @@ struct Bridge: Sendable {
         ]
         if manager.watchdogInterval != nil {
             // On the loop, which has to be alive for it.
-            tasks.append { await manager.stayAlive { try? await radio.run {} } }
+            tasks.append { await manager.stayAlive { await radio.run {} } }
         }
         manager.isReady()
         try await untilOneEnds(tasks)

@@ -137,7 +137,7 @@ struct BridgeCommand: AsyncParsableCommand {
                         await manager.stayAlive()
                     }
                 ) { uart, radio in
-                    report.opened(ports, on: await radio.adapters.map(\.information))
+                    report.opened(ports, on: await radio.allAdapters.map(\.information))
                     try await Bridge(uart, ports, log, report).run(on: radio, manager)
                 }
             }

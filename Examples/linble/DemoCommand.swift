@@ -38,7 +38,7 @@ struct DemoCommand: AsyncParsableCommand {
                     "\(information.name)  \(information.address)"
                         + (common.simulate ? "  on a simulated radio" : ""))
                 try await common.preparePairing(on: adapter, console)
-                let uart = try await common.openUART(device, on: .adapter(adapter), uartOptions, console) {
+                let uart = try await common.openUART(device, on: adapter, uartOptions, console) {
                     story.tell($0)
                 }
                 try await finishing {

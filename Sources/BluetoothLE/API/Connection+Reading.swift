@@ -16,7 +16,7 @@ public enum WriteType: Hashable, Sendable {
 extension Connection {
     /// Exchanges the ATT_MTU with the peer (Core Vol 3 Part G §4.3.1).
     ///
-    /// Permitted once per link; ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
+    /// Permitted once per link; ``Central/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
     /// bytes, and at most ``ConnectionOptions/maximumTransmissionUnit``; other values are clamped.
     public nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil)
         async throws(BluetoothError)
