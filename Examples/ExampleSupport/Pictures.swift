@@ -165,7 +165,8 @@ private func dateAndTime(_ seconds: time_t, isLocal: Bool = false) -> String {
     return "\(date)T\(clock)"
 }
 
-private func padded(_ value: Int, _ count: Int) -> String {
+/// The number with leading zeros up to `count` digits.
+func padded(_ value: Int, _ count: Int) -> String {
     let text = String(value)
     return String(repeating: "0", count: max(0, count - text.count)) + text
 }

@@ -153,20 +153,19 @@ private final class BenchPeer: Sendable {
 extension Console {
     fileprivate func showReceived(_ report: BenchmarkReport, by peer: BluetoothAddress) {
         let counts = report.counts
-        guard isJSON else {
-            return result(
-                "\(time())  \(peer)  sent \(quantity(counts.received, "packet")), \(quantity(counts.bytes, "byte"))"
-                    + (counts.corrupted > 0 ? ", \(quantity(counts.corrupted, "corrupted packet"))" : ""))
-        }
-        result([
-            ("event", .string("benchReceived")), ("peer", .string("\(peer)")),
-            ("received", .integer(Int(counts.received))), ("bytes", .integer(Int(clamping: counts.bytes))),
-            ("corrupted", .integer(Int(counts.corrupted))),
-        ])
+        result(
+            "benchReceived",
+            "\(time())  \(peer)  sent \(quantity(counts.received, "packet")), \(quantity(counts.bytes, "byte"))"
+                + (counts.corrupted > 0 ? ", \(quantity(counts.corrupted, "corrupted packet"))" : ""),
+            [
+                ("peer", .string("\(peer)")), ("received", .integer(Int(counts.received))),
+                ("bytes", .integer(Int(clamping: counts.bytes))), ("corrupted", .integer(Int(counts.corrupted))),
+            ])
     }
 
     fileprivate func showSent(_ count: Int, to peer: BluetoothAddress) {
-        guard isJSON else { return result("\(time())  \(peer)  was sent \(quantity(count, "notification"))") }
-        result([("event", .string("benchSent")), ("peer", .string("\(peer)")), ("sent", .integer(count))])
+        result(
+            "benchSent", "\(time())  \(peer)  was sent \(quantity(count, "notification"))",
+            [("peer", .string("\(peer)")), ("sent", .integer(count))])
     }
 }

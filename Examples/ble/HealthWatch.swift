@@ -103,20 +103,17 @@ extension Console {
     }
 
     private func show(_ line: HealthLine, of adapter: AdapterInformation) {
-        guard isJSON else {
-            let padding = String(repeating: " ", count: max(0, 8 - line.word.count))
-            result("\(time())  \(adapter.name)  \(paint(line))\(padding)  \(printable(line.text))")
-            for remedy in (line.remedy ?? "").split(separator: "\n") {
-                result("    " + printable(remedy))
-            }
-            return
-        }
-        result([
-            ("event", .string("health")), ("name", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("kind", .string(line.kind)), ("text", .string(line.text)),
-            ("step", JSONValue(line.step)), ("retryAfter", line.retryAfter.map { .number($0 / .seconds(1)) } ?? .null),
-            ("remedy", JSONValue(line.remedy)),
-        ])
+        let padding = String(repeating: " ", count: max(0, 8 - line.word.count))
+        let remedies = (line.remedy ?? "").split(separator: "\n").map { "\n    " + printable($0) }
+        result(
+            "health",
+            "\(time())  \(adapter.name)  \(paint(line))\(padding)  \(printable(line.text))" + remedies.joined(),
+            [
+                ("name", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("kind", .string(line.kind)), ("text", .string(line.text)), ("step", JSONValue(line.step)),
+                ("retryAfter", line.retryAfter.map { .number($0 / .seconds(1)) } ?? .null),
+                ("remedy", JSONValue(line.remedy)),
+            ])
     }
 
     private func paint(_ line: HealthLine) -> String {

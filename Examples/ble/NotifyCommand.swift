@@ -24,14 +24,7 @@ struct NotifyCommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Argument(help: "The characteristics to subscribe to.", completion: .attributes, transform: AttributeSelector.parse)
-    var attributes: [AttributeSelector]
-
-    @Flag(help: "Request indications from characteristics that both notify and indicate.")
-    var indicate = false
-
-    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
-    var format: ValueFormat?
+    @OptionGroup var chosen: SubscriptionOptions
 
     @Flag(help: "Keep the device: wait for it, and connect again whenever the link is lost.")
     var keep = false
@@ -67,8 +60,7 @@ struct NotifyCommand: DeviceCommand {
     private typealias Streams = [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)]
 
     private func streams(on connection: Connection, _ console: Console) async throws -> Streams {
-        try await connection.subscriptions(
-            to: attributes, kind: indicate ? .indication : .automatic, format: format, common, console)
+        try await connection.subscriptions(to: chosen, common, console)
     }
 
     /// Prints the values until the link is lost or there were enough.
@@ -87,25 +79,37 @@ struct NotifyCommand: DeviceCommand {
     }
 }
 
+/// What to subscribe to, and how its values are shown.
+struct SubscriptionOptions: ParsableArguments {
+    @Argument(help: "The characteristics to subscribe to.", completion: .attributes, transform: AttributeSelector.parse)
+    var attributes: [AttributeSelector]
+
+    @Flag(help: "Request indications from characteristics that both notify and indicate.")
+    var indicate = false
+
+    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
+    var format: ValueFormat?
+}
+
 extension Connection {
-    /// Subscribes to the characteristics that match the selectors.
+    /// Subscribes to the characteristics that are chosen.
     func subscriptions(
-        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, _ options: CommonOptions,
-        _ console: Console
+        to chosen: SubscriptionOptions, _ options: CommonOptions, _ console: Console
     ) async throws -> [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] {
         var streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] = []
         let needed: CharacteristicProperties = [.notify, .indicate]
         let timeout = options.timeout(or: .seconds(30))
-        for attribute in try await choose(selectors, needing: needed, needsDeclarations: true, options) {
+        for attribute in try await choose(chosen.attributes, needing: needed, needsDeclarations: true, options) {
             guard let characteristic = attribute.characteristic else {
                 let command = await listing(options)
                 throw ProgramError(
                     .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
                     remedy: attribute.handleHint ?? "List the device's characteristics with: \(command)")
             }
-            let decoder = try await decoder(for: attribute, format: format, timeout: timeout)
+            let decoder = try await decoder(for: attribute, format: chosen.format, timeout: timeout)
             let stream = try await attribute.named {
-                try await subscribe(to: characteristic, kind: kind, timeout: timeout)
+                try await subscribe(
+                    to: characteristic, kind: chosen.indicate ? .indication : .automatic, timeout: timeout)
             }
             streams.append((attribute, decoder, stream))
             console.detail("subscribed to \(attribute.title)")

@@ -55,7 +55,7 @@ struct ServeCommand: AsyncParsableCommand {
             guard profile != "bench" else {
                 let name = common.name ?? BenchmarkService.deviceName
                 return try await common.withAdapter(
-                    console, visitedBy: { try await BenchVisit(console).run(on: $0) }
+                    console, visitedBy: { try await visit($0) { try await measure($0, $1, console) } }
                 ) { adapter in
                     let server = BenchServer(named: name, on: adapter, console)
                     _ = try await upTo(limit) { try await server.run(once: once) }
@@ -64,7 +64,9 @@ struct ServeCommand: AsyncParsableCommand {
             var device = try ServedDevice(profile, device: chosen)
             if let name = common.name { device.rename(name) }
             let served = device
-            try await common.withAdapter(console, visitedBy: { try await visit($0, served, console) }) { adapter in
+            try await common.withAdapter(
+                console, visitedBy: { try await visit($0) { try await use(served, over: $0, $1, console) } }
+            ) { adapter in
                 let server = DeviceServer(
                     served, on: adapter, console, SecurityOptions(minimumKeySize: common.minimumKeySize))
                 _ = try await upTo(limit) { try await server.run(once: once) }
@@ -73,14 +75,35 @@ struct ServeCommand: AsyncParsableCommand {
     }
 }
 
-/// The second machine of --simulate: connects, reads all readable values, writes all writable ones, receives two values of
-/// the changing characteristic, and disconnects.
-private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Console) async throws {
+/// The second machine of --simulate: connects, uses the device, and disconnects.
+private func visit(
+    _ visitor: Adapter, _ use: (Connection, RemoteDatabase) async throws -> Void
+) async throws {
     let connection = try await visitor.connect(options: ConnectionOptions(timeout: nil)) {
         // The simulated devices have random ones.
         $0.address?.kind == .public
     }
-    var services = try await connection.discover().services
+    try await use(connection, try await connection.discover())
+    await connection.disconnect()
+}
+
+/// Performs all measurements with a few packets.
+private func measure(_ connection: Connection, _ database: RemoteDatabase, _ console: Console) async throws {
+    let run = BenchmarkRun(limit: BenchmarkLimit(count: 3), timeout: .seconds(30))
+    try await run.run(on: connection, database) { result in
+        switch result {
+        case .latency(let result): console.message("another machine measures read: \(result.durations.count)")
+        case .throughput(let result):
+            console.message("another machine measures \(result.measurement.title): \(result.counts?.received ?? 0)")
+        }
+    }
+}
+
+/// Reads all readable values, writes all writable ones, and receives two values of the changing characteristic.
+private func use(
+    _ device: ServedDevice, over connection: Connection, _ database: RemoteDatabase, _ console: Console
+) async throws {
+    var services = database.services
     // Equal UUIDs are found in their order.
     let all = device.services.flatMap { service -> [(LocalCharacteristic, RemoteCharacteristic)] in
         guard let index = services.firstIndex(where: { $0.uuid == service.uuid }) else { return [] }
@@ -108,5 +131,4 @@ private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Consol
             if count == 2 { break }
         }
     }
-    await connection.disconnect()
 }

@@ -243,8 +243,7 @@ final class Session: Sendable {
     private func subscribe(_ step: SubscribeStep) async throws -> [Background] {
         let (connection, background) = try await connected()
         let streams = try await connection.subscriptions(
-            to: step.attributes, kind: step.indicate ? .indication : .automatic, format: step.format,
-            common.ofStep, console)
+            to: step.chosen, common.ofStep, console)
         return background
             + streams.map { attribute, decoder, values in
                 let (stopped, stop) = AsyncStream.makeStream(of: Never.self)

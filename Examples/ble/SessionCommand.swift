@@ -69,14 +69,7 @@ struct SubscribeStep: SessionStep {
         commandName: "subscribe", abstract: "Print the values of characteristics while the next steps run.",
         discussion: "\(AttributeSelector.help)")
 
-    @Argument(help: "The characteristics to subscribe to.", completion: .attributes, transform: AttributeSelector.parse)
-    var attributes: [AttributeSelector]
-
-    @Flag(help: "Request indications from characteristics that both notify and indicate.")
-    var indicate = false
-
-    @Option(help: ValueFormat.help, completion: .list(ValueFormat.names), transform: ValueFormat.parse)
-    var format: ValueFormat?
+    @OptionGroup var chosen: SubscriptionOptions
 }
 
 struct UnsubscribeStep: SessionStep {

@@ -39,28 +39,20 @@ public enum ScalarNumber: Hashable, Sendable {
 }
 
 /// A value of IEEE 11073-20601's SFLOAT and FLOAT that is not a number.
-public enum MedicalSpecial: Hashable, Sendable, CaseIterable {
+public enum MedicalSpecial: String, Hashable, Sendable, CaseIterable {
     /// Not a number.
-    case notANumber
+    case notANumber = "NaN"
     /// Not at this resolution.
-    case notAtThisResolution
+    case notAtThisResolution = "NRes"
     /// Positive infinity.
-    case positiveInfinity
+    case positiveInfinity = "+INF"
     /// Negative infinity.
-    case negativeInfinity
+    case negativeInfinity = "-INF"
     /// A reserved value.
     case reserved
 
     /// `NaN`, `NRes`, `+INF`, `-INF` or `reserved`.
-    public var text: String {
-        switch self {
-        case .notANumber: "NaN"
-        case .notAtThisResolution: "NRes"
-        case .positiveInfinity: "+INF"
-        case .negativeInfinity: "-INF"
-        case .reserved: "reserved"
-        }
-    }
+    public var text: String { rawValue }
 
     /// Parses the text in any case; infinity also without its sign, as in `INF`.
     init?(_ text: String) {

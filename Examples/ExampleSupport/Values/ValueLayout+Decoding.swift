@@ -74,7 +74,7 @@ extension ValueLayout.Item {
             guard let bytes = ValueLayout.take(7, from: &rest) else { return false }
             let text =
                 Self.date(bytes.prefix(4)) + "T"
-                + bytes.suffix(3).map { Self.padded(Int($0), 2) }.joined(separator: ":")
+                + bytes.suffix(3).map { padded(Int($0), 2) }.joined(separator: ":")
             parts.append(DecodedValue.Part(name, text, .string(text)))
             return true
         case .date:
@@ -100,10 +100,5 @@ extension ValueLayout.Item {
     private static func date(_ bytes: ArraySlice<UInt8>) -> String {
         let year = Int(ValueLayout.unsigned(bytes.prefix(2)))
         return ([padded(year, 4)] + bytes.dropFirst(2).map { padded(Int($0), 2) }).joined(separator: "-")
-    }
-
-    private static func padded(_ value: Int, _ count: Int) -> String {
-        let text = String(value)
-        return String(repeating: "0", count: max(0, count - text.count)) + text
     }
 }
