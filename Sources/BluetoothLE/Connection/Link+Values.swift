@@ -58,7 +58,7 @@ extension Link {
     ) async throws(BluetoothError) -> [[UInt8]] {
         guard count > 0 else { return [] }
         let output = try await perform(procedure, "read several", timeout: timeout)
-        if !output.isSupported, let bearer = try? bearer(for: .init("read several", peer: peer)) {
+        if !output.isSupported, let bearer = mainBearer {
             bearer.peerServer.unsupportedRequests.insert(request)
         }
         return output.values
