@@ -233,27 +233,22 @@ extension AttributeDatabase {
     static func generic(deviceName: String, preferredParameters: [UInt8]? = nil) -> AttributeDatabase {
         var deviceName = deviceName
         while deviceName.utf8.count > 248 { deviceName.removeLast() }
-        var access = [
-            GATTCharacteristic(.deviceName, properties: .read, value: .stored([UInt8](deviceName.utf8))),
-            GATTCharacteristic(.appearance, properties: .read, value: .stored([0x80, 0x00])),
-        ]
-        if let preferredParameters {
-            access.append(
-                GATTCharacteristic(
-                    .peripheralPreferredConnectionParameters, properties: .read, value: .stored(preferredParameters)))
-        }
         let services = [
-            GATTService(.genericAccess, characteristics: access),
-            GATTService(
-                .genericAttribute,
-                characteristics: [
-                    GATTCharacteristic(.serviceChanged, properties: .indicate, value: .stored([1, 0, 0xFF, 0xFF])),
+            GATTService(.genericAccess) {
+                GATTCharacteristic(.deviceName, properties: .read, value: .stored([UInt8](deviceName.utf8)))
+                GATTCharacteristic(.appearance, properties: .read, value: .stored([0x80, 0x00]))
+                if let value = preferredParameters {
                     GATTCharacteristic(
-                        .clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8),
-                    GATTCharacteristic(.databaseHash, properties: .read, value: .stored([])),
-                    GATTCharacteristic(
-                        .serverSupportedFeatures, properties: .read, value: .stored([GATTServerFeatures().rawValue])),
-                ]),
+                        .peripheralPreferredConnectionParameters, properties: .read, value: .stored(value))
+                }
+            },
+            GATTService(.genericAttribute) {
+                GATTCharacteristic(.serviceChanged, properties: .indicate, value: .stored([1, 0, 0xFF, 0xFF]))
+                GATTCharacteristic(.clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8)
+                GATTCharacteristic(.databaseHash, properties: .read, value: .stored([]))
+                GATTCharacteristic(
+                    .serverSupportedFeatures, properties: .read, value: .stored([GATTServerFeatures().rawValue]))
+            },
         ]
         return (try? AttributeDatabase(services)) ?? .empty
     }
