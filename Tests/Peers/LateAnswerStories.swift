@@ -12,7 +12,7 @@ extension Peers {
         /// The responses that the device delays.
         private static let answers: [ATTOpcode] = [
             .exchangeMTUResponse, .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse,
-            .readResponse, .readBlobResponse, .readMultipleResponse, .readByGroupTypeResponse, .writeResponse,
+            .readResponse, .readBlobResponse, .readByGroupTypeResponse, .writeResponse,
             .prepareWriteResponse, .executeWriteResponse, .handleValueConfirmation,
         ]
         private static let served: BluetoothUUID = 0xFFF1
@@ -58,8 +58,6 @@ extension Peers {
                 case .readByTypeResponse: _ = try await connection.readValues(of: 0x2A19)
                 case .readResponse: _ = try await connection.read(short)
                 case .readBlobResponse: _ = try await connection.read(long)
-                case .readMultipleResponse:
-                    _ = try await connection.read([short, short], lengths: [19, 19])
                 case .readByGroupTypeResponse: _ = try await connection.discoverServices()
                 case .writeResponse: try await connection.write([UInt8](repeating: 1, count: 19), to: short)
                 case .prepareWriteResponse, .executeWriteResponse:

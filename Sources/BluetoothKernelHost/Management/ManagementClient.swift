@@ -333,8 +333,6 @@ package final class ManagementClient {
             case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
             case .newIdentityResolvingKey(let key, let address, isStored: true):
                 return Received(notice: .identityResolvingKey(packet.index, key, of: address))
-            case .newSignatureResolvingKey(let key, isStored: true):
-                return Received(notice: .signatureResolvingKey(packet.index, key))
             case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
             case let event:
                 if let pairing = PairingEvent(event) { return Received(notice: .pairing(packet.index, pairing)) }
@@ -419,8 +417,6 @@ package enum AdapterNotice: Sendable {
     case longTermKey(UInt16, LongTermKey)
     /// Pairing exchanged an identity resolving key that must be stored, with a device of this private address.
     case identityResolvingKey(UInt16, IdentityResolvingKey, of: BluetoothAddress?)
-    /// Pairing exchanged a signature resolving key that must be stored.
-    case signatureResolvingKey(UInt16, SignatureResolvingKey)
     /// Another program has made the kernel forget a device.
     case unpaired(UInt16, BluetoothAddress)
     /// A pairing asks a question or has ended.

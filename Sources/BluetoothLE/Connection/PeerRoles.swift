@@ -38,8 +38,8 @@ struct PeerServer {
     var subscribers = SubscriberTable()
     /// The peer's Service Changed indications.
     var serviceChanged = RemoteServiceChanged()
-    /// The requests that the peer does not support.
-    var unsupportedRequests: Set<ATTOpcode> = []
+    /// Whether the peer supports Read Multiple Variable Requests, as far as is known.
+    var readsSeveralValues = true
 
     /// Delivers the values of a PDU to their subscribers.
     ///
