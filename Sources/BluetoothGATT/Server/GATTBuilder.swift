@@ -30,31 +30,6 @@ public enum GATTBuilder<Element> {
     public static func buildArray(_ parts: [[Element]]) -> [Element] { parts.flatMap { $0 } }
 }
 
-/// A part of a service description.
-public enum GATTServicePart: Hashable, Sendable {
-    /// A characteristic of the service.
-    case characteristic(GATTCharacteristic)
-    /// An included service.
-    case includedService(IncludedService)
-}
-
-extension GATTBuilder where Element == GATTServicePart {
-    /// A characteristic of the service.
-    public static func buildExpression(_ characteristic: GATTCharacteristic) -> [GATTServicePart] {
-        [.characteristic(characteristic)]
-    }
-
-    /// Several characteristics.
-    public static func buildExpression(_ characteristics: [GATTCharacteristic]) -> [GATTServicePart] {
-        characteristics.map { .characteristic($0) }
-    }
-
-    /// An included service.
-    public static func buildExpression(_ included: IncludedService) -> [GATTServicePart] {
-        [.includedService(included)]
-    }
-}
-
 extension AttributeDatabase {
     /// A database with services in the order of the description; see ``init(_:)``.
     public init(@GATTBuilder<GATTService> services: () -> [GATTService]) throws(AttributeDatabaseError) {
@@ -63,7 +38,7 @@ extension AttributeDatabase {
 }
 
 extension GATTService {
-    /// A service with characteristics and included services.
+    /// A service with characteristics.
     ///
     /// - Parameters:
     ///   - isPrimary: Whether clients discover the service directly, or only where another service includes it.
@@ -71,15 +46,17 @@ extension GATTService {
     ///   - endHandle: The last handle of the service; nil for that of its last attribute.
     public init(
         _ uuid: BluetoothUUID, isPrimary: Bool = true, handle: AttributeHandle? = nil,
-        endHandle: AttributeHandle? = nil, @GATTBuilder<GATTServicePart> parts: () -> [GATTServicePart]
+        endHandle: AttributeHandle? = nil, @GATTBuilder<GATTCharacteristic> characteristics: () -> [GATTCharacteristic]
     ) {
-        self.init(uuid, isPrimary: isPrimary, handle: handle, endHandle: endHandle)
-        for part in parts() {
-            switch part {
-            case .characteristic(let characteristic): characteristics.append(characteristic)
-            case .includedService(let included): includedServices.append(included)
-            }
-        }
+        self.init(
+            uuid, isPrimary: isPrimary, characteristics: characteristics(), handle: handle, endHandle: endHandle)
+    }
+
+    /// The service with another included in it (Core Vol 3 Part G §3.2).
+    public func including(_ service: IncludedService) -> GATTService {
+        var result = self
+        result.includedServices.append(service)
+        return result
     }
 }
 

@@ -94,7 +94,7 @@ final class BondedPeer {
     /// Schedules the restoration of a bonded client's state for when the link is encrypted: before that, its identity
     /// is unconfirmed and it receives nothing.
     func awaitClient(_ link: Link) {
-        guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
+        guard let bearer = link.mainBearer else { return }
         guard let bond = link.bond else { return }
         (awaitsRestoring, confirmsBondWhenEncrypted) = (bond.client != nil, link.bonds?.recordsUse(of: bond) == true)
         guard awaitsRestoring || confirmsBondWhenEncrypted else { return }
@@ -106,7 +106,7 @@ final class BondedPeer {
     /// Restores a bonded client's subscriptions and change-awareness once encryption has confirmed its identity (Core
     /// Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
     func restore(_ link: Link) {
-        guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
+        guard let bearer = link.mainBearer else { return }
         guard isBonded(link) else {
             silence?.set(after: Self.silenceLimit)
             return
@@ -180,7 +180,7 @@ final class BondedPeer {
         if link.isPairedAnew { confirmsBondWhenEncrypted = false }
         // Ends open pairing questions: without bonding, no other event marks the end of the pairing.
         link.pairings?.endDialogs(link.addresses)
-        guard let bearer = try? link.bearer(for: .init("report encryption", peer: link.peer)) else { return }
+        guard let bearer = link.mainBearer else { return }
         // Without a bond, the smallest key of an encrypted link.
         bearer.peerClient.reportedKeySize = link.bond?.encryptionKeySize ?? 7
         restore(link)
@@ -191,7 +191,7 @@ final class BondedPeer {
     /// On an unencrypted link any device could claim to be that client.
     func persistClientState(_ link: Link) {
         guard let bonds = link.bonds, let bond = link.bond, isBonded(link),
-            let bearer = try? link.bearer(for: .init("persist subscriptions", peer: link.peer))
+            let bearer = link.mainBearer
         else { return }
         // The stored state has not been restored yet.
         guard !awaitsRestoring else { return }

@@ -181,7 +181,7 @@ final class EnhancedBearers {
     }
 
     private func establish(_ id: UInt64, _ link: Link) {
-        guard let main = try? link.bearer(for: .init("open enhanced bearers", peer: link.peer)),
+        guard let main = link.mainBearer,
             let index = entries.firstIndex(where: { $0.id == id }), case .opening(let call) = entries[index].state
         else { return }
         let channel = entries[index].channel

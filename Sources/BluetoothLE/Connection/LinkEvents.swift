@@ -67,7 +67,7 @@ extension Link {
     /// Sends all events of the link to `receiver`, which is not retained, in place of any other.
     func sendEvents(to receiver: (any LinkEventReceiver)?) {
         events.receiver = receiver
-        guard let bearer = try? bearer(for: .init("report events", peer: peer)) else { return }
+        guard let bearer = mainBearer else { return }
         bearer.peerServer.subscribers.events = receiver == nil ? nil : events
     }
 

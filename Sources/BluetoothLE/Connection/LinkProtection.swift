@@ -296,7 +296,7 @@ final class LinkProtection {
         (raise, timer) = (nil, nil)
         number &+= 1
         waiters.resolveAll(result)
-        (try? link.bearer(for: .init("raise the security level", peer: link.peer)))?.resume()
+        link.mainBearer?.resume()
     }
 
     /// Abandons the raise if no caller waits for it any longer.

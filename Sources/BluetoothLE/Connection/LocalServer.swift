@@ -122,20 +122,15 @@ final class LocalServer: Sendable {
 
     /// Sets the value of Server Supported Features (Core Vol 3 Part G §7.4).
     func reportFeatures(_ features: GATTServerFeatures) {
-        state.withLock { state in
-            guard let handle = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute) else {
-                return
-            }
-            try? state.database.setValue([features.rawValue], of: handle)
+        state.withLock {
+            _ = $0.database.setValue([features.rawValue], of: .serverSupportedFeatures, in: .genericAttribute)
         }
     }
 
     /// Sets the value of Peripheral Preferred Connection Parameters; false when the database does not have it.
     func setPreferredParameters(_ value: [UInt8]) -> Bool {
-        state.withLock { state in
-            let uuid = BluetoothUUID.peripheralPreferredConnectionParameters
-            guard let handle = state.database.valueHandle(of: uuid, in: .genericAccess) else { return false }
-            return (try? state.database.setValue(value, of: handle)) != nil
+        state.withLock {
+            $0.database.setValue(value, of: .peripheralPreferredConnectionParameters, in: .genericAccess)
         }
     }
 
@@ -145,10 +140,9 @@ final class LocalServer: Sendable {
             guard state.publications.isEmpty else { return false }
             var database = database
             if let old = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute),
-                let features = state.database.attribute(at: old)?.storedValue,
-                let new = database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute)
+                let features = state.database.attribute(at: old)?.storedValue
             {
-                try? database.setValue(features, of: new)
+                _ = database.setValue(features, of: .serverSupportedFeatures, in: .genericAttribute)
             }
             state.database = database
             return true
@@ -165,6 +159,14 @@ final class LocalServer: Sendable {
 }
 
 extension AttributeDatabase {
+    /// Changes the stored value of the first characteristic with this UUID in a service; false when there is none.
+    fileprivate mutating func setValue(
+        _ value: [UInt8], of characteristic: BluetoothUUID, in service: BluetoothUUID
+    ) -> Bool {
+        guard let handle = valueHandle(of: characteristic, in: service) else { return false }
+        return (try? setValue(value, of: handle)) != nil
+    }
+
     /// The number of attributes in a range that require security.
     fileprivate func protectedCount(in range: AttributeHandleRange) -> Int {
         attributes[lowerBound(range.start)...].lazy.prefix { $0.handle <= range.end }
@@ -231,27 +233,22 @@ extension AttributeDatabase {
     static func generic(deviceName: String, preferredParameters: [UInt8]? = nil) -> AttributeDatabase {
         var deviceName = deviceName
         while deviceName.utf8.count > 248 { deviceName.removeLast() }
-        var access = [
-            GATTCharacteristic(.deviceName, properties: .read, value: .stored([UInt8](deviceName.utf8))),
-            GATTCharacteristic(.appearance, properties: .read, value: .stored([0x80, 0x00])),
-        ]
-        if let preferredParameters {
-            access.append(
-                GATTCharacteristic(
-                    .peripheralPreferredConnectionParameters, properties: .read, value: .stored(preferredParameters)))
-        }
         let services = [
-            GATTService(.genericAccess, characteristics: access),
-            GATTService(
-                .genericAttribute,
-                characteristics: [
-                    GATTCharacteristic(.serviceChanged, properties: .indicate, value: .stored([1, 0, 0xFF, 0xFF])),
+            GATTService(.genericAccess) {
+                GATTCharacteristic(.deviceName, properties: .read, value: .stored([UInt8](deviceName.utf8)))
+                GATTCharacteristic(.appearance, properties: .read, value: .stored([0x80, 0x00]))
+                if let value = preferredParameters {
                     GATTCharacteristic(
-                        .clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8),
-                    GATTCharacteristic(.databaseHash, properties: .read, value: .stored([])),
-                    GATTCharacteristic(
-                        .serverSupportedFeatures, properties: .read, value: .stored([GATTServerFeatures().rawValue])),
-                ]),
+                        .peripheralPreferredConnectionParameters, properties: .read, value: .stored(value))
+                }
+            },
+            GATTService(.genericAttribute) {
+                GATTCharacteristic(.serviceChanged, properties: .indicate, value: .stored([1, 0, 0xFF, 0xFF]))
+                GATTCharacteristic(.clientSupportedFeatures, properties: [.read, .write], valueLengths: 1...8)
+                GATTCharacteristic(.databaseHash, properties: .read, value: .stored([]))
+                GATTCharacteristic(
+                    .serverSupportedFeatures, properties: .read, value: .stored([GATTServerFeatures().rawValue]))
+            },
         ]
         return (try? AttributeDatabase(services)) ?? .empty
     }

@@ -189,7 +189,7 @@ final class PeerDatabase {
         let former = state.formerServices
         state.discovered(
             database.services, problems: database.problems, hash: hash, isRemembered: isRemembered)
-        guard let bearer = try? link.bearer(for: .init("receive values", peer: link.peer)) else { return }
+        guard let bearer = link.mainBearer else { return }
         bearer.peerServer.serviceChanged.handle = state.serviceChanged
         for handle in state.gone(among: bearer.peerServer.subscribers.handles, from: former) {
             link.endSubscriptions(to: handle)
@@ -297,7 +297,7 @@ final class PeerDatabase {
         _ procedure: Procedure, _ link: Link,
         _ completion: @escaping (Result<Procedure.Output, TransactionFailure>, Link) -> Void
     ) {
-        guard let bearer = try? link.bearer(for: .init("follow the database", peer: link.peer)) else { return }
+        guard let bearer = link.mainBearer else { return }
         // Deferred, since the transaction engine is still in the call that reports the outcome.
         let transaction = BackgroundProcedure(procedure) { [weak link, loop = link.loop] answer in
             loop.executeLocally { if let link { completion(answer, link) } }

@@ -76,17 +76,14 @@ final class Publication: Sendable {
     ) throws(BluetoothError) -> BoundedStream<ClientRequest> {
         let channel = StreamChannel<ClientRequest>(
             capacity: Self.capacity, policy: .dropOldest, operation: operation, from: loop)
-        let failure = requests.withLock { requests -> BluetoothError? in
+        try requests.withLock { (requests) throws(BluetoothError) in
             switch requests {
             case .read(let other) where other.isOpen:
-                return BluetoothError(.busy, operation, "The requests of these services are being read already.")
-            case .unread, .read:
-                requests = .read(channel)
+                throw BluetoothError(.busy, operation, "The requests of these services are being read already.")
+            case .unread, .read: requests = .read(channel)
             case .ended(let reason): channel.finish(reason)
             }
-            return nil
         }
-        if let failure { throw failure }
         return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
     }
 

@@ -12,22 +12,21 @@ extension AdapterSession {
         _ services: [LocalService], authorizing: Authorizer?, events: PeerEventReceiver?
     ) throws(BluetoothError) -> Publication {
         try checkUsable()
-        let plan = try PublicationPlan(services, operation("publish services"), published: localServer.handle)
-        try checkPublishable(plan.services)
-        let failure: AttributeDatabaseError
+        let operation = operation("publish services")
+        let plan = try PublicationPlan(services, operation, published: localServer.handle)
+        try checkPublishable(plan.services, operation)
+        let publication: Publication?
         do throws(AttributeDatabaseError) {
-            let publication = try localServer.append(plan.services) { layout in
+            publication = try localServer.append(plan.services) { layout in
                 Publication(services, at: layout, authorizing: authorizing, events: events, on: loop)
             }
-            guard let publication else { throw .outOfHandles }
-            incoming.offersChanged()
-            reportChange(in: publication.handles)
-            return publication
         } catch {
-            failure = error
+            throw .invalidArgument(operation, "\(error)")
         }
-        let message = services.isEmpty ? "There are no services to publish." : "\(failure)"
-        throw .invalidArgument(operation("publish services"), message)
+        guard let publication else { throw .invalidArgument(operation, "There are no services to publish.") }
+        incoming.offersChanged()
+        reportChange(in: publication.handles)
+        return publication
     }
 
     func setPreferredParameters(_ parameters: ConnectionParameterRequest) throws(BluetoothError) {
@@ -50,8 +49,9 @@ extension AdapterSession {
 
     /// Refuses services that the server does not support, and those that a device may have only once (Core Vol 3 Part C
     /// §12, Part G §7).
-    private func checkPublishable(_ services: [GATTService]) throws(BluetoothError) {
-        let operation = operation("publish services")
+    private func checkPublishable(
+        _ services: [GATTService], _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
         if let own = services.first(where: { $0.uuid == .genericAccess || $0.uuid == .genericAttribute }) {
             throw .invalidArgument(operation, "Service \(own.uuid) is always present, and may occur only once.")
         }

@@ -32,7 +32,7 @@ extension CBMutableCharacteristic {
                     .invalidParameters,
                     userInfo: [NSLocalizedDescriptionKey: "Characteristics with cached values must be read-only."])
             }
-            let onAir = CharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: properties.rawValue))
+            var onAir = CharacteristicProperties(rawValue: UInt8(truncatingIfNeeded: properties.rawValue))
                 .subtracting([.broadcast, .extendedProperties])
             var access: AttributePermissions = []
             if permissions.contains(.readable) { access.insert(.read) }
@@ -41,10 +41,9 @@ extension CBMutableCharacteristic {
             if permissions.contains(.writeEncryptionRequired) { access.formUnion([.write, .writeEncrypted]) }
             var own: [LocalDescriptor] = []
             let isEncrypted = !properties.isDisjoint(with: [.notifyEncryptionRequired, .indicateEncryptionRequired])
-            var onAirProperties = onAir
-            if properties.contains(.notifyEncryptionRequired) { onAirProperties.insert(.notify) }
-            if properties.contains(.indicateEncryptionRequired) { onAirProperties.insert(.indicate) }
-            if !onAirProperties.isDisjoint(with: [.notify, .indicate]) {
+            if properties.contains(.notifyEncryptionRequired) { onAir.insert(.notify) }
+            if properties.contains(.indicateEncryptionRequired) { onAir.insert(.indicate) }
+            if !onAir.isDisjoint(with: [.notify, .indicate]) {
                 own.append(
                     LocalDescriptor(
                         .clientCharacteristicConfiguration,
@@ -59,7 +58,7 @@ extension CBMutableCharacteristic {
                 own.append(LocalDescriptor(descriptor.uuid.bluetooth, value: bytes))
             }
             return LocalCharacteristic(
-                uuid.bluetooth, properties: onAirProperties, value: value.map { Array($0) }, permissions: access
+                uuid.bluetooth, properties: onAir, value: value.map { Array($0) }, permissions: access
             ) { own }
         }
     }

@@ -16,10 +16,9 @@ import BluetoothGATT
                 }
             }
             GATTService(0xFFF0, handle: 0x20) {
-                IncludedService(0x180F)
                 GATTCharacteristic(0xFFF1, properties: .write)
                 for channel in channels { GATTCharacteristic(channel, properties: .read, value: .stored([])) }
-            }
+            }.including(0x180F)
         }
         let listed = try AttributeDatabase([
             GATTService(
