@@ -38,7 +38,7 @@ final class AdapterDevices {
             return request.complete(.device(device), status: .busy)
         }
         if let end = connection.end {
-            adapter.perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
+            adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
         } else {
             adapter.connections.cancel(connection, error: .connectionReset)
         }

@@ -166,6 +166,6 @@ final class AdapterPairing: PairingParty {
             let end = connection.end
         else { return request.complete(.device(device)) }
         connection.whenEnded { request.complete(.device(device)) }
-        adapter.perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
+        adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
     }
 }

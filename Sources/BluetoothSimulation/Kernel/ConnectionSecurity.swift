@@ -111,7 +111,7 @@ final class ConnectionSecurity {
     private func encryptionFailed() {
         guard let end = connection.end else { return }
         connection.adapter.controller.emit(
-            .encryptionChange(HCIEncryptionChange(status: .pinOrKeyMissing, handle: end.handle, isEncrypted: false)))
+            HCIEncryptionChange(status: .pinOrKeyMissing, handle: end.handle, isEncrypted: false))
         fail()
     }
 
@@ -154,7 +154,7 @@ final class ConnectionSecurity {
     private func fail() {
         hasFailed = true
         guard let end = connection.end else { return }
-        connection.adapter.perform(.disconnect(end.handle, reason: .authenticationFailure))
+        connection.adapter.perform(HCIDisconnect(end.handle, reason: .authenticationFailure))
     }
 
     /// Handles the end of the link or of the attempt.

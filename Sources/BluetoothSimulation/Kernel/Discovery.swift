@@ -101,15 +101,16 @@ final class Discovery {
     // MARK: The scan
 
     /// The kernel's reaction to a scan command from any program (`hci_cc_le_set_scan_enable`).
-    func scanChanged(by command: HCICommand, _ status: HCIStatus) {
+    func scanChanged(by command: AnyHCICommand, _ status: HCIStatus) {
         guard status.isSuccess else { return }
-        switch command {
-        case .leSetScanParameters(let parameters): isActive = parameters.timing.type == .active
-        case .leSetExtendedScanParameters(let parameters):
+        if let parameters = command.as(LESetScanParameters.self) {
+            isActive = parameters.timing.type == .active
+        } else if let parameters = command.as(LESetExtendedScanParameters.self) {
             isActive = (parameters.le1M ?? parameters.leCoded)?.type == .active
-        case .leSetScanEnable(let isOn, _): scanChanged(isOn: isOn)
-        case .leSetExtendedScanEnable(let enable): scanChanged(isOn: enable.isEnabled)
-        default: break
+        } else if let enable = command.as(LESetScanEnable.self) {
+            scanChanged(isOn: enable.isEnabled)
+        } else if let enable = command.as(LESetExtendedScanEnable.self) {
+            scanChanged(isOn: enable.isEnabled)
         }
     }
 
