@@ -227,7 +227,7 @@ public struct AdvertisingMode: RawRepresentable, Hashable, Sendable, CustomStrin
 }
 
 /// The kernel's action when an added device advertises.
-public struct AddDeviceAction: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct AddDeviceAction: PacketCode, Hashable, Sendable, CustomStringConvertible {
     /// The byte in the packet.
     public let rawValue: UInt8
 

@@ -46,10 +46,6 @@ extension ByteWriter {
         }
     }
 
-    mutating func write(_ value: Bool) throws(BufferFull) {
-        try write(value ? 1 : 0 as UInt8)
-    }
-
     /// Writes the number of elements in two bytes and then every element.
     mutating func writeList<Element>(
         _ elements: [Element], _ body: (Element, inout ByteWriter) throws(BufferFull) -> Void

@@ -135,11 +135,12 @@ extension Channel {
     ) async throws -> (ManagementStatus, ManagementReply) {
         #expect(send(try command.packet(for: index)) == .sent)
         while let packet = await nextPacket() {
-            switch try ManagementEvent(decoding: try ManagementPacket(decoding: packet.span.bytes)) {
-            case .commandComplete(let event) where event.opcode == command.opcode:
+            let packet = try ManagementPacket(decoding: packet.span.bytes)
+            if let event = try packet.commandComplete(), event.opcode == command.opcode {
                 return (event.status, try ManagementReply(decoding: event))
-            case .commandStatus(command.opcode, let status): return (status, .none)
-            default: continue
+            }
+            if let event = try packet.as(ManagementCommandStatus.self), event.opcode == command.opcode {
+                return (event.status, .none)
             }
         }
         throw KernelError("recv", .notConnected)
@@ -158,9 +159,9 @@ extension Channel {
     /// The description of the next event.
     func nextEvent() async -> String? {
         guard let packet = await nextPacket(), let header = try? ManagementPacket(decoding: packet.span.bytes),
-            let event = try? ManagementEvent(decoding: header)
+            let text = try? header.eventText()
         else { return nil }
-        return event.description
+        return text
     }
 }
 

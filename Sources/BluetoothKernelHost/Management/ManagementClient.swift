@@ -308,8 +308,7 @@ package final class ManagementClient {
         log.trace("mgmt ← \(ManagementPacket.description(of: packet, isSent: false))")
         do {
             let packet = try ManagementPacket(decoding: packet)
-            switch try ManagementEvent(decoding: packet) {
-            case .commandComplete(let event):
+            if let event = try packet.commandComplete() {
                 do {
                     let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
                     return resolve(event.opcode, packet.index, event.status, reply, id)
@@ -317,28 +316,11 @@ package final class ManagementClient {
                     log.debug("\(error)")
                     return resolve(event.opcode, packet.index, event.status, nil, id)
                 }
-            case .commandStatus(let opcode, let status):
-                return resolve(opcode, packet.index, status, ManagementReply.none, id)
-            case .indexAdded: return Received(notice: .added(packet.index))
-            case .indexRemoved: return Received(notice: .removed(packet.index))
-            case .newSettings(let settings): return Received(notice: .settings(packet.index, settings))
-            case .discovering(let types, let isOn):
-                return Received(notice: .discovering(packet.index, types, isOn: isOn))
-            case .advertisingRemoved(let instance):
-                return Received(notice: .advertisingRemoved(packet.index, instance))
-            case .deviceConnected(let event):
-                let isByPeer = !event.flags.contains(.initiatedConnection)
-                return Received(notice: .connected(packet.index, isByPeer: isByPeer))
-            case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
-            case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
-            case .newIdentityResolvingKey(let key, let address, isStored: true):
-                return Received(notice: .identityResolvingKey(packet.index, key, of: address))
-            case .newSignatureResolvingKey(let key, isStored: true):
-                return Received(notice: .signatureResolvingKey(packet.index, key))
-            case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
-            case let event:
-                if let pairing = PairingEvent(event) { return Received(notice: .pairing(packet.index, pairing)) }
             }
+            if let event = try packet.as(ManagementCommandStatus.self) {
+                return resolve(event.opcode, packet.index, event.status, ManagementReply.none, id)
+            }
+            return Received(notice: try AdapterNotice(packet))
         } catch {
             log.debug("\(error)")
         }
@@ -427,4 +409,38 @@ package enum AdapterNotice: Sendable {
     case pairing(UInt16, PairingEvent)
     /// The management interface itself has ended.
     case lost(BluetoothError)
+}
+
+extension AdapterNotice {
+    /// The notice of an event of the management socket; nil if nobody follows such events.
+    fileprivate init?(_ packet: ManagementPacket) throws(TruncatedBytes) {
+        let index = packet.index
+        switch packet.eventCode {
+        case ManagementIndexAdded.code: self = .added(index)
+        case ManagementIndexRemoved.code: self = .removed(index)
+        case ManagementDeviceDisconnected.code: self = .disconnected(index)
+        default:
+            if let event = try packet.as(ManagementNewSettings.self) {
+                self = .settings(index, event.value)
+            } else if let event = try packet.as(ManagementDiscovering.self) {
+                self = .discovering(index, event.types, isOn: event.isDiscovering)
+            } else if let event = try packet.as(ManagementAdvertisingRemoved.self) {
+                self = .advertisingRemoved(index, event.value)
+            } else if let event = try packet.deviceConnected() {
+                self = .connected(index, isByPeer: !event.flags.contains(.initiatedConnection))
+            } else if let event = try packet.as(ManagementNewLongTermKey.self), event.isStored {
+                self = .longTermKey(index, event.key)
+            } else if let event = try packet.as(ManagementNewIdentityResolvingKey.self), event.isStored {
+                self = .identityResolvingKey(index, event.key, of: event.randomAddress)
+            } else if let event = try packet.as(ManagementNewSignatureResolvingKey.self), event.isStored {
+                self = .signatureResolvingKey(index, event.key)
+            } else if let event = try packet.as(ManagementDeviceUnpaired.self) {
+                self = .unpaired(index, event.value.address)
+            } else if let pairing = try PairingEvent(packet) {
+                self = .pairing(index, pairing)
+            } else {
+                return nil
+            }
+        }
+    }
 }

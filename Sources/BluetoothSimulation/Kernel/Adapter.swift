@@ -216,7 +216,7 @@ final class Adapter {
         }
     }
 
-    func send(_ event: borrowing ManagementEvent, skipping skipped: ManagementSocketState? = nil) {
+    func send(_ event: some ManagementEvent, skipping skipped: ManagementSocketState? = nil) {
         kernel.management.send(event, index: index, skipping: skipped)
     }
 

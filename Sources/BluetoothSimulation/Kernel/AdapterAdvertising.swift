@@ -105,7 +105,7 @@ final class AdapterAdvertising {
         adapter.world.schedule(after: .seconds(Int(seconds))) { [weak self] in
             guard let self, instances[number] != nil else { return }
             drop(number)
-            adapter.send(.advertisingRemoved(number))
+            adapter.send(ManagementAdvertisingRemoved(number))
         }
     }
 
@@ -113,7 +113,7 @@ final class AdapterAdvertising {
         let isNew = instances[number] == nil
         instances[number]?.timer?.cancel()
         instances[number] = instance
-        if isNew { adapter.send(.advertisingAdded(number), skipping: request.socket) }
+        if isNew { adapter.send(ManagementAdvertisingAdded(number), skipping: request.socket) }
         guard adapter.isRunning else { return }
         start(number)
     }
@@ -153,7 +153,7 @@ final class AdapterAdvertising {
         instance.data = wanted.advertisingData
         instance.scanResponse = wanted.scanResponse
         instances[wanted.instance] = instance
-        if isNew { adapter.send(.advertisingAdded(wanted.instance), skipping: request.socket) }
+        if isNew { adapter.send(ManagementAdvertisingAdded(wanted.instance), skipping: request.socket) }
         start(wanted.instance)
         request.complete(.advertisingInstance(wanted.instance))
     }
@@ -165,7 +165,7 @@ final class AdapterAdvertising {
         guard number == 0 || instances[number] != nil else { return request.fail(.invalidParameters) }
         for number in removed {
             drop(number)
-            adapter.send(.advertisingRemoved(number), skipping: request.socket)
+            adapter.send(ManagementAdvertisingRemoved(number), skipping: request.socket)
         }
         request.complete(.advertisingInstance(number))
     }
@@ -195,7 +195,7 @@ final class AdapterAdvertising {
     func removeAll() {
         for number in instances.keys.sorted() {
             drop(number)
-            adapter.send(.advertisingRemoved(number))
+            adapter.send(ManagementAdvertisingRemoved(number))
         }
     }
 

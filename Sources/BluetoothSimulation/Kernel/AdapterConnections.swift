@@ -213,7 +213,7 @@ final class AdapterConnections: ControllerHost {
     func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
         guard let connection = connection(of: end), connection.isCentral, parameters.isValid else { return }
         adapter.send(
-            .newConnectionParameters(
+            ManagementNewConnectionParameters(
                 DeviceConnectionParameters(
                     address: connection.peer, intervalMinimum: parameters.intervalMinimum,
                     intervalMaximum: parameters.intervalMaximum, latency: parameters.latency,

@@ -77,7 +77,7 @@ final class Discovery {
         lastTypes = types
         startScan()
         request.complete(.discovery(types))
-        adapter.send(.discovering(types, isDiscovering: true))
+        adapter.send(ManagementDiscovering(types, isDiscovering: true))
         search?.timer = adapter.world.schedule(after: Self.duration) { [weak self] in self?.stop() }
     }
 
@@ -94,7 +94,7 @@ final class Discovery {
         search = nil
         (isImagined, isInterrupted) = (false, false)
         if adapter.isRunning { adapter.stopScan() }
-        adapter.send(.discovering(lastTypes, isDiscovering: false))
+        adapter.send(ManagementDiscovering(lastTypes, isDiscovering: false))
         adapter.connections.updatePassiveScan()
     }
 
@@ -118,12 +118,12 @@ final class Discovery {
         if isOn {
             guard isActive, !isFinding else { return }
             isImagined = true
-            adapter.send(.discovering(lastTypes, isDiscovering: true))
+            adapter.send(ManagementDiscovering(lastTypes, isDiscovering: true))
         } else if isInterrupted {
             isInterrupted = false
             guard isImagined else { return }
             isImagined = false
-            adapter.send(.discovering(lastTypes, isDiscovering: false))
+            adapter.send(ManagementDiscovering(lastTypes, isDiscovering: false))
         } else {
             // Disabled by a raw command, a discovery no longer ends automatically.
             search?.timer?.cancel()
@@ -171,10 +171,10 @@ final class Discovery {
 
     private func report(_ found: Found) {
         if let threshold = search?.rssiThreshold, found.rssi < threshold { return }
-        adapter.send(
-            .deviceFound(
-                ManagementDeviceFound(
-                    address: ManagementAddress(found.address), rssi: found.rssi,
-                    flags: found.isConnectable ? [] : .notConnectable, data: found.data.span.bytes)))
+        let event = ManagementDeviceFound(
+            address: ManagementAddress(found.address), rssi: found.rssi,
+            flags: found.isConnectable ? [] : .notConnectable, data: found.data.span.bytes)
+        // Its data is that of an advertisement.
+        if let packet = try? event.packet(for: adapter.index) { adapter.kernel.management.send(packet) }
     }
 }
