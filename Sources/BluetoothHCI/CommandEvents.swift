@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // The events about commands, data and the controller itself.

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // The commands about the controller as a whole.

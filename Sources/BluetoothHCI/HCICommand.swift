@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// An HCI command: its opcode and name, its parameters, and its return parameters (Core Vol 4 Part E §5.4.1).

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// An HCI event: its code and name, and its parameters (Core Vol 4 Part E §5.4.4).

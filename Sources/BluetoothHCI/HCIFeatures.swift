@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// One of the two generations of LE commands. After one was used, most controllers refuse the other with Command

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// An HCI opcode (Core Vol 4 Part E §5.4.1).

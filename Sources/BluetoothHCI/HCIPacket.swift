@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The packet indicator, the byte before each packet of a UART transport (Core Vol 4 Part A §2).

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A controller error code: the status of a command or the reason for a disconnection (Core Vol 1 Part F §1.3).

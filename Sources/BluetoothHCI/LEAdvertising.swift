@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The type of legacy advertising (Core Vol 4 Part E §7.8.5).

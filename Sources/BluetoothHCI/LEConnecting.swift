@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // The commands and events of connecting, and the filter accept list.

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // The commands and events about the size of an LE link's packets and their PHY.

@@ -1,6 +1,10 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // The events about commands and adapters.
+
+extension ManagementStatus: PacketCode {}
+extension ManagementSettings: PacketCode {}
 
 /// Command Complete: the reply to a command.
 public struct ManagementCommandComplete: ~Escapable {

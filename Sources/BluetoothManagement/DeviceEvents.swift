@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // The events about devices and their links.

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A device's address in the management interface, which includes BR/EDR devices.

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// An event of the kernel's management socket: its code and name, and its parameters.

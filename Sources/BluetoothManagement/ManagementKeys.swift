@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // Keys and connection parameters of devices, as encoded in packets.

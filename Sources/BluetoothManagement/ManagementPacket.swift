@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A packet of the kernel's management socket: a command or an event, with a header of code, adapter and length.

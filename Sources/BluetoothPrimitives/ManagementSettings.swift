@@ -1,5 +1,5 @@
 /// The settings of an adapter, supported or current, in the kernel's management interface.
-public struct ManagementSettings: PacketCode, OptionSet, Hashable, Sendable {
+public struct ManagementSettings: OptionSet, Hashable, Sendable {
     /// The settings as sent, four bytes.
     public let rawValue: UInt32
 

@@ -1,7 +1,7 @@
 /// The status of a command of the kernel's management interface.
 ///
 /// An open set: codes without a name keep their value.
-public struct ManagementStatus: PacketCode, Hashable, Sendable {
+public struct ManagementStatus: RawRepresentable, Hashable, Sendable {
     /// The status as sent, one byte.
     public let rawValue: UInt8
 

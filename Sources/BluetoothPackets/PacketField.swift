@@ -1,3 +1,5 @@
+import BluetoothPrimitives
+
 /// A value with one form in packets: an integer, a code, an address, or a structure of them.
 ///
 /// A packet is a field as well: its ``init(reading:)`` and ``write(to:)`` are the one definition of its layout.
