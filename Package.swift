@@ -80,13 +80,14 @@ let package = Package(
         .library(name: "BluetoothLE", targets: ["BluetoothLE"]),
         .library(name: "BluetoothAdvertising", targets: ["BluetoothAdvertising"]),
         .library(name: "BluetoothHCI", targets: ["BluetoothHCI"]),
+        .library(name: "BluetoothGateway", targets: ["BluetoothGateway"]),
         .library(name: "LINBLE", targets: ["LINBLE"]),
         .library(name: "BluetoothSimulation", targets: ["BluetoothSimulation"]),
         .library(name: "LINBLESimulation", targets: ["LINBLESimulation"]),
     ] + coreBluetoothProducts,
     dependencies: [
         .package(url: "https://github.com/apple/swift-log", from: "1.6.0"),
-        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.5.0"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.7.0"),
     ],
     targets: [
         // Pure: values and state machines. No I/O, no clock, no Foundation.
@@ -151,6 +152,12 @@ let package = Package(
                 "BluetoothAdvertising", "BluetoothCapture",
                 log,
             ]),
+        floor(
+            "BluetoothGateway",
+            on: [
+                "BluetoothLE", "BluetoothHost", "BluetoothSockets", "BluetoothLoop", "BluetoothPrimitives",
+                "BluetoothAdvertising",
+            ]),
         floor("LINBLE", on: ["BluetoothLE", "BluetoothLoop"]),
         floor(
             "LINBLESimulation",
@@ -168,25 +175,22 @@ let package = Package(
         .target(
             name: "ExampleSupport",
             dependencies: [
-                "BluetoothLE", "BluetoothAdvertising", "BluetoothDeviceFile", "BluetoothJSON", "BluetoothPrimitives",
-                "BluetoothSimulation", "BluetoothSystem", "LINBLE", "LINBLESample", "LINBLESimulation", "CTerminal",
-                arguments, log,
+                "BluetoothLE", "BluetoothGateway", "BluetoothAdvertising", "BluetoothDeviceFile", "BluetoothJSON",
+                "BluetoothPrimitives", "BluetoothSimulation", "BluetoothSystem", "LINBLE", "LINBLESample",
+                "LINBLESimulation", "CTerminal", arguments, log,
             ],
             path: "Examples/ExampleSupport", swiftSettings: settings),
         .executableTarget(
             name: "ble",
             dependencies: [
                 "ExampleSupport", "BluetoothAdvertising", "BluetoothATT", "BluetoothCapture", "BluetoothDeviceFile",
-                "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation", "LINBLE",
+                "BluetoothGateway", "BluetoothJSON", "BluetoothHCI", "BluetoothPrimitives", "BluetoothSimulation",
+                "LINBLE",
             ],
             path: "Examples/ble", swiftSettings: settings),
         .executableTarget(
             name: "linble", dependencies: ["ExampleSupport", "LINBLESample"], path: "Examples/linble",
             swiftSettings: settings),
-        // Writes the manual pages of the two from their help.
-        .executableTarget(
-            name: "ManualPages", dependencies: ["ExampleSupport", "BluetoothJSON", arguments],
-            path: "Examples/ManualPages", swiftSettings: settings),
 
         // The README's.
         .executableTarget(
@@ -219,17 +223,23 @@ let package = Package(
         tests(of: "BluetoothLinux"),
         tests(of: "BluetoothSimulation"),
         tests(of: "BluetoothKernelHost", with: ["BluetoothSimulation"]),
-        tests(of: "BluetoothLE", with: ["BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
+        tests(
+            of: "BluetoothLE",
+            with: ["BluetoothGateway", "BluetoothKernelHost", "BluetoothManagement", "BluetoothSimulation"]),
         tests(
             of: "LINBLE",
-            with: ["BluetoothHost", "BluetoothLoop", "BluetoothSimulation", "BluetoothSystem", "LINBLESimulation"]),
+            with: [
+                "BluetoothGateway", "BluetoothHost", "BluetoothLoop", "BluetoothSimulation", "BluetoothSystem",
+                "LINBLESimulation",
+            ]),
         tests(of: "LINBLESample", with: ["BluetoothLE", "LINBLE", "LINBLESimulation", "BluetoothSimulation"]),
         tests(of: "ExampleSupport"),
         .testTarget(
             name: "GuideTests",
             dependencies: [
-                "BluetoothLE", "BluetoothSystem", "BluetoothCapture", "BluetoothDeviceFile", "BluetoothHCI", "LINBLE",
-                "BluetoothManagement", "BluetoothSimulation", "LINBLESimulation", "TestSupport",
+                "BluetoothLE", "BluetoothGateway", "BluetoothSystem", "BluetoothCapture", "BluetoothDeviceFile",
+                "BluetoothHCI", "LINBLE", "BluetoothManagement", "BluetoothSimulation", "LINBLESimulation",
+                "TestSupport",
             ],
             swiftSettings: testSettings),
         // The programs of Examples/Small, which is a package of its own, in one executable.
@@ -243,7 +253,7 @@ let package = Package(
         .testTarget(
             name: "ProgramTests",
             dependencies: [
-                "SmallPrograms", "FirstProgram", "ble", "linble", "ManualPages", "ExampleSupport",
+                "SmallPrograms", "FirstProgram", "ble", "linble", "ExampleSupport",
                 "BluetoothDeviceFile", "BluetoothHost",
                 "BluetoothJSON", "BluetoothSystem",
                 "BluetoothLE", "BluetoothSimulation", "TestSupport", arguments,

@@ -1,3 +1,4 @@
+import BluetoothGateway
 import BluetoothLE
 import BluetoothSimulation
 import Logging
@@ -30,10 +31,13 @@ struct AdapterOpening: Sendable {
 }
 
 extension ProgramError {
-    /// The error of an adapter that -i names and that is not there.
-    public static func noAdapter(_ selector: AdapterSelector) -> ProgramError {
+    /// The error of an adapter that -i names and that is not there, or of a machine without any.
+    public static func noAdapter(_ selector: AdapterSelector?) -> ProgramError {
         ProgramError(
-            .noBluetooth, "There is no such adapter: \(selector).", remedy: "List the adapters with: ble adapters")
+            .noBluetooth, selector.map { "There is no such adapter: \($0)." } ?? "No Bluetooth adapter found.",
+            remedy: selector == nil
+                ? "Plug one in; look for what is missing with: ble doctor; sudo dmesg | grep -i bluetooth"
+                : "List the adapters with: ble adapters")
     }
 }
 
@@ -56,8 +60,7 @@ extension CommonOptions {
             // Of all adapters, the first that comes.
             if selectors.isEmpty { selectors = [.first] }
             var adapters: [Adapter] = []
-            let result: Result<Value, any Error>
-            do {
+            return try await finishing {
                 var absent = try await openPresent(selectors, opening, &adapters)
                 if adapters.isEmpty {
                     let (index, adapter) = try await firstToCome(absent, opening, absence)
@@ -65,17 +68,14 @@ extension CommonOptions {
                     absent.remove(at: index)
                 }
                 let group = try await AdapterGroup(adapters)
-                do {
-                    result = .success(try await use(group, whileWaitingFor: absent, opening, console, body))
-                } catch {
-                    result = .failure(error)
+                return try await finishing { [absent] in
+                    try await use(group, whileWaitingFor: absent, opening, console, body)
+                } then: {
+                    adapters = await group.adapters
                 }
-                adapters = await group.adapters
-            } catch {
-                result = .failure(error)
+            } then: {
+                for adapter in adapters { await adapter.close() }
             }
-            for adapter in adapters { await adapter.close() }
-            return try result.get()
         }
     }
 
@@ -102,24 +102,18 @@ extension CommonOptions {
         _ absent: [Absence], _ opening: AdapterOpening,
         _ absence: @escaping @Sendable (BluetoothError) async -> Void
     ) async throws -> (index: Int, adapter: Adapter) {
-        try await withThrowingTaskGroup(of: (Int, Adapter)?.self) { tasks in
-            for (index, adapter) in absent.enumerated() {
-                tasks.addTask {
-                    (index, try await opening.open(adapter.selector, waitingFor: AdapterOpening.patience))
-                }
+        let waiting = absent.enumerated().map { index, adapter in
+            { @Sendable () async throws -> (index: Int, adapter: Adapter)? in
+                (index, try await opening.open(adapter.selector, waitingFor: AdapterOpening.patience))
             }
-            if let reason = absent.first?.reason {
-                tasks.addTask {
-                    await absence(reason)
+        }
+        return try await firstResult(
+            of: waiting + [
+                {
+                    if let reason = absent.first?.reason { await absence(reason) }
                     return nil
                 }
-            }
-            defer { tasks.cancelAll() }
-            while let result = try await tasks.next() {
-                if let (index, adapter) = result { return (index, adapter) }
-            }
-            throw CancellationError()
-        }
+            ])
     }
 
     /// Runs `body` with a group, and adds the absent adapters to it when they come.
@@ -127,26 +121,19 @@ extension CommonOptions {
         _ group: AdapterGroup, whileWaitingFor absent: [Absence], _ opening: AdapterOpening, _ console: Console,
         _ body: @escaping @Sendable (AdapterGroup) async throws -> Value
     ) async throws -> Value {
-        try await withThrowingTaskGroup(of: Value?.self) { tasks in
-            tasks.addTask { try await body(group) }
-            for (selector, reason) in absent {
-                console.message("waiting for \(selector): \(reason.message)")
-                tasks.addTask {
-                    do {
-                        let adapter = try await opening.open(selector, waitingFor: AdapterOpening.patience)
-                        try await preparePairing(on: adapter, console)
-                        try await group.add(adapter)
-                    } catch let error as BluetoothError {
-                        if error.code != .cancelled { console.message("skipping \(selector): \(error.message)") }
-                    }
-                    return nil
+        for (selector, reason) in absent { console.message("waiting for \(selector): \(reason.message)") }
+        let waiting = absent.map { selector, _ in
+            { @Sendable () async throws -> Value? in
+                do {
+                    let adapter = try await opening.open(selector, waitingFor: AdapterOpening.patience)
+                    try await preparePairing(on: adapter, console)
+                    try await group.add(adapter)
+                } catch let error as BluetoothError {
+                    if error.code != .cancelled { console.message("skipping \(selector): \(error.message)") }
                 }
+                return nil
             }
-            defer { tasks.cancelAll() }
-            while let result = try await tasks.next() {
-                if let result { return result }
-            }
-            throw CancellationError()
         }
+        return try await firstResult(of: waiting + [{ try await body(group) }])
     }
 }

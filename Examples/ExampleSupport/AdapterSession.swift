@@ -1,13 +1,8 @@
+import BluetoothGateway
 import BluetoothLE
 import BluetoothSimulation
 import BluetoothSystem
 import Logging
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 extension CommonOptions {
     /// Opens the adapter that -i selects, simulated or real, powers it on unless --no-power-on is given, runs `body`, and
@@ -35,20 +30,15 @@ extension CommonOptions {
     ) async throws -> Value {
         guard simulate else { return try await withAdapter(console, body) }
         let kernels = SimulatedWorld.makeKernels()
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await withAdapter(console, on: kernels.own, body) }
-            group.addTask {
+        return try await firstResult(of: [
+            { try await withAdapter(console, on: kernels.own, body) },
+            {
                 let visitor = try await Adapter.open(on: kernels.visitor)
                 try await visit(visitor)
                 await visitor.close()
                 return nil
-            }
-            defer { group.cancelAll() }
-            while let result = try await group.next() {
-                if let result { return result }
-            }
-            throw CancellationError()
-        }
+            },
+        ])
     }
 
     /// Calls `body` with the chosen adapters as one, and closes them afterwards. Of all adapters, those that cannot be
@@ -59,15 +49,11 @@ extension CommonOptions {
         let kernel = try makeKernel()
         return try await withTrace(console, on: kernel) { trace in
             var adapters: [Adapter] = []
-            let result: Result<Value, any Error>
-            do {
-                let group = try await openAdapters(console, on: kernel, trace, &adapters)
-                result = .success(try await body(group))
-            } catch {
-                result = .failure(error)
+            return try await finishing {
+                try await body(try await openAdapters(console, on: kernel, trace, &adapters))
+            } then: {
+                for adapter in adapters { await adapter.close() }
             }
-            for adapter in adapters { await adapter.close() }
-            return try result.get()
         }
     }
 
@@ -115,10 +101,11 @@ extension CommonOptions {
             let former = privacy == nil ? [] : (try? await Adapter.all(on: kernel)) ?? []
             let adapter = try await openAdapter(on: kernel, trace, whileAbsent: absence)
             tellPrivacy(of: adapter.information, since: former, console)
-            let result: Result<Value, any Error>
-            do { result = .success(try await body(adapter)) } catch { result = .failure(error) }
-            await adapter.close()
-            return try result.get()
+            return try await finishing {
+                try await body(adapter)
+            } then: {
+                await adapter.close()
+            }
         }
     }
 
@@ -137,11 +124,12 @@ extension CommonOptions {
         _ console: Console, on kernel: (any BluetoothKernel)?, _ body: (PacketTrace?) async throws -> Value
     ) async throws -> Value {
         let trace = try await openTrace(console, on: kernel)
-        let result: Result<Value, any Error>
-        do { result = .success(try await body(trace)) } catch { result = .failure(error) }
-        // In a task of its own, which Ctrl-C does not cancel, so that the file is complete.
-        if let trace { await Task { await trace.close() }.value }
-        return try result.get()
+        return try await finishing {
+            try await body(trace)
+        } then: {
+            // In a task of its own, which Ctrl-C does not cancel, so that the file is complete.
+            if let trace { await Task { await trace.close() }.value }
+        }
     }
 
     private func openAdapter(
@@ -155,18 +143,13 @@ extension CommonOptions {
             return try await opening.open(selector, waitingFor: nil)
         } catch {
             guard let absence, error.isAdapterAbsent else { throw error }
-            return try await withThrowingTaskGroup(of: Adapter?.self) { group in
-                group.addTask { try await opening.open(selector, waitingFor: AdapterOpening.patience) }
-                group.addTask { [error] in
+            return try await firstResult(of: [
+                { try await opening.open(selector, waitingFor: AdapterOpening.patience) },
+                { [error] in
                     await absence(error)
                     return nil
-                }
-                defer { group.cancelAll() }
-                while let result = try await group.next() {
-                    if let result { return result }
-                }
-                throw CancellationError()
-            }
+                },
+            ])
         }
     }
 
@@ -182,30 +165,34 @@ extension CommonOptions {
             throw ProgramError(
                 .cannotCreate, "\(path) is not open.", remedy: "Open it in the shell, for example with 3>file.")
         }
-        do throws(BluetoothError) {
-            let trace = try await PacketTrace.open(
-                trace == "-" ? "/dev/stdout" : path, replacingExisting: force && trace != nil, on: kernel,
-                log: makeLog()
-            ) { error in
-                // A closed pipe ends the program quietly, as it does for results.
-                if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
-                    return console.results.fail(EPIPE)
-                }
-                console.results.hasLostTrace = true
-                console.message("\(error)")
+        let report = { @Sendable (error: BluetoothError) in
+            // A closed pipe ends the program quietly, as it does for results.
+            if writesToOutput, case .kernel(let cause)? = error.cause, cause.number == .brokenPipe {
+                return console.results.fail(EPIPE)
             }
-            switch trace.source {
+            console.results.hasLostTrace = true
+            console.message("\(error)")
+        }
+        do throws(BluetoothError) {
+            let trace =
+                if let own = trace {
+                    try await PacketTrace.open(
+                        own == "-" ? "/dev/stdout" : own, replacingExisting: force, on: kernel, log: makeLog(),
+                        onFailure: report)
+                } else {
+                    try await EnvironmentTrace.open(on: kernel, log: makeLog(), onFailure: report)
+                }
+            switch trace?.source {
             case .monitor: console.detail("recording the packets of all adapters in \(path)")
-            case .synthesised:
+            case .synthesised, nil:
                 console.detail(
                     "recording this program's packets in \(path); recording those of all adapters requires root")
             }
             return trace
         } catch {
             guard error.code == .failed else { throw error }
-            var error = error
-            if trace != nil, case .kernel(let cause)? = error.cause, cause.number == .fileExists {
-                error.remedy = "Choose another name, or replace the file with --force."
+            if trace != nil, case .kernel(let cause)? = error.cause {
+                throw cannotCreate(path, cause.number.rawValue, remedy: error.remedy)
             }
             throw ProgramError(.cannotCreate, error.withoutRemedy, remedy: error.remedy)
         }
@@ -224,6 +211,8 @@ extension CommonOptions {
     public func bondStore() throws -> any BondStore {
         if simulate, bonds == nil { return SimulatedWorld.bonds }
         if bonds == nil, try world != nil || makeKernel() != nil { return SimulatedWorld.noBonds }
+        // Once, before each attempt to read it is logged.
+        if let bonds { try SecretFile.checkFolders([bonds], .init("read the bonds")) }
         return try FileBondStore(directory: bonds, log: makeLog())
     }
 
@@ -236,13 +225,13 @@ extension CommonOptions {
 }
 
 extension CommonOptions {
-    /// The message on a variable that a program with file capabilities ignores; nil if there is none.
-    func ignoredVariable(
-        isSecure: Bool = SystemFiles.isSecureExecution, _ variable: (String) -> String? = SystemFiles.environment
-    ) -> String? {
-        let name = EnvironmentRadio.variable
-        guard isSecure, !simulate, world == nil, let value = variable(name) else { return nil }
-        return "\(name) is ignored: this program has file capabilities. Use --world \(printable(value))"
+    /// Reports the variable of the radio if a program with file capabilities ignores it.
+    func reportIgnored(
+        _ variable: String = EnvironmentRadio.variable, isSecure: Bool = SystemFiles.isSecureExecution,
+        _ report: (String) -> Void
+    ) {
+        guard !simulate, world == nil else { return }
+        _ = SystemFiles.trustedEnvironment(variable, isSecure: isSecure) { report("\($0) Use --world FILE.") }
     }
 }
 

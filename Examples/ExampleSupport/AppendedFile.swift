@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A log: a text file that is appended to. Its first line names its kind, so that no other file is changed, and no symbolic
 /// link is followed. A new one is its owner's alone (0600), since it may contain traffic.
 public final class AppendedFile: Sendable {
@@ -23,6 +17,7 @@ public final class AppendedFile: Sendable {
                     .cannotCreate, "\(printable(path)) is a symbolic link, which is not followed.",
                     remedy: "Name the file itself.")
             }
+            guard errno != ENOENT else { throw cannotCreate(path) }
             throw ProgramError(.cannotCreate, "Cannot write \(printable(path)): \(systemMessage())")
         }
         if isLocked, flock(descriptor, LOCK_EX) != 0 { throw failure("lock") }

@@ -1,3 +1,4 @@
+import ArgumentParser
 import BluetoothLE
 import BluetoothPrimitives
 
@@ -18,8 +19,25 @@ public struct AttributeName: Hashable, Sendable, CustomStringConvertible {
     /// The assigned UUIDs of descriptors.
     static let descriptors: [ClosedRange<UInt16>] = [0x2900...0x29FF]
 
-    /// The names of the characteristics, each as a word.
-    static var all: [String] { names(in: characteristics).map { $0.words.joined(separator: "-") }.sorted() }
+    /// The assigned names, each as a word.
+    static func all(in ranges: [ClosedRange<UInt16>]) -> [String] {
+        names(in: ranges).map { $0.words.joined(separator: "-") }.sorted()
+    }
+
+    /// Parses the UUID or the assigned name of a service on the command line.
+    public static let service = parser(of: services, example: "180D or heart-rate")
+    /// Parses the UUID or the assigned name of a characteristic on the command line.
+    public static let characteristic = parser(of: characteristics, example: "2A19 or battery-level")
+
+    private static func parser(
+        of ranges: [ClosedRange<UInt16>], example: String
+    ) -> @Sendable (String) throws -> BluetoothUUID {
+        { text in
+            if let uuid = BluetoothUUID(text) ?? uuid(text, in: ranges) { return uuid }
+            let question = Suggestion.question(for: text, among: all(in: ranges))
+            throw ValidationError("give a UUID or an assigned name, such as \(example).\(question)")
+        }
+    }
 
     /// An assigned name as a word.
     public static func typed(_ name: String) -> String { words(of: name).joined(separator: "-") }

@@ -26,6 +26,8 @@ public enum AttributeSelector: Hashable, Sendable, CustomStringConvertible {
                 self = .uuid(uuid)
             } else if let name = AttributeName(text) {
                 self = .name(name)
+            } else if let service = AttributeName.uuid(text, in: AttributeName.services) {
+                self = .uuid(service)
             } else {
                 return nil
             }
@@ -137,10 +139,14 @@ public struct ChosenAttribute: Hashable, Sendable, RemoteAttribute {
 
 extension AttributeSelector {
     /// The attribute of a database that matches the selector.
-    /// - Parameter needed: of several that match, the only one with any of these properties is chosen.
-    /// - Throws: ``ProgramError``: ``ExitStatus/protocolError`` if none matches, ``ExitStatus/usage`` if several do.
+    /// - Parameters:
+    ///   - needed: of several that match, the only one with any of these properties is chosen.
+    ///   - command: the command that lists the attributes.
+    /// - Throws: ``ProgramError``: ``ExitStatus/protocolError`` if none matches, ``ExitStatus/usage`` if several do, or if it
+    ///   is a service.
     public func resolve(
-        in services: some Collection<RemoteService>, needing needed: CharacteristicProperties = []
+        in services: some Collection<RemoteService>, needing needed: CharacteristicProperties = [],
+        listedBy command: String = "ble explore"
     ) throws -> ChosenAttribute {
         let all = candidates(in: services)
         let exact = all.filter { attribute, _ in isExact(attribute) }
@@ -150,13 +156,29 @@ extension AttributeSelector {
         if chosen == nil, case .handle(let handle) = self { chosen = ChosenAttribute(handle) }
         chosen?.typed = description
         if let chosen { return chosen }
-        guard !found.isEmpty else {
+        guard found.isEmpty else {
+            let list = found.map { "\($0.attribute.title) in \($0.service.uuid)" }.joined(separator: ", ")
             throw ProgramError(
-                .protocolError, "The device has no attribute \(self).", remedy: "List its attributes with: ble explore")
+                .usage, "'\(self)' matches \(found.count) attributes: \(list).", remedy: "Select one by its handle.")
         }
-        let list = found.map { "\($0.attribute.title) in \($0.service.uuid)" }.joined(separator: ", ")
-        throw ProgramError(
-            .usage, "The device has \(found.count) attributes \(self): \(list).", remedy: "Select one by its handle.")
+        let listing = "List its attributes with: \(command)"
+        if case .uuid(let uuid) = self, let service = services.first(where: { $0.uuid == uuid }) {
+            let own = service.characteristics.filter { needed.isEmpty || !needed.isDisjoint(with: $0.properties) }
+            let paths = own.map { "\(uuid)/\($0.uuid)" }.joined(separator: ", ")
+            throw ProgramError(
+                .usage, "\([self.description, uuid.knownName].compactMap(\.self).joined(separator: " ")) is a service.",
+                remedy: own.isEmpty ? listing : "Name one of its characteristics: \(paths)")
+        }
+        var remedy = listing
+        if case .path(_, let characteristic, let descriptor) = self {
+            let wanted = descriptor ?? characteristic
+            let paths = AttributeSelector.uuid(wanted).candidates(in: services).map {
+                [$0.service.uuid, $0.attribute.owner?.uuid, wanted].compactMap { $0.map { "\($0)" } }
+                    .joined(separator: "/")
+            }
+            if !paths.isEmpty { remedy = "\(wanted) is here: \(paths.joined(separator: ", "))" }
+        }
+        throw ProgramError(.protocolError, "The device has no attribute \(self).", remedy: remedy)
     }
 
     private func candidates(
@@ -198,12 +220,19 @@ extension Connection {
     /// - Parameters:
     ///   - needed: of several that match a selector, the only one with any of these properties is chosen.
     ///   - needsDeclarations: whether attributes named by handle need their characteristic declarations too.
+    ///   - options: those of the command, which errors repeat.
     public func choose(
         _ selectors: [AttributeSelector], needing needed: CharacteristicProperties, needsDeclarations: Bool = false,
-        timeout: Duration?
+        _ options: CommonOptions
     ) async throws -> [ChosenAttribute] {
         let isKnown = !needsDeclarations && !selectors.contains(where: \.needsDiscovery)
-        let services = isKnown ? [] : try await discover(timeout: timeout).services
-        return try selectors.map { try $0.resolve(in: services, needing: needed) }
+        let services = isKnown ? [] : try await discover(timeout: options.timeout(or: .seconds(30))).services
+        let command = await listing(options)
+        return try selectors.map { try $0.resolve(in: services, needing: needed, listedBy: command) }
+    }
+
+    /// The command that lists the attributes.
+    public func listing(_ options: CommonOptions) async -> String {
+        options.command("explore", on: peer, by: await adapterName)
     }
 }

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 // What the C library calls by a name that a method of ours has as well, under one that none has.
 
 func systemOpen(_ path: String, _ flags: CInt, _ mode: mode_t = 0) -> CInt { open(path, flags, mode) }
@@ -18,8 +12,6 @@ func systemPoll(_ descriptors: UnsafeMutablePointer<pollfd>?, _ count: nfds_t, _
 
 /// The event of poll(2) when the peer of a socket has closed its side (`POLLRDHUP`, which needs `_GNU_SOURCE`).
 let systemPeerClosed: Int16 = 0x2000
-
-func systemSignal(_ number: CInt, _ handler: @escaping @convention(c) (CInt) -> Void) { signal(number, handler) }
 
 func systemSocket(_ family: CInt, _ kind: __socket_type) -> CInt {
     socket(family, CInt(kind.rawValue) | CInt(SOCK_CLOEXEC.rawValue), 0)

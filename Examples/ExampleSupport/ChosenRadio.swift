@@ -1,75 +1,51 @@
+import BluetoothGateway
 import BluetoothLE
 
+/// A device that a command has found.
+enum FoundDevice {
+    case address(BluetoothAddress)
+    /// By its key, at the address it has now.
+    case identity(DeviceIdentity)
+}
+
 /// What a command finds devices and connects to them with: an adapter, or several as one.
-public enum ChosenRadio: Sendable {
-    /// One adapter.
-    case adapter(Adapter)
-    /// Several adapters as one: the one that suits best has the link.
-    case group(AdapterGroup)
+public typealias ChosenRadio = any Central
 
-    /// The adapters.
-    public var adapters: [Adapter] {
+extension Central {
+    /// The adapters of the central, of which an adapter is its only one.
+    public var allAdapters: [Adapter] {
         get async {
-            switch self {
-            case .adapter(let adapter): [adapter]
-            case .group(let group): await group.adapters
-            }
-        }
-    }
-
-    private var loop: EventLoop {
-        switch self {
-        case .adapter(let adapter): adapter.loop
-        case .group(let group): group.loop
-        }
-    }
-
-    /// The first advertisement that fulfils a condition.
-    func firstAdvertisement(
-        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
-    ) async throws(BluetoothError) -> Advertisement {
-        switch self {
-        case .adapter(let adapter):
-            try await adapter.firstAdvertisement(timeout: timeout, options: options, where: condition)
-        case .group(let group):
-            try await group.firstAdvertisement(timeout: timeout, options: options, where: condition).advertisement
+            if let group = self as? AdapterGroup { return await group.adapters }
+            return [self as? Adapter].compactMap(\.self)
         }
     }
 
     func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions
+        to device: FoundDevice, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
-        switch self {
-        case .adapter(let adapter): try await adapter.connect(to: peer, options: options)
-        case .group(let group): try await group.connect(to: peer, options: options)
+        switch device {
+        case .address(let peer): try await connect(to: peer, options: options)
+        case .identity(let device): try await connect(to: device, options: options)
         }
     }
 
-    /// Connects to a device by its key, at the address it has now.
-    func connect(
-        to identity: DeviceIdentity, options: ConnectionOptions
-    ) async throws(BluetoothError) -> Connection {
-        switch self {
-        case .adapter(let adapter): try await adapter.connect(to: identity, options: options)
-        case .group(let group): try await group.connect(to: identity, options: options)
+    func keepConnected(to device: FoundDevice, options: ConnectionOptions) -> KeptConnection {
+        switch device {
+        case .address(let peer): keepConnected(to: peer, options: options)
+        case .identity(let device): keepConnected(to: device, options: options)
         }
-    }
-
-    /// Runs `body` on the event loop, which all adapters of a machine share.
-    public func run<Value: Sendable>(_ body: @Sendable () async throws -> Value) async throws -> Value {
-        try await withTaskExecutorPreference(loop) { try await body() }
     }
 }
 
 extension CommonOptions {
     /// Opens the adapter or the adapters that -i selects, runs `body`, and closes them.
-    func withRadio<Value: Sendable>(
+    public func withRadio<Value: Sendable>(
         _ console: Console, _ body: @Sendable (ChosenRadio) async throws -> Value
     ) async throws -> Value {
         guard usesSeveralAdapters else {
-            return try await withAdapter(console) { try await body(.adapter($0)) }
+            return try await withAdapter(console) { try await body($0) }
         }
-        return try await withAdapterGroup(console) { try await body(.group($0)) }
+        return try await withAdapterGroup(console) { try await body($0) }
     }
 
     /// As ``withRadio(_:_:)``, but waits for adapters that are absent, off or blocked: `absence` runs while there is none,
@@ -79,8 +55,8 @@ extension CommonOptions {
         _ body: @escaping @Sendable (ChosenRadio) async throws -> Value
     ) async throws -> Value {
         guard usesSeveralAdapters else {
-            return try await withAdapter(console, whileAbsent: absence) { try await body(.adapter($0)) }
+            return try await withAdapter(console, whileAbsent: absence) { try await body($0) }
         }
-        return try await withAdapterGroup(console, whileAbsent: absence) { try await body(.group($0)) }
+        return try await withAdapterGroup(console, whileAbsent: absence) { try await body($0) }
     }
 }

@@ -2,30 +2,14 @@ import ArgumentParser
 import BluetoothLE
 
 /// The options common to the commands that connect to a device, accepted before and after the subcommand.
-///
-/// Each group is a type of its own, whose values a subcommand takes over from the program: ``ScopedOptions`` has the same
-/// groups without those that have no meaning for a command.
-public struct CommonOptions: ParsableArguments, Sendable {
-    @OptionGroup(title: "Device") var named: NameOptions
-    @OptionGroup(title: "Device") var addressed: AddressOptions
-    /// The device's identity resolving key.
-    @OptionGroup(title: "Device") public var identified: IdentityOptions
-    @OptionGroup(title: "Device") var choosing: ChoosingOptions
-    @OptionGroup(title: "Device") var finding: FindingOptions
-    @OptionGroup(title: "Device") var longRange: LongRangeOptions
-    @OptionGroup(title: "Link") var response: TimeoutOptions
-    @OptionGroup(title: "Link") var protection: ProtectionOptions
-    @OptionGroup(title: "Link") var keySize: KeySizeOptions
-    @OptionGroup(title: "Adapter") var adapterOptions: AdapterOptions
-    @OptionGroup(title: "Adapter") var opening: OpeningOptions
-    @OptionGroup(title: "Adapter") var bondOptions: BondOptions
-    @OptionGroup(title: "Output") var output: OutputOptions
-    @OptionGroup(title: "Output") var capture: TraceOptions
-    /// Whether to ask a user about pairing when a device refuses an unprotected request.
-    public var asksToPair = true
+public typealias CommonOptions = ScopedOptions<DeviceScope>
 
-    /// The defaults.
-    public init() {}
+/// The scope of commands that connect to a device: all options have a meaning.
+public enum DeviceScope: OptionScope {
+    /// All.
+    public static let groups = OptionGroups(rawValue: .max)
+    /// Some commands do.
+    public static let allowsSeveralAdapters = true
 }
 
 extension CommonOptions {
@@ -39,9 +23,10 @@ extension CommonOptions {
     public var adapter: String? { adapterOptions.adapter }
 
     /// The message of a command that uses one adapter.
-    static let oneAdapter =
+    static var oneAdapter: String {
         "This command uses one adapter. Only scans and links can use several, or all: ble scan, explore, read, write, notify, "
-        + "rssi, params, and linble send, exchange, terminal, bridge. Name one: -i hci0"
+            + "rssi, params, and linble send, exchange, terminal, bridge. Name one: -i hci0"
+    }
 
     /// Rejects the options of a device and its link, for what concerns an adapter alone.
     /// - Parameter option: the option that says so.
@@ -49,16 +34,11 @@ extension CommonOptions {
         guard !usesSeveralAdapters else {
             throw ValidationError("\(option) concerns one adapter. Name it: -i hci0")
         }
-        let given = [
-            ("-n", name != nil), ("-a", address != nil), ("--address-type", addressType != .auto),
-            ("--irk", identified.irk != nil), ("--pick", pick != nil), ("--find-time", finding.findTime != nil),
-            ("--coded", coded), ("--timeout", timeout != nil), ("--security", security != nil),
-            ("--passkey", passkey != nil), ("--min-key-size", keySize.minimum != nil),
-        ]
-        guard let needless = given.first(where: \.1)?.0 else { return }
+        let own: OptionGroups = [.adapter, .opening, .bonds, .trace]
+        guard let needless = given.first(where: { own.isDisjoint(with: $0.group) })?.option else { return }
         throw ValidationError(
             "\(option) concerns the adapter: it goes with -i, not with "
-                + (["-n", "-a"].contains(needless) ? "-n or -a." : "\(needless)."))
+                + (["--name", "--address"].contains(needless) ? "-n or -a." : "\(needless)."))
     }
 
     /// Whether several adapters are chosen, which few commands can use.
@@ -152,9 +132,16 @@ extension CommonOptions {
 }
 
 extension CommonOptions {
+    /// The same as those of a step.
+    public var ofStep: CommonOptions {
+        var options = self
+        options.isStep = true
+        return options
+    }
+
     /// The options of a step: its device, its times and its protection, and the rest from the command line that runs it.
     public func inheriting(_ session: CommonOptions) -> CommonOptions {
-        var options = session
+        var options = session.ofStep
         (options.named, options.addressed, options.identified) = (named, addressed, identified)
         (options.choosing, options.finding) = (choosing, finding)
         options.longRange.coded = longRange.coded || session.longRange.coded
@@ -169,12 +156,9 @@ extension CommonOptions {
 
     /// Rejects the options that a step cannot have, since the steps share an adapter and its capture.
     public func validateStep() throws {
-        let shared = [
-            ("--simulate", simulate), ("--world", world != nil), ("--adapter", adapter != nil),
-            ("--no-power-on", !powerOn), ("--privacy", privacy != nil), ("--bonds", bonds != nil),
-            ("--trace", trace != nil), ("--passkey -", passkey == "-"), ("--irk -", identified.irk == "-"),
-        ]
-        guard let option = shared.first(where: \.1)?.0 else { return }
+        let shared = given.first { !$0.group.isDisjoint(with: [.adapter, .opening, .bonds, .trace]) }?.option
+        let input = passkey == "-" ? "--passkey -" : identified.irk == "-" ? "--irk -" : nil
+        guard let option = shared ?? input else { return }
         throw ValidationError("\(option) has no meaning for a step. It belongs before the steps.")
     }
 }
@@ -211,6 +195,8 @@ public struct OptionGroups: OptionSet, Sendable {
     public static let bonds = OptionGroups(rawValue: 32)
     /// The capture of packets.
     public static let trace = OptionGroups(rawValue: 64)
+    /// The adapter, which every command has.
+    static let adapter = OptionGroups(rawValue: 4096)
 }
 
 /// The common options that have a meaning for some commands.
@@ -232,12 +218,14 @@ extension OptionScope {
     public static var allowsSeveralAdapters: Bool { false }
 }
 
-/// The common options of a command for which some have no meaning: those are absent from its help, and rejected where
-/// they would promise something. ``common`` contains all.
+/// The common options of a command. Those that have no meaning for it are absent from its help, and rejected where they
+/// would promise something; ``common`` contains all. Each group is a type of its own, whose values a subcommand takes over
+/// from the program.
 public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     @OptionGroup(title: "Device", visibility: Self.visibility(.name)) var named: Scope.Name
     @OptionGroup(title: "Device", visibility: Self.visibility(.address)) var addressed: AddressOptions
-    @OptionGroup(title: "Device", visibility: Self.visibility(.identity)) var identified: IdentityOptions
+    /// The device's identity resolving key.
+    @OptionGroup(title: "Device", visibility: Self.visibility(.identity)) public var identified: IdentityOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.choosing)) var choosing: ChoosingOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.finding)) var finding: FindingOptions
     @OptionGroup(title: "Device", visibility: Self.visibility(.longRange)) var longRange: LongRangeOptions
@@ -249,6 +237,10 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
     @OptionGroup(title: "Adapter", visibility: Self.visibility(.bonds)) var bondOptions: BondOptions
     @OptionGroup(title: "Output") var output: OutputOptions
     @OptionGroup(title: "Output", visibility: Self.visibility(.trace)) var capture: TraceOptions
+    /// Whether to ask a user about pairing when a device refuses an unprotected request.
+    public var asksToPair = true
+    /// Whether they are those of a step.
+    fileprivate(set) var isStep = false
 
     /// The defaults.
     public init() {}
@@ -270,31 +262,31 @@ public struct ScopedOptions<Scope: OptionScope>: ParsableArguments, Sendable {
 
     /// Rejects an option that has no meaning for the command.
     public mutating func validate() throws {
-        func reject(_ option: String, of group: OptionGroups, if isGiven: Bool, hint: String = "") throws {
-            guard isGiven, !Scope.groups.isSuperset(of: group) else { return }
-            throw ValidationError("\(option) has no meaning for this command.\(hint)")
-        }
         if adapterOptions.namesSeveral, !Scope.allowsSeveralAdapters { throw ValidationError(CommonOptions.oneAdapter) }
-        try reject("--name", of: .name, if: named.parsed.name != nil)
-        try reject("--address", of: .address, if: addressed.address != nil)
-        try reject("--irk", of: .identity, if: identified.irk != nil)
-        try reject("--pick", of: .choosing, if: choosing.pick != nil)
-        try reject("--find-time", of: .finding, if: finding.findTime != nil)
-        try reject("--coded", of: .longRange, if: longRange.coded)
-        try reject("--address-type", of: .address, if: addressed.addressType != .auto)
-        try reject("--privacy", of: .opening, if: opening.privacy != nil)
-        try reject("--bonds", of: .bonds, if: bondOptions.bonds != nil)
-        try reject("--trace", of: .trace, if: capture.trace != nil)
-        if let seconds = response.timeout {
-            var hint = ""
-            if let option = Scope.insteadOfTimeout {
-                hint = " --timeout limits the responses of a device. Use \(option) \(formatShortly(seconds))."
-            }
-            try reject("--timeout", of: .timeout, if: true, hint: hint)
+        let meaningful = Scope.groups.union(.adapter)
+        guard let (option, group) = given.first(where: { !meaningful.isSuperset(of: $0.group) }) else { return }
+        var hint = ""
+        if group == .timeout, let seconds = response.timeout, let option = Scope.insteadOfTimeout {
+            hint = " --timeout limits the responses of a device. Use \(option) \(formatShortly(seconds))."
         }
-        try reject("--security", of: .security, if: protection.security != nil)
-        try reject("--passkey", of: .security, if: protection.passkey != nil)
-        try reject("--min-key-size", of: .keySize, if: keySize.minimum != nil)
+        throw ValidationError("\(option) has no meaning for this command.\(hint)")
+    }
+
+    /// The options that are given, with their groups.
+    private var given: [(option: String, group: OptionGroups)] {
+        let all: [(String, OptionGroups, Bool)] = [
+            ("--name", .name, named.parsed.name != nil), ("--address", .address, addressed.address != nil),
+            ("--irk", .identity, identified.irk != nil), ("--pick", .choosing, choosing.pick != nil),
+            ("--find-time", .finding, finding.findTime != nil), ("--coded", .longRange, longRange.coded),
+            ("--address-type", .address, addressed.addressType != .auto),
+            ("--simulate", .adapter, adapterOptions.simulate), ("--world", .adapter, adapterOptions.world != nil),
+            ("--adapter", .adapter, adapterOptions.adapter != nil), ("--no-power-on", .adapter, !opening.powerOn),
+            ("--privacy", .opening, opening.privacy != nil), ("--bonds", .bonds, bondOptions.bonds != nil),
+            ("--trace", .trace, capture.trace != nil), ("--timeout", .timeout, response.timeout != nil),
+            ("--security", .security, protection.security != nil),
+            ("--passkey", .security, protection.passkey != nil), ("--min-key-size", .keySize, keySize.minimum != nil),
+        ]
+        return all.filter(\.2).map { ($0.0, $0.1) }
     }
 }
 

@@ -1,4 +1,5 @@
 import ArgumentParser
+import BluetoothLE
 import BluetoothSystem
 
 /// What the shell offers for an argument. Nothing here uses an adapter, so that the answer is immediate.
@@ -9,7 +10,13 @@ extension CompletionKind {
     }
 
     /// The names of attributes.
-    public static let attributes = custom { _, _, _ in AttributeName.all }
+    public static let attributes = custom { _, _, _ in AttributeName.all(in: AttributeName.characteristics) }
+
+    /// The names of services.
+    public static let services = custom { _, _, _ in AttributeName.all(in: AttributeName.services) }
+
+    /// The names of companies.
+    public static let companies = custom { _, _, _ in ManufacturerData.companyNames }
 
     /// Words, and the files of a type in the directory that is being typed, or in the current one.
     public static func words(_ words: [String], orFilesEndingIn ending: String) -> CompletionKind {

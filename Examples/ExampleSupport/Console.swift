@@ -1,11 +1,5 @@
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A program's output: results go to standard output, everything else to standard error.
 ///
 /// If a trace is recorded to standard output, results go to standard error as well.
@@ -45,6 +39,14 @@ public struct Console: Sendable {
         results.write(Array((fitted(line, to: results.descriptor) + "\n").utf8))
     }
 
+    /// Writes lines of results beside a label, broken to the width of a terminal.
+    public func result(_ label: String, beside text: String) {
+        let indent = String(repeating: " ", count: visibleWidth(label))
+        guard 2 * indent.count <= size.width else { return result(label + text) }
+        let lines = text.split(separator: "\n").map { fitted(indent + $0, to: results.descriptor) }
+        result(Array((label + lines.joined(separator: "\n").dropFirst(indent.count) + "\n").utf8))
+    }
+
     /// Writes a table, in the columns for which a terminal has room.
     public func result(_ table: Table) {
         for line in output.isTerminal ? table.wholeLines(fitting: size.width) : table.lines { result(line) }
@@ -53,6 +55,11 @@ public struct Console: Sendable {
     /// Writes bytes to the results unchanged.
     public func result(_ bytes: [UInt8]) {
         results.write(bytes)
+    }
+
+    /// Writes an event: its fields as JSON, or else a line of text.
+    public func result(_ event: String, _ text: String, _ fields: [(String, JSONValue)]) {
+        isJSON ? result([("event", .string(event))] + fields) : result(text)
     }
 
     /// Writes a JSON object as one line of results, with the time of day as its first field, `t`.

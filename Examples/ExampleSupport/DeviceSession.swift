@@ -2,7 +2,7 @@ import BluetoothLE
 
 extension CommonOptions {
     /// The name of the device that --simulate selects if none is given.
-    public static let simulatedDevice = SimulatedSensor.name
+    public static var simulatedDevice: String { SimulatedSensor.name }
 
     /// Connects to the device that -n or -a selects, runs `body`, and disconnects in any case.
     ///
@@ -13,14 +13,9 @@ extension CommonOptions {
         isOnLoop: Bool = false, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
         // Pairing stays with an adapter.
-        guard !isPairing else {
-            return try await withAdapter(console) { adapter in
-                try await withConnection(
-                    on: .adapter(adapter), console, link: settings, isPairing: true, isOnLoop: isOnLoop, body)
-            }
-        }
-        return try await withRadio(console) { radio in
-            try await withConnection(on: radio, console, link: settings, isOnLoop: isOnLoop, body)
+        if isPairing, usesSeveralAdapters { throw ProgramError(.usage, Self.oneAdapter) }
+        return try await withRadio(console) {
+            try await withConnection(on: $0, console, link: settings, isPairing: isPairing, isOnLoop: isOnLoop, body)
         }
     }
 
@@ -39,107 +34,121 @@ extension CommonOptions {
     private func use<Value: Sendable>(
         _ connection: Connection, _ body: @Sendable (Connection) async throws -> Value
     ) async throws -> Value {
-        let result: Result<Value, any Error>
-        do {
-            result = .success(try await body(connection))
-        } catch {
-            result = .failure(await namingPairing(error, on: connection))
+        try await finishing {
+            try await namingPairing(on: connection) { try await body(connection) }
+        } then: {
+            // Without waiting: the kernel ends the link, also after the program.
+            await connection.disconnect(timeout: .zero)
         }
-        // Without waiting: the kernel ends the link, also after the program.
-        await connection.disconnect(timeout: .zero)
-        return try result.get()
     }
 
-    /// Connects as ``withConnection(_:link:isPairing:isOnLoop:_:)`` does, and again whenever a link is lost, until `body`
-    /// returns or fails otherwise. The device and the adapters are waited for. Once found, the device stays the same if its
-    /// address does.
+    /// Keeps the device that -n, -a or --irk selects connected, and runs `body` on each link, until it returns or fails
+    /// otherwise than by the link's end. The device and the adapters are waited for. The device stays the same if its address
+    /// does; one with a private address is looked for again after each link.
     public func keepingConnection(
         _ console: Console, link settings: RequestedSettings,
         _ body: @escaping @Sendable (Connection) async throws -> Void
     ) async throws {
-        try await withRadio(console, whileAbsent: { console.message("waiting for the adapter: \($0.message)") }) {
-            radio in
-            var (device, last) = (self, "")
-            while true {
-                do {
-                    let connection = try await device.openConnection(on: radio, console, link: settings).connection
-                    if connection.peer.isIdentity, device.identified.irk == nil { device.setDevice(connection.peer) }
+        let options = try connectionOptions(settings)
+        try await withRadio(console, whileAbsent: { console.waiting($0) }) { radio in
+            try await preparePairing(on: radio, console)
+            do {
+                try await keep(on: radio, options, console, body)
+            } catch let error as BluetoothError where error.pairingFailure != nil {
+                throw await namingPairing(error)
+            }
+        }
+    }
+
+    private func keep(
+        on radio: ChosenRadio, _ options: ConnectionOptions, _ console: Console,
+        _ body: @Sendable (Connection) async throws -> Void
+    ) async throws {
+        var (device, last) = (self, "")
+        // The same failure of several attempts is reported once.
+        func report(_ reason: String) {
+            if reason != last { console.message(console.messages.yellow("\(reason) Trying again.")) }
+            last = reason
+        }
+        search: while true {
+            let found: FoundDevice
+            do {
+                found = try await device.findDevice(on: radio, console).device
+            } catch let error as ProgramError where error.status == .notFound {
+                report(error.message)
+                continue
+            } catch let error as BluetoothError where error.isAdapterAbsent {
+                console.waiting(error)
+                try await radio.ready(timeout: nil)
+                continue
+            }
+            let kept = radio.keepConnected(to: found, options: options)
+            defer { withExtendedLifetime(kept) {} }
+            for try await event in await kept.events() {
+                switch event {
+                case .connecting, .disconnected: continue
+                case .failed(let error, _): report(error.message)
+                case .waitingForAdapter(let error): console.waiting(error)
+                case .connected(let connection):
                     last = ""
-                    return try await device.use(connection, body)
-                } catch {
-                    guard !Task.isCancelled, let reason = Self.transientReason(of: error) else { throw error }
-                    // The same failure of several attempts is told once.
-                    if reason != last { console.message(console.messages.yellow("\(reason) Trying again.")) }
-                    last = reason
-                    try await Task.sleep(for: .seconds(1))
+                    do {
+                        return try await use(connection, body)
+                    } catch let error as BluetoothError
+                        where !Task.isCancelled
+                        && (error.isRetryable || error.isAdapterAbsent || error.code == .disconnected)
+                    {
+                        report(error.message)
+                    }
+                    guard case .address(let address) = found, !address.isIdentity else { continue }
+                    if connection.peer.isIdentity { device.setDevice(connection.peer) }
+                    continue search
                 }
             }
         }
     }
 
-    /// The message of an error that may be over at the next attempt; nil for others.
-    private static func transientReason(of error: any Error) -> String? {
-        if let error = error as? ProgramError { return error.status == .notFound ? error.message : nil }
-        guard let error = error as? BluetoothError else { return nil }
-        return error.isRetryable || error.isAdapterAbsent || error.code == .disconnected ? error.message : nil
-    }
-
-    /// Finds the device that -n or -a selects, and connects to it with these settings. The caller disconnects.
+    /// Finds the device that -n, -a or --irk selects, and connects to it with these settings. The caller disconnects.
     /// - Returns: the link, and the device's name if it was found by it.
     public func openConnection(
         on radio: ChosenRadio, _ console: Console, link settings: RequestedSettings = RequestedSettings(),
         isPairing: Bool = false
     ) async throws -> (connection: Connection, name: String?) {
+        let options = try connectionOptions(settings, isPairing: isPairing)
+        return try await namingPairing {
+            let (device, name) = try await findDevice(on: radio, console)
+            if case .address(let address) = device { console.detail("connecting to \(address) (\(address.kind))") }
+            try await preparePairing(on: radio, console, always: isPairing)
+            let connection = try await connect(to: device, on: radio, options)
+            let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
+            console.detail("connected by \(adapter), ATT_MTU \(mtu)")
+            return (connection, name)
+        }
+    }
+
+    private func connectionOptions(
+        _ settings: RequestedSettings, isPairing: Bool = false
+    ) throws -> ConnectionOptions {
         if coded, let phys = settings.phys, !phys.contains(.leCoded) {
             throw ProgramError(.usage, "--coded and --phy select different PHYs for the link: give only one of them.")
         }
-        var options = connectionOptions(isPairing: isPairing)
-        settings.apply(to: &options)
-        let (connection, name): (Connection, String?)
-        do {
-            (connection, name) = try await findAndConnect(on: radio, console, options, isPairing: isPairing)
-        } catch {
-            throw await namingPairing(error)
-        }
-        let (adapter, mtu) = await (connection.adapterName, connection.maximumTransmissionUnit)
-        console.detail("connected by \(adapter), ATT_MTU \(mtu)")
-        return (connection, name)
-    }
-
-    private func findAndConnect(
-        on radio: ChosenRadio, _ console: Console, _ options: ConnectionOptions, isPairing: Bool
-    ) async throws -> (connection: Connection, name: String?) {
-        if let identity = try await identity() {
-            let query = DeviceQuery.identity(identity)
-            console.detail("looking for a device \(query.description)")
-            let found = try await find(query, on: radio, console)
-            console.detail("found \(found.summary)")
-            try await preparePairing(on: radio, console, always: isPairing)
-            // By its key again, since the address may have changed.
-            return (try await radio.connect(to: identity, options: options), identity.name)
-        }
-        let (address, name) = try await findDevice(on: radio, console)
-        console.detail("connecting to \(address) (\(address.kind))")
-        try await preparePairing(on: radio, console, always: isPairing)
-        return (try await connect(to: address, on: radio, options), name)
-    }
-
-    private func connectionOptions(isPairing: Bool) -> ConnectionOptions {
         var options = ConnectionOptions(timeout: timeout(or: .seconds(30)), phys: coded ? .leCoded : nil)
         options.security.policy = .ask
         options.security.minimumKeySize = minimumKeySize
         if !isPairing { options.security.level = requiredLevel }
+        settings.apply(to: &options)
         return options
     }
 
     private func connect(
-        to address: BluetoothAddress, on radio: ChosenRadio, _ options: ConnectionOptions
+        to device: FoundDevice, on radio: ChosenRadio, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
         do {
-            return try await radio.connect(to: address, options: options)
+            return try await radio.connect(to: device, options: options)
         } catch {
             // A device that does not answer the exchange of the ATT_MTU has the right address.
-            guard error.code == .timedOut, error.operation.name == "connect", addressType != .auto else { throw error }
+            guard case .address(let address) = device, error.code == .timedOut, error.operation.name == "connect",
+                addressType != .auto
+            else { throw error }
             var error = error
             error.remedy = Self.addressTypeHint(address)
             throw error
@@ -152,25 +161,28 @@ extension CommonOptions {
             + "advertisements."
     }
 
-    /// The address of the device, and its name if that was received; a scan finds it unless address and address type
+    /// The device that is selected, and its name if that was received; a scan finds it unless address and address type
     /// are both given.
     private func findDevice(
         on radio: ChosenRadio, _ console: Console
-    ) async throws -> (address: BluetoothAddress, name: String?) {
+    ) async throws -> (device: FoundDevice, name: String?) {
+        let identity = try await identity()
         let wanted = address.flatMap { BluetoothAddress($0, kind: addressType.kind ?? .random) }
-        if let wanted, case .adapter(let own) = radio, wanted.value == own.information.address.value {
+        if let wanted, let own = radio as? Adapter, wanted.value == own.information.address.value {
             throw ProgramError(
                 .usage, "\(wanted) is the address of this machine's own adapter, \(own.information.name).",
                 remedy: "Give the address of the other device; list the devices with: ble scan")
         }
-        if let wanted, addressType != .auto { return (wanted, nil) }
+        if let wanted, addressType != .auto { return (.address(wanted), nil) }
         do {
             let query =
-                try wanted.map { DeviceQuery.address($0) } ?? .name(name ?? defaultDevice() ?? Self.simulatedDevice)
+                try identity.map { DeviceQuery.identity($0) } ?? wanted.map { .address($0) }
+                ?? .name(name ?? defaultDevice() ?? Self.simulatedDevice)
             console.detail("looking for a device \(query.description)")
             let found = try await find(query, on: radio, console)
             console.detail("found \(found.summary)")
-            return (found.address, found.name)
+            // By its key again, since the address may have changed.
+            return identity.map { (.identity($0), $0.name) } ?? (.address(found.address), found.name)
         } catch var error as BluetoothError {
             guard error.code == .notPermitted, wanted != nil else { throw error }
             error.remedy =
@@ -191,4 +203,8 @@ extension CommonOptions {
         default: break
         }
     }
+}
+
+extension Console {
+    fileprivate func waiting(_ error: BluetoothError) { message("waiting for the adapter: \(error.message)") }
 }

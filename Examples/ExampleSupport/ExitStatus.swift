@@ -11,13 +11,13 @@ public enum ExitStatus: Int32, Sendable {
     case usage = 64
     /// Invalid content of a file or a response.
     case badData = 65
-    /// An input file that does not exist.
+    /// An input file that does not exist, or is a folder.
     case noInput = 66
     /// The device was not found.
     case notFound = 68
     /// No usable adapter: missing, off, blocked, or in use by another program.
     case noBluetooth = 69
-    /// The output file cannot be created or exists already; nothing was done.
+    /// The output file, link or socket cannot be created or exists already; nothing was done.
     case cannotCreate = 73
     /// The link was lost or could not be established, or a file could not be read or written.
     case linkLost = 74
@@ -54,7 +54,7 @@ public enum ExitStatus: Int32, Sendable {
         EXIT STATUS: 0 success; 1 other failure; 64 invalid arguments; 65 bad data; 66 no such file; 68 device not \
         found; 69 no usable adapter; 73 output file cannot be created; 74 link lost or input/output error; 75 timeout; \
         76 protocol error or unsuitable device; 77 permission missing; 130 interrupted; 143 terminated (serve, \
-        advertise, bridge and doctor --watch then exit with 0).
+        advertise, bridge, doctor --watch and notify --keep then exit with 0).
         """
 }
 

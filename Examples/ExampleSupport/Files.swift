@@ -1,31 +1,7 @@
 import Dispatch
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 func systemMessage(_ number: Int32 = errno) -> String { String(cString: strerror(number)) }
-
-/// The contents of a file of at most 64 MiB. Blocks; ``contents(of:limit:)`` ends with the task.
-public func readFile(_ path: String) throws -> [UInt8] {
-    let limit = 64 << 20
-    let descriptor = open(path, O_RDONLY | O_CLOEXEC)
-    guard descriptor >= 0 else { throw cannotOpen(path) }
-    defer { close(descriptor) }
-    var contents: [UInt8] = []
-    var block = [UInt8](repeating: 0, count: 65_536)
-    while true {
-        let count = read(descriptor, &block, block.count)
-        if count < 0, errno == EINTR { continue }
-        guard count >= 0 else { throw ProgramError(.linkLost, "Cannot read \(path): \(systemMessage())") }
-        guard count > 0 else { return contents }
-        contents += block[..<count]
-        guard contents.count <= limit else { throw isTooLarge(path, limit) }
-    }
-}
 
 /// The contents of a file, or of standard input for `-`. Waits for the data of a pipe until the task is cancelled.
 public func contents(of path: String, limit: Int) async throws -> [UInt8] {
@@ -33,7 +9,9 @@ public func contents(of path: String, limit: Int) async throws -> [UInt8] {
     var contents: [UInt8] = []
     while let bytes = try await file.next() {
         contents += bytes
-        guard contents.count <= limit else { throw isTooLarge(path, limit) }
+        guard contents.count <= limit else {
+            throw ProgramError(.badData, "\(printable(path)) is larger than \(limit >> 10) KiB.")
+        }
     }
     try Task.checkCancellation()
     return contents
@@ -41,13 +19,42 @@ public func contents(of path: String, limit: Int) async throws -> [UInt8] {
 
 private func cannotOpen(_ path: String, _ number: Int32 = errno) -> ProgramError {
     let path = printable(path)
-    return ProgramError(
-        .noInput, number == ENOENT ? "\(path): there is no such file." : "Cannot open \(path): \(systemMessage(number))"
-    )
+    switch number {
+    case ENOENT: return ProgramError(.noInput, "\(path): there is no such file.")
+    case EISDIR: return ProgramError(.noInput, "\(path): it is a folder.")
+    default: return ProgramError(.noInput, "Cannot open \(path): \(systemMessage(number))")
+    }
 }
 
-private func isTooLarge(_ path: String, _ limit: Int) -> ProgramError {
-    ProgramError(.badData, "\(printable(path)) is larger than \(limit >> 10) KiB.")
+/// Rejects a folder in place of a file to read.
+func rejectFolder(_ path: String) throws {
+    var status = stat()
+    if stat(path, &status) == 0, status.st_mode & S_IFMT == S_IFDIR { throw cannotOpen(path, EISDIR) }
+}
+
+/// Checks that there is a folder in which a file, a link or a socket can be created.
+func checkFolder(of path: String) throws {
+    guard !path.isEmpty, access(folder(of: path), W_OK | X_OK) == 0 else { throw cannotCreate(path) }
+}
+
+/// The error of a file, a link or a socket that cannot be created.
+func cannotCreate(_ path: String, _ number: Int32 = errno, remedy: String? = nil) -> ProgramError {
+    let name = printable(path)
+    switch number {
+    case _ where path.isEmpty: return ProgramError(.usage, "The name of the file to write is empty.")
+    case EEXIST:
+        return ProgramError(
+            .cannotCreate, "\(name) exists.", remedy: "Choose another name, or replace the file with --force.")
+    case ENOENT, ENOTDIR:
+        return ProgramError(
+            .cannotCreate, "Cannot create \(name): there is no folder \(printable(folder(of: path))).", remedy: remedy)
+    default: return ProgramError(.cannotCreate, "Cannot create \(name): \(systemMessage(number))", remedy: remedy)
+    }
+}
+
+private func folder(of path: String) -> String {
+    guard let slash = path.lastIndex(of: "/") else { return "." }
+    return slash == path.startIndex ? "/" : String(path[..<slash])
 }
 
 /// An open file that is read from its beginning, or standard input for `-`.
@@ -60,17 +67,18 @@ public final class InputFile: Sendable {
     /// Opens the file. A named pipe is opened by the first ``next()``, which waits for its writer.
     public init(_ path: String) throws {
         self.path = path == "-" ? "standard input" : path
+        if path != "-" { try rejectFolder(path) }
         var status = stat()
         let isFile = path != "-" && stat(path, &status) == 0
         byteCount = isFile && status.st_mode & S_IFMT == S_IFREG ? Int(status.st_size) : 0
         if path == "-" {
             input = StandardInput()
         } else if isFile, status.st_mode & S_IFMT == S_IFIFO {
-            input = StandardInput(openingPipe: path)
+            input = StandardInput(.pipe(path))
         } else {
             let descriptor = open(path, O_RDONLY | O_CLOEXEC)
             guard descriptor >= 0 else { throw cannotOpen(path) }
-            input = StandardInput(owning: descriptor)
+            input = StandardInput(.open(descriptor, isOwned: true))
         }
     }
 
@@ -96,7 +104,7 @@ public final class StandardInput: Sendable {
         var failure: Int32?
     }
 
-    private enum Source {
+    fileprivate enum Source {
         case open(Int32, isOwned: Bool)
         /// A named pipe that is not open yet.
         case pipe(String)
@@ -115,14 +123,9 @@ public final class StandardInput: Sendable {
         source = Mutex(.open(descriptor, isOwned: false))
     }
 
-    /// The input from a descriptor, which is closed with the object.
-    fileprivate init(owning descriptor: Int32) {
-        source = Mutex(.open(descriptor, isOwned: true))
-    }
-
-    /// The input from a named pipe, which is opened by the first read.
-    fileprivate init(openingPipe path: String) {
-        source = Mutex(.pipe(path))
+    /// The input from a descriptor, or from a named pipe, which is opened by the first read.
+    fileprivate init(_ source: Source) {
+        self.source = Mutex(source)
     }
 
     deinit {

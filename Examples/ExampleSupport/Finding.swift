@@ -1,12 +1,6 @@
 import BluetoothLE
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 extension CommonOptions {
     /// Waits for the device that a query describes, as --pick demands, however long that takes.
     /// - Throws: ``ProgramError`` with ``ExitStatus/usage``, with the devices, if several match.
@@ -50,30 +44,23 @@ extension CommonOptions {
         of search: SharedSearch, _ query: DeviceQuery, _ console: Console,
         _ body: @escaping @Sendable () async throws -> Value
     ) async throws -> Value {
-        guard console.messages.isTerminal, console.verbosity == 0 else { return try await body() }
-        return try await withThrowingTaskGroup(of: Value?.self) { group in
-            group.addTask { try await body() }
-            group.addTask {
-                let line = TransientLine()
+        guard console.messageLine() != nil else { return try await body() }
+        return try await firstResult(of: [
+            body,
+            {
+                let line = StatusLine(on: STDERR_FILENO)
                 var seconds = 0
                 while (try? await Task.sleep(for: .seconds(1))) != nil {
                     seconds += 1
                     let count = search.state.withLock { $0.seenCount }
                     line.show(
                         "looking for a device \(query.description): \(seconds) s, "
-                            + "\(count) other \(count == 1 ? "device" : "devices") seen")
+                            + "\(quantity(count, "other device")) seen")
                 }
                 line.clear()
                 return nil
-            }
-            var result: Value?
-            while result == nil, let next = try await group.next() { result = next }
-            group.cancelAll()
-            // Waits for the line to be cleared.
-            while try await group.next() != nil {}
-            guard let result else { throw CancellationError() }
-            return result
-        }
+            },
+        ])
     }
 }
 
@@ -119,14 +106,4 @@ private final class SharedSearch: Sendable {
             return Outcome()
         }
     }
-}
-
-/// A line on the terminal for messages that disappears again.
-private struct TransientLine {
-    func show(_ text: String) {
-        let width = max(1, terminalSize(of: STDERR_FILENO).width - 1)
-        writeAll("\r\u{1B}[K" + shortened(text, toCells: width), to: STDERR_FILENO)
-    }
-
-    func clear() { writeAll("\r\u{1B}[K", to: STDERR_FILENO) }
 }

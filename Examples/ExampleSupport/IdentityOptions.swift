@@ -35,6 +35,7 @@ public struct IdentityOptions: ParsableArguments, Sendable {
                 throw ProgramError(.badData, "Standard input: \(error.message)")
             }
         }
+        try rejectFolder(irk)
         do throws(BluetoothError) {
             return IdentityResolver(try await IdentityFile.read(irk))
         } catch {

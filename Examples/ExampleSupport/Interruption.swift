@@ -1,14 +1,6 @@
 import CTerminal
+import Dispatch
 import Synchronization
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
-/// The pipe's write end for the signal handler, in which little else than `write` is async-signal-safe.
-private let signalPipe = Atomic<Int32>(-1)
 
 /// What the second signal does before the process ends; a third one ends it immediately.
 private let haste = Mutex<(@Sendable () async -> Void)?>(nil)
@@ -18,8 +10,6 @@ public func onSecondSignal(_ body: (@Sendable () async -> Void)?) { haste.withLo
 
 /// A handler for SIGINT, SIGTERM and SIGHUP: the first signal cancels, the second ends the process immediately, unless
 /// ``onSecondSignal(_:)`` has something left to be done.
-///
-/// The handler writes the signal number to a pipe, which a dedicated thread reads.
 final class Interruption: Sendable {
     private struct State {
         var signal: Int32?
@@ -42,65 +32,35 @@ final class Interruption: Sendable {
 
     /// Installs the handlers: before the program does anything that another one may answer with a signal.
     func watch() {
-        var ends: [Int32] = [-1, -1]
-        guard pipe(&ends) == 0 else { return }
-        for end in ends { _ = fcntl(end, F_SETFD, FD_CLOEXEC) }
-        let (readEnd, writeEnd) = (ends[0], ends[1])
-        signalPipe.store(writeEnd, ordering: .sequentiallyConsistent)
-        let reader = Unmanaged.passRetained(Reader { [self] in read(readEnd) })
-        var thread = pthread_t()
-        let status = pthread_create(
-            &thread, nil,
-            { argument in
-                if let argument { Unmanaged<Reader>.fromOpaque(argument).takeRetainedValue().body() }
-                return nil
-            }, reader.toOpaque())
-        guard status == 0 else {
-            reader.release()
-            return
-        }
-        pthread_detach(thread)
+        let queue = DispatchQueue(label: "signals")
         // SIGHUP stays ignored in a program that nohup has started.
         for number in [SIGINT, SIGTERM, SIGHUP] where number != SIGHUP || terminal_ignores_signal(number) == 0 {
-            systemSignal(number) { number in
-                let saved = errno
-                var byte = UInt8(truncatingIfNeeded: number)
-                _ = write(signalPipe.load(ordering: .relaxed), &byte, 1)
-                errno = saved
-            }
+            let source = DispatchSource.makeSignalSource(signal: number, queue: queue)
+            let isInstalled = DispatchSemaphore(value: 0)
+            source.setRegistrationHandler { isInstalled.signal() }
+            // The handler holds the source, which is never cancelled.
+            source.setEventHandler { for _ in 0..<source.data { self.receive(number) } }
+            source.activate()
+            isInstalled.wait()
         }
     }
 
-    private final class Reader: Sendable {
-        let body: @Sendable () -> Void
-
-        init(_ body: @escaping @Sendable () -> Void) { self.body = body }
-    }
-
-    private func read(_ descriptor: Int32) {
-        var byte: UInt8 = 0
-        while true {
-            let count = systemRead(descriptor, &byte, 1)
-            if count < 0, errno == EINTR { continue }
-            guard count == 1 else { return }
-            let number = Int32(byte)
-            let (isFirst, cancel) = state.withLock { state in
-                guard state.signal == nil else { return (false, state.cancel) }
-                state.signal = number
-                return (true, state.cancel)
-            }
-            if isFirst {
-                cancel?()
-            } else if let last = haste.withLock({ $0.take() }) {
-                Task.detached {
-                    await last()
-                    restoreTerminal()
-                    _exit(128 + number)
-                }
-            } else {
+    private func receive(_ number: Int32) {
+        let (isFirst, cancel) = state.withLock { state in
+            defer { state.signal = state.signal ?? number }
+            return (state.signal == nil, state.cancel)
+        }
+        if isFirst {
+            cancel?()
+        } else if let last = haste.withLock({ $0.take() }) {
+            Task.detached {
+                await last()
                 restoreTerminal()
                 _exit(128 + number)
             }
+        } else {
+            restoreTerminal()
+            _exit(128 + number)
         }
     }
 }

@@ -17,52 +17,32 @@ extension CommonOptions {
             try await preparePairing(on: radio, console)
             let failure = Mutex<ProgramError?>(nil)
             let uart = keep(device, on: radio, options, console) { error in failure.withLock { $0 = error } }
-            let result: Result<Value, any Error>
-            do {
-                result = .success(try await body(uart, radio))
-            } catch {
-                result = .failure(await namingPairing(failure.withLock { $0 } ?? error))
+            return try await finishing {
+                do {
+                    return try await body(uart, radio)
+                } catch {
+                    throw await namingPairing(failure.withLock { $0 } ?? error)
+                }
+            } then: {
+                // Without waiting: the kernel ends the link, also after the program.
+                await uart.disconnect(timeout: .zero)
             }
-            // Without waiting: the kernel ends the link, also after the program.
-            await uart.disconnect(timeout: .zero)
-            return try result.get()
         }
     }
 
     /// - Parameter fail: called with an error that is the program's.
-    private func keep(
-        _ device: UARTDevice, on radio: ChosenRadio, _ options: KeptUARTOptions, _ console: Console,
+    private func keep<Radio: Central>(
+        _ device: UARTDevice, on radio: Radio, _ options: KeptUARTOptions, _ console: Console,
         _ fail: @escaping @Sendable (ProgramError) -> Void
     ) -> KeptUART {
-        let query = searchQuery(for: device, options.uart)
-        switch radio {
-        case .adapter(let adapter):
-            return UARTConnection.keep(
-                device, on: adapter, options: options, choosing: query.map { choice(of: device, $0, console, fail) }
-            ) { console.tell($0) }
-        case .group(let group):
-            return UARTConnection.keep(
-                device, on: group, options: options, choosing: query.map { groupChoice(of: device, $0, console, fail) }
-            ) { console.tell($0) }
+        let tell: @Sendable (UARTProgress) -> Void = { console.tell($0) }
+        guard let query = searchQuery(for: device, options.uart) else {
+            return UARTConnection.keep(device, on: radio, options: options, progress: tell)
         }
-    }
-
-    private func choice(
-        of device: UARTDevice, _ query: DeviceQuery, _ console: Console,
-        _ fail: @escaping @Sendable (ProgramError) -> Void
-    ) -> KeptUART.Choice {
-        return { adapter throws(BluetoothError) in
-            try await choose(device, query, on: .adapter(adapter), console, fail)
+        @Sendable func choice(_ radio: Radio) async throws(BluetoothError) -> UARTDevice {
+            try await choose(device, query, on: radio, console, fail)
         }
-    }
-
-    private func groupChoice(
-        of device: UARTDevice, _ query: DeviceQuery, _ console: Console,
-        _ fail: @escaping @Sendable (ProgramError) -> Void
-    ) -> KeptUART.GroupChoice {
-        return { group throws(BluetoothError) in
-            try await choose(device, query, on: .group(group), console, fail)
-        }
+        return UARTConnection.keep(device, on: radio, options: options, choosing: choice, progress: tell)
     }
 
     /// The query of the search for the device; nil if its address or its key is given.

@@ -20,11 +20,12 @@ public struct LinkOptions: ParsableArguments, Sendable {
     /// The peripheral latency.
     @Option(
         help: ArgumentHelp(
-            "The peripheral latency: how many connection events the device may skip, 0 to 499.", valueName: "events"))
+            "The peripheral latency: how many connection events the device may skip, 0 to 499, such as 2.",
+            valueName: "events"))
     public var latency: Int?
 
     /// The supervision timeout in milliseconds.
-    @Option(help: ArgumentHelp("The supervision timeout, 100 to 32000.", valueName: "ms"))
+    @Option(help: ArgumentHelp("The supervision timeout, 100 to 32000, such as 4000.", valueName: "ms"))
     public var supervisionTimeout: Int?
 
     /// The PHY.
@@ -34,7 +35,9 @@ public struct LinkOptions: ParsableArguments, Sendable {
     public var phy: PHYList?
 
     /// The data length.
-    @Option(help: ArgumentHelp("The data length: the maximum Link Layer payload, 27 to 251.", valueName: "bytes"))
+    @Option(
+        help: ArgumentHelp(
+            "The data length: the maximum Link Layer payload, 27 to 251, such as 251.", valueName: "bytes"))
     public var dataLength: Int?
 
     /// The ATT_MTU to request.
@@ -49,16 +52,10 @@ public struct LinkOptions: ParsableArguments, Sendable {
 
     /// Rejects values outside the specification's ranges, and connection parameters that contradict each other.
     public mutating func validate() throws {
-        if let latency, !(0...499).contains(latency) {
-            throw ValidationError("--latency takes 0 to 499 connection events, not \(latency).")
-        }
-        if let supervisionTimeout, !(100...32000).contains(supervisionTimeout) {
-            throw ValidationError("--supervision-timeout takes 100 to 32000 ms, not \(supervisionTimeout).")
-        }
-        if let dataLength, !(27...251).contains(dataLength) {
-            throw ValidationError("--data-length takes 27 to 251 bytes, not \(dataLength).")
-        }
-        if let mtu, !(23...517).contains(mtu) { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
+        try checkRange(latency, 0...499, "--latency", " connection events")
+        try checkRange(supervisionTimeout, 100...32000, "--supervision-timeout", " ms")
+        try checkRange(dataLength, 27...251, "--data-length", " bytes")
+        try checkRange(mtu, 23...517, "--mtu", " bytes")
         do throws(BluetoothError) {
             try settings.parameters?.validate()
         } catch {
@@ -128,13 +125,7 @@ public enum UseOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     case lowPower = "low-power"
 
     /// The library's use.
-    public var value: ConnectionUse {
-        switch self {
-        case .throughput: .throughput
-        case .balanced: .balanced
-        case .lowPower: .lowPower
-        }
-    }
+    public var value: ConnectionUse { self == .lowPower ? .lowPower : self == .balanced ? .balanced : .throughput }
 }
 
 /// An interval in milliseconds: `15`, `7.5` or `15-30`.
@@ -161,14 +152,8 @@ public enum PHYOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     /// LE Coded.
     case leCoded = "coded"
 
-    /// The set of this PHY.
-    public var set: LEPHYSet {
-        switch self {
-        case .le1M: .le1M
-        case .le2M: .le2M
-        case .leCoded: .leCoded
-        }
-    }
+    /// The PHY.
+    public var phy: LEPHY { self == .le1M ? .le1M : self == .le2M ? .le2M : .leCoded }
 }
 
 /// One or several PHYs on the command line: `2m`, or `1m,coded`.
@@ -180,7 +165,7 @@ public struct PHYList: ExpressibleByArgument, Sendable {
     public init?(argument: String) {
         for name in argument.split(separator: ",", omittingEmptySubsequences: false) {
             guard let phy = PHYOption(rawValue: String(name)) else { return nil }
-            set.insert(phy.set)
+            set.insert(LEPHYSet(phy.phy))
         }
     }
 }

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// An IP address and a TCP port: `127.0.0.1:4000`, `[::1]:4000`.
 public struct NetworkAddress: Hashable, Sendable, CustomStringConvertible {
     /// The bytes of the IP address: 4 or 16.

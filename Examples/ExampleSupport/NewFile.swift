@@ -1,12 +1,6 @@
 import BluetoothPrimitives
 import BluetoothSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A file that a program creates: a document, which is written as a whole when it has the contents, so that it is complete
 /// or not there, or a stream, which is written as its bytes come. Only its owner may read it (0600), since it may contain
 /// traffic.
@@ -22,7 +16,6 @@ public struct NewFile: Sendable {
     public init(_ path: String, replacesExisting: Bool, isStream: Bool = false) throws {
         self.path = path
         self.replacesExisting = replacesExisting
-        guard !path.isEmpty else { throw ProgramError(.usage, "The name of the file to write is empty.") }
         guard path != "-" else {
             throw ProgramError(
                 .usage, "The file cannot be standard output.",
@@ -34,24 +27,9 @@ public struct NewFile: Sendable {
             guard [S_IFREG, S_IFLNK].contains(status.st_mode & S_IFMT) else {
                 throw ProgramError(.cannotCreate, "\(printable(path)) is not a regular file.")
             }
-            guard replacesExisting else { throw alreadyExists }
+            guard replacesExisting else { throw cannotCreate(path, EEXIST) }
         }
-        guard access(folder, W_OK | X_OK) == 0 else { throw failure() }
-    }
-
-    private var folder: String {
-        guard let slash = path.lastIndex(of: "/") else { return "." }
-        return slash == path.startIndex ? "/" : String(path[..<slash])
-    }
-
-    private var alreadyExists: ProgramError {
-        ProgramError(
-            .cannotCreate, "\(printable(path)) exists.",
-            remedy: "Choose another name, or replace the file with --force.")
-    }
-
-    private func failure(_ number: Int32 = errno, _ remedy: String? = nil) -> ProgramError {
-        ProgramError(.cannotCreate, "Cannot create \(printable(path)): \(systemMessage(number))", remedy: remedy)
+        try checkFolder(of: path)
     }
 
     private func writeFailure(_ number: Int32) -> ProgramError {
@@ -63,7 +41,7 @@ public struct NewFile: Sendable {
     public func write(_ bytes: [UInt8], mode: UInt32 = 0o600) throws {
         let temporary = "\(path).\(getpid()).new"
         let descriptor = open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, mode)
-        guard descriptor >= 0 else { throw failure() }
+        guard descriptor >= 0 else { throw cannotCreate(path) }
         defer { unlink(temporary) }
         let failed = writeAll(bytes, to: descriptor)
         let isStored = fsync(descriptor) == 0
@@ -75,18 +53,17 @@ public struct NewFile: Sendable {
 
     private func put(_ temporary: String) throws {
         if replacesExisting {
-            guard rename(temporary, path) == 0 else { throw failure() }
+            guard rename(temporary, path) == 0 else { throw cannotCreate(path) }
             return
         }
         // Unlike a rename, a link never replaces a file.
         guard link(temporary, path) != 0 else { return }
         switch errno {
-        case EEXIST: throw alreadyExists
         case EPERM, ENOTSUP, ENOSYS:
             // The file system has no links.
-            guard access(path, F_OK) != 0 else { throw alreadyExists }
-            guard rename(temporary, path) == 0 else { throw failure() }
-        default: throw failure()
+            guard access(path, F_OK) != 0 else { throw cannotCreate(path, EEXIST) }
+            guard rename(temporary, path) == 0 else { throw cannotCreate(path) }
+        default: throw cannotCreate(path)
         }
     }
 
@@ -102,7 +79,7 @@ public struct NewFile: Sendable {
                 }
             }
         } catch {
-            throw error.number == .fileExists ? alreadyExists : failure(error.number.rawValue, error.fileRemedy)
+            throw cannotCreate(path, error.number.rawValue, remedy: error.fileRemedy)
         }
     }
 }

@@ -1,12 +1,6 @@
 import Dispatch
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A non-blocking descriptor of a terminal or a socket, closed with the object.
 final class OpenDescriptor: Sendable {
     /// The number, valid while the object lives.

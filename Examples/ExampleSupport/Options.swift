@@ -2,12 +2,6 @@ import ArgumentParser
 import BluetoothLE
 import BluetoothPrimitives
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The device address type given on the command line.
 public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Sendable {
     /// Taken from the device's advertisements.
@@ -18,13 +12,7 @@ public enum AddressTypeOption: String, ExpressibleByArgument, CaseIterable, Send
     case random
 
     /// The address type; nil if a scan must determine it.
-    public var kind: BluetoothAddress.Kind? {
-        switch self {
-        case .auto: nil
-        case .public: .public
-        case .random: .random
-        }
-    }
+    public var kind: BluetoothAddress.Kind? { BluetoothAddress.Kind.allCases.first { "\($0)" == rawValue } }
 }
 
 /// The privacy of this machine's own address, as given on the command line.
@@ -37,13 +25,7 @@ public enum PrivacyOption: String, ExpressibleByArgument, CaseIterable, Sendable
     case off
 
     /// The library's mode.
-    public var mode: PrivacyMode {
-        switch self {
-        case .on: .on
-        case .limited: .limited
-        case .off: .off
-        }
-    }
+    public var mode: PrivacyMode { self == .on ? .on : self == .limited ? .limited : .off }
 }
 
 /// The option with a name.
@@ -52,25 +34,19 @@ public protocol NamingOptions: ParsableArguments, Sendable {
     var parsed: NameOptions { get }
 }
 
-/// The name of a peripheral, with the same option as that of a device.
-public struct AdvertisedNameOptions: NamingOptions {
+/// The name of a peripheral, with the same option as that of a device, which the program parses for all its commands.
+public struct AdvertisedNameOptions<Program: DeviceProgram>: NamingOptions {
     /// The name to advertise.
     @Option(name: [.short, .long], help: "The name to advertise.")
     public var name: String?
-    /// The option of a device's name, which the program parses for all its commands.
-    public private(set) var parsed = NameOptions()
 
-    /// `program` is no property: its option is found by the type.
-    private enum CodingKeys: CodingKey { case name, parsed, program }
+    @ParentCommand var program: Program
+
+    /// The option that the program has parsed.
+    public var parsed: NameOptions { program.common.named }
 
     /// The defaults.
     public init() {}
-
-    /// The option that the program has parsed.
-    public init(from decoder: any Decoder) throws {
-        let values = try decoder.container(keyedBy: CodingKeys.self)
-        parsed = try values.decode(OptionGroup<NameOptions>.self, forKey: .program).wrappedValue
-    }
 }
 
 /// The name of a device.
@@ -130,7 +106,7 @@ public struct FindingOptions: ParsableArguments, Sendable {
     /// The time limit in seconds.
     @Option(
         parsing: .unconditional,
-        help: ArgumentHelp("How long to look for the device (default: 10).", valueName: "seconds"))
+        help: ArgumentHelp("How long to look for the device, such as 2.5 (default: 10).", valueName: "seconds"))
     public var findTime: Double?
 
     /// The defaults.
@@ -204,7 +180,8 @@ public struct ProtectionOptions: ParsableArguments, Sendable {
         if let passkey, passkey.utf8.allSatisfy({ UInt8(ascii: "0")...UInt8(ascii: "9") ~= $0 }),
             Passkey(sixDigits: passkey) == nil
         {
-            throw ValidationError("--passkey takes six digits, such as 004711, not \(passkey.utf8.count).")
+            throw ValidationError(
+                "--passkey takes six digits, such as 004711, not \(quantity(passkey.utf8.count, "digit")).")
         }
     }
 }
@@ -223,9 +200,7 @@ public struct KeySizeOptions: ParsableArguments, Sendable {
 
     /// Rejects a size that no key has.
     public mutating func validate() throws {
-        if let minimum, !(7...16).contains(minimum) {
-            throw ValidationError("--min-key-size takes 7 to 16 bytes, not \(minimum).")
-        }
+        try checkRange(minimum, 7...16, "--min-key-size", " bytes")
     }
 }
 
@@ -378,12 +353,21 @@ public func checkSeconds(_ seconds: Double?, _ option: String) throws {
     throw ValidationError("\(option) takes a number of seconds above 0, up to 1000000, not \(formatShortly(seconds)).")
 }
 
+/// Rejects a number of an option that is outside its range.
+public func checkRange<Number: Comparable>(
+    _ number: Number?, _ range: ClosedRange<Number>, _ option: String, _ unit: String = ""
+) throws {
+    guard let number, !range.contains(number) else { return }
+    let texts = [range.lowerBound, range.upperBound, number].map { "\($0)".replacing(/\.0$/, with: "") }
+    throw ValidationError("\(option) takes \(texts[0]) to \(texts[1])\(unit), not \(texts[2]).")
+}
+
 /// How long a command runs that would otherwise run until it is stopped.
 public struct RunTimeOptions: ParsableArguments, Sendable {
     /// The time in seconds.
     @Option(
         name: .customLong("for"), parsing: .unconditional,
-        help: ArgumentHelp("Exit after this time, up to 1000000.", valueName: "seconds"))
+        help: ArgumentHelp("Exit after this time, such as 30; up to 1000000.", valueName: "seconds"))
     public var seconds: Double?
 
     /// The defaults.

@@ -1,12 +1,6 @@
 import ArgumentParser
 import BluetoothLE
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A security level as given on the command line.
 public enum SecurityOption: String, ExpressibleByArgument, CaseIterable, Comparable, Sendable {
     /// Not encrypted.
@@ -87,21 +81,37 @@ extension CommonOptions {
 
     /// As ``preparePairing(on:_:always:)-(Adapter,_,_)``, on each adapter.
     func preparePairing(on radio: ChosenRadio, _ console: Console, always: Bool = false) async throws {
-        for adapter in await radio.adapters { try await preparePairing(on: adapter, console, always: always) }
+        for adapter in await radio.allAdapters { try await preparePairing(on: adapter, console, always: always) }
     }
 
     /// Stops asking about pairing unless the command line requests protection: standard input is the program's again.
     public func endAskingToPair(on radio: ChosenRadio) async {
         guard !asksForProtection, Self.hasTerminal else { return }
-        for adapter in await radio.adapters { try? await adapter.setPairingAgent(nil) }
+        for adapter in await radio.allAdapters { try? await adapter.setPairingAgent(nil) }
     }
 
     private var asksForProtection: Bool { passkey != nil || (security ?? .low) != .low }
 
-    /// The error with the command that pairs, if the device refused a request because the link is not protected.
+    /// Runs `body`, whose error names the command that pairs as ``namingPairing(_:on:)`` does.
+    nonisolated(nonsending) func namingPairing<Value>(
+        on connection: Connection? = nil, _ body: nonisolated(nonsending) () async throws -> Value
+    ) async throws -> Value {
+        do { return try await body() } catch { throw await namingPairing(error, on: connection) }
+    }
+
+    /// The error with the command that pairs, if the device refused a request because the link is not protected, or with
+    /// what authenticates it.
     /// - Parameter connection: the link, if there was one: refused although encrypted, a request needs authentication.
     public func namingPairing(_ error: any Error, on connection: Connection? = nil) async -> any Error {
         guard var error = error as? BluetoothError else { return error }
+        if passkey == nil, error.pairingFailure == .insufficientLevel {
+            error.remedy =
+                Self.hasTerminal
+                ? "A device that can neither show nor enter a number cannot be authenticated; without that: --security encrypted"
+                : "Authentication needs a number, and nobody can enter or compare one here: run this command in a terminal, "
+                    + "or give the passkey that the device shows with --passkey."
+            return error
+        }
         if passkey != nil, !acceptsJustWorks, let failure = error.pairingFailure,
             [.rejected, .notConfirmed, .insufficientLevel].contains(failure)
         {
@@ -120,26 +130,42 @@ extension CommonOptions {
         default: break
         }
         guard let level else { return error }
-        var words = ["ble", "pair"]
-        if simulate { words.append("--simulate") }
-        if let world { words += ["--world", world] }
-        // Pairing stays with an adapter: of several, the one that has the link.
-        let only = usesSeveralAdapters ? await connection?.adapterName : adapter
-        if let only { words += ["-i", only] }
-        if let bonds { words += ["--bonds", bonds] }
-        if let name {
-            words += ["-n", name]
-        } else {
-            words += ["-a", "\(peer)", "--address-type", "\(peer.kind)"]
+        let option = ["--security", level.rawValue]
+        if !isStep, simulate || world != nil || (try? makeKernel()) != nil {
+            // A simulated device loses its bonds with the process.
+            var words = CommandLine.arguments
+            words.insert(contentsOf: option, at: words.firstIndex(of: "--") ?? words.endIndex)
+            // A key is not repeated.
+            error.remedy = "Pair from this command: " + Self.quoted(identified.irk == nil ? words : option)
+            return error
         }
-        if level > .encrypted { words += ["--security", level.rawValue] }
-        let command = words.map(Self.quoted).joined(separator: " ")
-        error.remedy = """
-            Pair with: \(command)
-            Or pair from this command with: --security \(level.rawValue)
-            """
+        // Pairing stays with an adapter: of several, the one that has the link.
+        error.remedy =
+            (isStep ? "Pair with the step: " : "Pair with: ")
+            + command("pair", on: peer, by: await connection?.adapterName, level > .encrypted ? option : [])
+        if !isStep { error.remedy? += "\nOr pair from this command with: " + Self.quoted(option) }
         return error
     }
+
+    /// A command of `ble` on a device, with the options that lead to it, ready to be copied; or the step of that name.
+    /// - Parameter link: the adapter that has the link, for which one of several is chosen.
+    func command(_ name: String, on peer: BluetoothAddress, by link: String?, _ options: [String] = []) -> String {
+        guard !isStep else { return Self.quoted([name] + options) }
+        var words = ["ble", name]
+        if simulate { words.append("--simulate") }
+        if let world { words += ["--world", world] }
+        if let only = usesSeveralAdapters ? link : adapter { words += ["-i", only] }
+        if let bonds { words += ["--bonds", bonds] }
+        if let name = self.name {
+            words += ["-n", name]
+        } else if !simulate || address != nil {
+            words += ["-a", "\(peer)", "--address-type", "\(peer.kind)"]
+        }
+        if coded { words.append("--coded") }
+        return Self.quoted(words + options)
+    }
+
+    private static func quoted(_ words: [String]) -> String { words.map(quoted).joined(separator: " ") }
 
     /// The word, quoted for a shell if necessary.
     private static func quoted(_ word: String) -> String {

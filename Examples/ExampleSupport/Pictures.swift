@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The common scale of RSSI sparklines in dBm: from barely received to side by side.
 public let signalStrengths = -100.0 ... -30.0
 
@@ -59,7 +53,6 @@ public final class ProgressBar {
     private let delay: Duration
     private let line = StatusLine(on: STDERR_FILENO)
     private let start = ContinuousClock.now
-    private var lastDrawing: ContinuousClock.Instant?
 
     /// A bar for `total` bytes, which appears if that takes longer than `delay`.
     public init(_ label: String, total: Int, style: Style, after delay: Duration = .zero) {
@@ -74,11 +67,11 @@ public final class ProgressBar {
         guard style.isTerminal else { return }
         let now = ContinuousClock.now
         guard now - start >= delay else { return }
-        if let lastDrawing, now - lastDrawing < .milliseconds(100), done < total { return }
-        lastDrawing = now
         let seconds = (now - start) / .seconds(1)
         let rate = seconds > 0 ? Double(done) / seconds : 0
-        line.show(progressText(label, done, of: total, rate: rate, width: line.width, style: style))
+        line.show(
+            progressText(label, done, of: total, rate: rate, width: line.width, style: style),
+            atMostEvery: done < total ? .milliseconds(100) : .zero)
     }
 
     /// Removes the bar.

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Who may open a pseudo terminal or a UNIX socket: by default this user, and root.
 public struct PortAccess: Hashable, Sendable {
     /// The permissions, as of `chmod`; nil for the system's, or for 0660 with a group.

@@ -2,12 +2,6 @@ import ArgumentParser
 import BluetoothLE
 import CTerminal
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 extension CommonOptions {
     /// Runs the body of a program: prints its error, the cause first and then the remedy, and exits with the error's
     /// status. Ctrl-C, SIGTERM and SIGHUP cancel the body, which disconnects and stops scanning as it unwinds.
@@ -24,7 +18,7 @@ extension CommonOptions {
         let console = Console(self)
         let interruption = Interruption()
         interruption.watch()
-        if let message = ignoredVariable() { console.message(message) }
+        reportIgnored { console.message($0) }
         let task = Task {
             try checkFiles(reading: inputs, writing: outputs)
             // A passkey that cannot be used is an error before a device is looked for.
@@ -144,6 +138,8 @@ extension BluetoothError {
     var withoutRemedy: String {
         var error = self
         error.remedy = nil
+        // The message says it in words.
+        if code == .noBluetooth { error.cause = nil }
         return error.description
     }
 }

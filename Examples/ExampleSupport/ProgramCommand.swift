@@ -1,13 +1,13 @@
 import ArgumentParser
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The root command of a program.
 public protocol ProgramCommand: AsyncParsableCommand {}
+
+/// The root command of a program whose commands use a device.
+public protocol DeviceProgram: ProgramCommand, Sendable {
+    /// The common options, which may precede the command.
+    var common: CommonOptions { get }
+}
 
 extension ProgramCommand {
     /// Runs the program with the command line's arguments, and exits. Help is arranged so that a command's own options
@@ -38,7 +38,7 @@ extension ProgramCommand {
     public static func explanation(of error: any Error, for arguments: [String]) -> (text: String, status: Int32) {
         let status = exitCode(for: error).rawValue
         let text = fullMessage(for: error)
-        let (name, mistyped) = command(in: arguments)
+        let (command, name, mistyped) = command(in: arguments)
         if status == 0 {
             // The parser answers a request for help on something unknown with the overview.
             if let mistyped, arguments.first == "help" { return (mistyped, ExitStatus.usage.rawValue) }
@@ -46,28 +46,43 @@ extension ProgramCommand {
         }
         guard status == ExitStatus.usage.rawValue, !(error is ExitCode) else { return (text, status) }
         if let mistyped { return (mistyped, status) }
-        return (suggesting(text.hasPrefix("Error: ") ? "\(name): \(text.dropFirst(7))" : text), status)
+        // The parser names the usage of the program if an option belongs to all its commands.
+        let usage = text.firstRange(of: "Usage: ")?.lowerBound ?? text.endIndex
+        let message = plain(String(text[..<usage].trimmingPrefix("Error: ")), for: arguments)
+        return (
+            "\(name): \(message)Usage: \(usageString(for: command))\n  See '\(name) --help' for more information.",
+            status
+        )
     }
 
-    /// The message on a value that is none of an option's, with the one that was probably meant.
-    private static func suggesting(_ text: String) -> String {
-        let message = /The value '([^']*)' is invalid for [^\n]*\. Please provide one of ([^\n]*)\./
-        guard let match = text.firstMatch(of: message) else { return text }
-        let values = match.2.matches(of: /'([^']*)'/).map { String($0.1) }
-        let end = match.range.upperBound
-        return text[..<end] + Suggestion.question(for: String(match.1), among: values) + text[end...]
+    /// A message of the parser in plain words, with the value that was probably meant.
+    private static func plain(_ message: String, for arguments: [String]) -> String {
+        message.replacing(/The value '([^']*)' is invalid for [^\n]*\. Please provide one of ([^\n]*)\./) { match in
+            let values = match.2.matches(of: /'([^']*)'/).map { String($0.1) }
+            return match.0 + Suggestion.question(for: String(match.1), among: values)
+        }.replacing(/Value to be set with flag '([^']*)' had already been set with flag '([^']*)'/) { match in
+            "Give either \(match.2) or \(match.1), not both."
+        }.replacing(/(Unknown option '--([^']*)')\. Did you mean '--([^']*)'\?/) { match in
+            Suggestion.nearest(to: String(match.2), among: [String(match.3)]) == nil ? match.1 : match.0
+        }.replacing(/Missing value for '(-[^ ']+)/) { match in
+            // A negative number looks like an option to the parser.
+            let next = arguments.drop { $0 != match.1 }.dropFirst().first ?? ""
+            return Double(next) == nil ? match.0 : "The value '\(next)' is invalid for '\(match.1)"
+        }
     }
 
-    /// The name of the command that the arguments choose, and the message on the first word that should be a command and
-    /// is none; nil if there is no such word.
-    static func command(in arguments: [String]) -> (name: String, mistyped: String?) {
+    /// The command that the arguments choose with its name, and the message on the first word that should be a command
+    /// and is none; nil if there is no such word.
+    static func command(
+        in arguments: [String]
+    ) -> (type: any ParsableCommand.Type, name: String, mistyped: String?) {
         var (node, path) = (self as any ParsableCommand.Type, [_commandName])
         var rest = arguments[...]
         var name: String { path.joined(separator: " ") }
         while let argument = rest.popFirst() {
             if argument == "--" { break }
             if argument.hasPrefix("-") {
-                if CommonOptions.namesWithValue.contains(argument) { rest = rest.dropFirst() }
+                if namesWithValue.contains(argument) { rest = rest.dropFirst() }
                 continue
             }
             let commands = node.configuration.subcommands
@@ -83,21 +98,18 @@ extension ProgramCommand {
             }
             let question = Suggestion.question(for: argument, among: commands.map { $0._commandName })
             let message = "\(name): '\(printable(argument))' is not a command.\(question)"
-            return (name, "\(message)\nList the commands with: \(name) --help")
+            return (node, name, "\(message)\nList the commands with: \(name) --help")
         }
-        return (name, nil)
+        if let usual = node.configuration.defaultSubcommand { (node, path) = (usual, path + [usual._commandName]) }
+        return (node, name, nil)
+    }
+
+    /// The program's options that are followed by a value.
+    private static var namesWithValue: Set<String> {
+        let options = helpMessage(columns: 1000).matches(of: /(?:(-\w), )?(--[a-z-]+) </)
+        return Set(options.flatMap { [$0.1 ?? $0.2, $0.2].map(String.init) })
     }
 }
 
 /// `exit(3)`, which the commands' own `exit` hides.
 private func end(_ status: Int32) -> Never { exit(status) }
-
-extension CommonOptions {
-    /// The common options that are followed by a value.
-    static let namesWithValue: Set<String> = [
-        "-n", "--name", "-a", "--address", "--address-type", "--pick", "--find-time", "-t", "--timeout", "--security",
-        "--passkey", "-i", "--adapter", "--bonds", "--trace", "--profile", "--service", "--write", "--notify", "--mtu",
-        "--chunk", "--pace", "--baud",
-        "--world", "--privacy", "--min-key-size", "--irk",
-    ]
-}

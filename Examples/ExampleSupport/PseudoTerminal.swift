@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A pseudo terminal that other programs open like a serial port; it passes every byte unchanged.
 ///
 /// It persists while programs open and close it: the kernel buffers what is written for the next reader.
@@ -24,8 +18,8 @@ public final class PseudoTerminal: Sendable {
     ///   - access: who may open it.
     ///   - onDiscard: called when a program discards what it has not read yet (`tcflush`), which the kernel does for its
     ///     own buffer only; during a call of the terminal, on its thread.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the link is in use or the path is taken by anything
-    ///   else, with ``ExitStatus/notPermitted`` if the access cannot be granted.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the link is in use, with ``ExitStatus/cannotCreate`` if the
+    ///   path is taken by anything else or has no folder, with ``ExitStatus/notPermitted`` if the access cannot be granted.
     public init(
         link: String? = nil, access: PortAccess = PortAccess(), onDiscard: (@Sendable () -> Void)? = nil
     ) throws {

@@ -1,3 +1,4 @@
+import BluetoothSystem
 import Synchronization
 
 /// A secret on the command line: itself, the name of a file that has it, or `-` for standard input. Other users of the
@@ -22,7 +23,7 @@ public enum SecretArgument {
         let bytes: [UInt8]
         do {
             bytes = try await ExampleSupport.contents(of: argument, limit: limit)
-        } catch let error as ProgramError where error.status == .noInput {
+        } catch let error as ProgramError where error.status == .noInput && !SystemFiles.exists(argument) {
             let text = "\(option) or a file, and there is no such file."
             throw ProgramError(.usage, [text, problem].compactMap(\.self).joined(separator: " "), remedy: remedy)
         }

@@ -1,11 +1,5 @@
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The service manager that has started the program, such as systemd: it is notified of the program's state
 /// (`sd_notify`). Without one, nothing happens.
 public final class ServiceManager: Sendable {

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A TCP port or a UNIX socket, which accepts connections of other programs.
 public final class SocketPort: Sendable {
     /// The address or the path, for people: of a TCP port with the number that the kernel has chosen for 0.
@@ -35,8 +29,8 @@ public final class SocketPort: Sendable {
 
     /// Listens at a path. A socket that a killed program has left there is replaced; the file is removed at the end.
     /// - Parameter access: who may connect.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the socket is in use or the path is taken by anything else,
-    ///   with ``ExitStatus/notPermitted`` if the access cannot be granted.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if the socket is in use, with ``ExitStatus/cannotCreate`` if the
+    ///   path is taken by anything else or has no folder, with ``ExitStatus/notPermitted`` if the access cannot be granted.
     public init(atPath path: String, access: PortAccess) throws {
         (name, isLocal) = (path, true)
         let number = systemSocket(AF_UNIX, SOCK_STREAM)
@@ -73,19 +67,16 @@ public final class SocketPort: Sendable {
 
     private static func failure(_ name: String) -> ProgramError {
         let number = errno
-        let text = "Cannot listen at \(name): \(systemMessage(number))"
-        switch number {
-        case EADDRINUSE:
-            return ProgramError(
-                .linkLost, text, remedy: "Choose another port, or see which program has it: ss -ltnp")
-        case EACCES:
-            return ProgramError(
-                .notPermitted, text,
-                remedy: "Choose a port above 1023: those below need the capability CAP_NET_BIND_SERVICE.")
-        case EADDRNOTAVAIL:
-            return ProgramError(.linkLost, text, remedy: "The address must be one of this machine: ip address")
-        default: return ProgramError(.linkLost, text)
-        }
+        let remedy: String? =
+            switch number {
+            case EADDRINUSE: "Choose another port, or see which program has it: ss -ltnp"
+            case EACCES: "Choose a port above 1023: those below need the capability CAP_NET_BIND_SERVICE."
+            case EADDRNOTAVAIL: "The address must be one of this machine: ip address"
+            default: nil
+            }
+        return ProgramError(
+            number == EACCES ? .notPermitted : .linkLost, "Cannot listen at \(name): \(systemMessage(number))",
+            remedy: remedy)
     }
 }
 

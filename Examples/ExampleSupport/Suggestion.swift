@@ -1,10 +1,10 @@
 /// The nearest of some words to a mistyped one.
 public enum Suggestion {
-    /// The word of `words` that most likely was meant: at most a third of its letters is wrong, missing, superfluous or
+    /// The word of `words` that most likely was meant: at most a third of its letters are wrong, missing, superfluous or
     /// swapped with the next one, or it begins with what was typed.
     public static func nearest(to typed: String, among words: [String]) -> String? {
         let best = words.map { (word: $0, distance: distance(typed, $0)) }.min { $0.distance < $1.distance }
-        if let best, best.distance <= max(1, best.word.count / 3) { return best.word }
+        if let best, best.distance <= best.word.count / 3 { return best.word }
         let longer = words.filter { typed.count >= 2 && $0.hasPrefix(typed) }
         return longer.count == 1 ? longer[0] : nil
     }

@@ -46,11 +46,6 @@ public struct Table: Sendable {
         self.columns = columns
     }
 
-    /// A table without rows that never omits columns.
-    public init(_ columns: [(title: String, alignment: Alignment)]) {
-        self.init(columns.map { Column($0.title, $0.alignment) })
-    }
-
     /// Adds a row; missing cells are empty, excess cells ignored.
     public mutating func add(_ cells: [String]) {
         rows.append(Array((cells + Array(repeating: "", count: columns.count)).prefix(columns.count)))
@@ -67,13 +62,17 @@ public struct Table: Sendable {
         return lines(of: chosen, widths: widths).map { shortened($0, toCells: width) }
     }
 
-    /// As ``lines(fitting:)``, but nothing is truncated: rows with the last column are broken between words. A heading that
-    /// does not fit is left out.
+    /// As ``lines(fitting:)``, but nothing of a last column with text is omitted or truncated: its cells are broken between
+    /// words, and are below the others' if there is no room for its heading beside theirs.
     public func wholeLines(fitting width: Int) -> [String] {
-        let chosen = layout(width).columns
-        let shown = columns.indices.filter { chosen.contains($0) || $0 == columns.count - 1 }
-        let lines = lines(of: shown, widths: naturalWidths).map { wrapped($0, toCells: width) }
-        return Array(lines[0].prefix(1)) + lines.dropFirst().joined()
+        let (chosen, widths) = (layout(width).columns, naturalWidths)
+        guard let last = columns.indices.last, columns[last].alignment == .left else { return lines(fitting: width) }
+        let others = chosen.filter { $0 != last }
+        let isBeside = cellWidth(line(columns.map(\.title), of: others + [last], widths)) <= width
+        return all.flatMap { row in
+            (isBeside ? [line(row, of: others + [last], widths)] : [line(row, of: others, widths), "  " + row[last]])
+                .filter { !$0.allSatisfy { $0 == " " } }.flatMap { wrapped($0, toCells: width) }
+        }
     }
 
     private var all: [[String]] { [columns.map(\.title)] + rows }

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A symbolic link to a pseudo terminal, owned by this process while the object lives.
 ///
 /// The lock file `LINK.lock`, which contains the PID, decides ownership. While it is locked the link is in use. If it is
@@ -17,14 +11,15 @@ final class TerminalLink: Sendable {
     private let lock: LockFile
 
     /// Makes the link.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if it is in use or the path is taken by anything else.
+    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if it is in use, with ``ExitStatus/cannotCreate`` if the path
+    ///   is taken by anything else or there is no folder.
     init(_ path: String, to target: String) throws {
         // First, so that no lock file is created beside somebody else's file.
         _ = try Self.isLeftBehind(path)
         (self.path, self.target) = (path, target)
         lock = try LockFile(path + ".lock", of: path)
         if try Self.isLeftBehind(path) { unlink(path) }
-        guard symlink(target, path) == 0 else { throw Self.failure("Cannot create the link \(printable(path))") }
+        guard symlink(target, path) == 0 else { throw cannotCreate(path) }
     }
 
     deinit {
@@ -34,11 +29,7 @@ final class TerminalLink: Sendable {
 
     /// Whether the path is a link to a pseudo terminal; false if it does not exist.
     private static func isLeftBehind(_ path: String) throws -> Bool {
-        var status = stat()
-        guard lstat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw failure("Cannot create the link \(printable(path))") }
-            return false
-        }
+        guard let status = try occupant(of: path) else { return false }
         let target = target(of: path)
         let prefix = "/dev/pts/"
         if let target, target.hasPrefix(prefix), UInt32(target.dropFirst(prefix.count)) != nil { return true }
@@ -52,10 +43,14 @@ final class TerminalLink: Sendable {
         guard count > 0 else { return nil }
         return String(decoding: buffer.prefix(count).map(UInt8.init(bitPattern:)), as: UTF8.self)
     }
+}
 
-    private static func failure(_ text: String) -> ProgramError {
-        ProgramError(.linkLost, "\(text): \(String(cString: strerror(errno)))")
-    }
+/// What there is at the path of a link or a socket; nil if it can be created.
+func occupant(of path: String) throws -> stat? {
+    var status = stat()
+    if lstat(path, &status) == 0 { return status }
+    try checkFolder(of: path)
+    return nil
 }
 
 /// The error for a path at which there is something else than expected.
@@ -64,13 +59,14 @@ func pathIsTaken(_ path: String, by status: stat, insteadOf expected: String) ->
         switch status.st_mode & S_IFMT {
         case S_IFLNK: "a symbolic link to \(printable(TerminalLink.target(of: path) ?? "something"))"
         case S_IFREG: "a file"
-        case S_IFDIR: "a directory"
+        case S_IFDIR: "a folder"
         case S_IFIFO: "a FIFO"
         case S_IFSOCK: "a socket"
         default: "a device"
         }
     return ProgramError(
-        .linkLost, "\(printable(path)) is \(kind), not \(expected).", remedy: "Choose a path that does not exist yet.")
+        .cannotCreate, "\(printable(path)) is \(kind), not \(expected).",
+        remedy: "Choose a path that does not exist yet.")
 }
 
 /// A lock file (flock(2)) with the PID, held while the object lives. If the process is killed, the kernel releases the
@@ -98,7 +94,7 @@ final class LockFile: Sendable {
             defer { if !isAcquired { close(descriptor) } }
             guard contents(of: descriptor) != nil else {
                 throw ProgramError(
-                    .linkLost, "\(printable(path)) is not a lock file.",
+                    .cannotCreate, "\(printable(path)) is not a lock file.",
                     remedy: "Choose another path, or remove that file.")
             }
             guard flock(descriptor, LOCK_EX | LOCK_NB) == 0 else {
@@ -164,6 +160,6 @@ final class LockFile: Sendable {
     }
 
     private static func failure(_ text: String) -> ProgramError {
-        ProgramError(.linkLost, "\(text): \(String(cString: strerror(errno)))")
+        ProgramError(.cannotCreate, "\(text): \(systemMessage())")
     }
 }

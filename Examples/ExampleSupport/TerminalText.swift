@@ -1,11 +1,5 @@
 import CTerminal
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Whether `wcwidth` has a multibyte locale; the C locale is not one.
 private let hasCharacters: Bool = {
     // The user's locale first: it may define widths of its own.
@@ -31,6 +25,11 @@ private func cellCount(_ scalar: Unicode.Scalar) -> Int {
 /// The number of terminal cells of a text: the sum of its scalars' `wcwidth`, as terminals count.
 public func cellWidth(_ text: some StringProtocol) -> Int {
     text.unicodeScalars.reduce(0) { $0 + cellCount($1) }
+}
+
+/// `1 packet`, `2 packets`.
+public func quantity(_ count: some BinaryInteger, _ noun: String) -> String {
+    "\(count) \(noun)\(count == 1 ? "" : "s")"
 }
 
 /// The text truncated to `width` cells, between characters, with an ellipsis if anything was removed.
@@ -66,7 +65,7 @@ func shortened(_ text: String, toCells width: Int, keepingWordsOf length: Int) -
 }
 
 /// The number of cells of a text without the escape sequences in it.
-private func visibleWidth(_ text: some StringProtocol) -> Int {
+func visibleWidth(_ text: some StringProtocol) -> Int {
     cellWidth(String(text).replacing(/\u{1B}\[[0-9]*[A-Za-z]/, with: ""))
 }
 
@@ -156,6 +155,7 @@ public final class StatusLine {
 
     private let descriptor: Int32
     private var text: String?
+    private var time: ContinuousClock.Instant?
 
     /// A line on the terminal of a descriptor.
     public init(on descriptor: Int32) {
@@ -171,8 +171,13 @@ public final class StatusLine {
     /// The number of cells available.
     public var width: Int { max(1, terminalSize(of: descriptor).width - Self.margin) }
 
-    /// Replaces the text, which must fit into ``width`` cells.
-    public func show(_ text: String) {
+    /// Replaces the text by one that is cut to ``width`` cells; without effect if that was done within the interval.
+    public func show(_ text: String, atMostEvery interval: Duration = .zero) {
+        let now = ContinuousClock.now
+        if let time, now - time < interval { return }
+        time = now
+        // What fits may have colours.
+        let text = visibleWidth(text) > width ? shortened(text, toCells: width) : text
         if self.text == nil { hideCursor(on: descriptor) }
         writeAll("\(start)\(text)", to: descriptor)
         self.text = text

@@ -11,15 +11,21 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     public var profile = "linble"
 
     /// The service of a UART of one's own.
-    @Option(help: ArgumentHelp("The service of another UART, with --write and --notify.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The service of another UART, with --write and --notify.", valueName: "uuid"),
+        transform: AttributeName.service)
     public var service: BluetoothUUID?
 
     /// The characteristic that is written.
-    @Option(help: ArgumentHelp("The characteristic that takes bytes.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The characteristic to write bytes to.", valueName: "uuid"),
+        transform: AttributeName.characteristic)
     public var write: BluetoothUUID?
 
     /// The characteristic that notifies.
-    @Option(help: ArgumentHelp("The characteristic that sends bytes.", valueName: "uuid"))
+    @Option(
+        help: ArgumentHelp("The characteristic that sends bytes in notifications.", valueName: "uuid"),
+        transform: AttributeName.characteristic)
     public var notify: BluetoothUUID?
 
     /// The procedure that writes, instead of the profile's.
@@ -27,19 +33,21 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     public var way: WriteWay?
 
     /// The ATT_MTU to request.
-    @Option(help: "The ATT_MTU to request, 23 to 517.")
+    @Option(help: "The ATT_MTU to request, 23 to 517, such as 185.")
     public var mtu: UInt16 = 517
 
     /// The maximum length of one write.
-    @Option(help: ArgumentHelp("The maximum number of bytes in one write (default: ATT_MTU − 3).", valueName: "bytes"))
+    @Option(
+        help: ArgumentHelp(
+            "The maximum number of bytes in one write, such as 20 (default: ATT_MTU − 3).", valueName: "bytes"))
     public var chunk: Int?
 
     /// The maximum rate in bytes per second.
-    @Option(help: ArgumentHelp("The maximum number of bytes to send per second.", valueName: "bytes/s"))
+    @Option(help: ArgumentHelp("The maximum number of bytes to send per second, such as 2000.", valueName: "bytes/s"))
     public var pace: Int?
 
     /// The baud rate of the device's UART.
-    @Option(help: ArgumentHelp("Send no faster than a UART of this baud rate.", valueName: "bits/s"))
+    @Option(help: ArgumentHelp("Send no faster than a UART of this baud rate, such as 9600.", valueName: "bits/s"))
     public var baud: Int?
 
     /// The defaults.
@@ -74,7 +82,7 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
             let question = Suggestion.question(for: profile, among: Self.profileNames + ["auto"])
             throw ValidationError("--profile takes auto, \(names), not '\(profile)'.\(question)")
         }
-        guard (23...517).contains(mtu) else { throw ValidationError("--mtu takes 23 to 517, not \(mtu).") }
+        try checkRange(mtu, 23...517, "--mtu", " bytes")
         for (name, value) in [("--chunk", chunk), ("--pace", pace), ("--baud", baud)] {
             if let value, value < 1 { throw ValidationError("\(name) takes a number above 0, not \(value).") }
         }
@@ -107,14 +115,9 @@ public struct UARTProgramOptions: ParsableArguments, Sendable {
     }
 }
 
-extension BluetoothUUID: ExpressibleByArgument {
-    /// Parses a UUID.
-    public init?(argument: String) { self.init(argument) }
-}
-
 extension CommonOptions {
     /// The name of a LINBLE as delivered, and of the simulated one.
-    public static let simulatedUART = "LINBLE-Z1"
+    public static var simulatedUART: String { "LINBLE-Z1" }
 
     /// The device that -n, -a or --irk selects; without them, any that advertises the service, or for a LINBLE the one
     /// named `name`.
@@ -145,22 +148,18 @@ extension CommonOptions {
     ) async throws -> Value {
         try await withRadio(console) { radio in
             try await preparePairing(on: radio, console)
-            let uart: UARTConnection
-            do {
-                uart = try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
-            } catch {
-                throw await namingPairing(error)
+            let uart = try await namingPairing {
+                try await openUART(device, on: radio, uartOptions, console) { console.tell($0) }
             }
             await endAskingToPair(on: radio)
-            let result: Result<Value, any Error>
-            do {
-                result = .success(isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart))
-            } catch {
-                result = .failure(await namingPairing(error, on: uart.connection))
+            return try await finishing {
+                try await namingPairing(on: uart.connection) {
+                    isOnLoop ? try await radio.run { try await body(uart) } : try await body(uart)
+                }
+            } then: {
+                // Without waiting: the kernel ends the link, also after the program.
+                await uart.disconnect(timeout: .zero)
             }
-            // Without waiting: the kernel ends the link, also after the program.
-            await uart.disconnect(timeout: .zero)
-            return try result.get()
         }
     }
 
@@ -180,12 +179,7 @@ extension CommonOptions {
             if case .identity = device {} else { found = .address(sighting.address) }
         }
         do throws(BluetoothError) {
-            switch radio {
-            case .adapter(let adapter):
-                return try await UARTConnection.open(found, on: adapter, options: options, progress: progress)
-            case .group(let group):
-                return try await UARTConnection.open(found, on: group, options: options, progress: progress)
-            }
+            return try await UARTConnection.open(found, on: radio, options: options, progress: progress)
         } catch {
             guard error.code == .timedOut, case .address(let address) = device else { throw error }
             var error = error
@@ -202,7 +196,10 @@ extension CommonOptions {
         case .identity(let identity): .identity(identity)
         case .addressOfAnyKind(let address): .address(address)
         case .advertisedService: .uart(named: nil, services: services)
-        case .any: .uart(named: Self.simulatedUART, services: services)
+        case .any(let devices):
+            .uart(
+                named: devices.lazy.compactMap { if case .name(let name) = $0 { name } else { nil } }.first,
+                services: services)
         }
     }
 }

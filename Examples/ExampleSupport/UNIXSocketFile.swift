@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The file of a UNIX socket, owned by this process while the object lives.
 ///
 /// The lock file `PATH.lock` decides ownership, as for a ``TerminalLink``. A socket at which no program listens was left
@@ -15,7 +9,7 @@ final class UNIXSocketFile: Sendable {
     private let lock: LockFile
 
     /// Binds a socket to the path.
-    /// - Throws: ``ProgramError`` with ``ExitStatus/linkLost`` if it is in use or the path is taken by anything else.
+    /// - Throws: as for a ``TerminalLink``.
     init(_ path: String, of socket: Int32, access: PortAccess) throws {
         self.path = path
         // First, so that no lock file is created beside somebody else's file.
@@ -31,11 +25,11 @@ final class UNIXSocketFile: Sendable {
         }
         // The file gets the mode of the socket, less the umask, so that nobody else can connect before the access is set.
         guard fchmod(socket, 0o600) == 0, withUNIXAddress(Array(path.utf8), { bind(socket, $0, $1) }) == 0 else {
-            throw Self.failure(path)
+            throw cannotCreate(path)
         }
         var status = stat()
         do {
-            guard lstat(path, &status) == 0 else { throw Self.failure(path) }
+            guard lstat(path, &status) == 0 else { throw cannotCreate(path) }
             try access.apply(toFile: path)
         } catch {
             unlink(path)
@@ -52,11 +46,7 @@ final class UNIXSocketFile: Sendable {
 
     /// Whether there is a socket at the path.
     private static func exists(_ path: String) throws -> Bool {
-        var status = stat()
-        guard lstat(path, &status) == 0 else {
-            guard errno == ENOENT else { throw failure(path) }
-            return false
-        }
+        guard let status = try occupant(of: path) else { return false }
         guard status.st_mode & S_IFMT == S_IFSOCK else { throw pathIsTaken(path, by: status, insteadOf: "a socket") }
         return true
     }
@@ -64,14 +54,10 @@ final class UNIXSocketFile: Sendable {
     /// Whether no program listens at a socket, or none could connect to it.
     private static func isLeftBehind(_ path: String) throws -> Bool {
         let socket = systemSocket(AF_UNIX, SOCK_STREAM)
-        guard socket >= 0 else { throw failure(path) }
+        guard socket >= 0 else { throw cannotCreate(path) }
         // A program that does not accept connections makes it wait otherwise.
         let probe = OpenDescriptor(socket, label: "probe", isSocket: true)
         return withUNIXAddress(Array(path.utf8)) { systemConnect(probe.number, $0, $1) } != 0 && errno == ECONNREFUSED
-    }
-
-    private static func failure(_ path: String) -> ProgramError {
-        ProgramError(.linkLost, "Cannot create the socket \(printable(path)): \(systemMessage())")
     }
 }
 

@@ -14,7 +14,7 @@ extension ValueFormat {
         guard let format = ValueFormat(text) else {
             throw ValidationError(
                 "give \(names.dropLast().joined(separator: ", ")) or \(names.last ?? ""), numbers of several bytes also "
-                    + "with the suffix be for big endian (u16be)."
+                    + "with the suffix be for big endian, such as u16be."
                     + Suggestion.question(for: text, among: names + names.map { $0 + "be" }))
         }
         return format

@@ -31,7 +31,7 @@ struct AdaptersCommand: AsyncParsableCommand {
             let selector = common.adapter.flatMap { AdapterSelector($0) }
             let kernel = try common.makeKernel()
             if watch {
-                try await counted.upTo(limit) { try await follow(selector, on: kernel, count: $0, console) }
+                try await counted.upTo(limit) { try await follow(selector, on: kernel, $0, console) }
             } else {
                 try await list(selector, common, on: kernel, console)
             }
@@ -68,10 +68,7 @@ private func list(
         console.result(table)
     }
     guard adapters.isEmpty else { return }
-    if let selector { throw ProgramError.noAdapter(selector) }
-    throw ProgramError(
-        .noBluetooth, "No Bluetooth adapter found.",
-        remedy: "Plug one in; look for what is missing with: ble doctor; sudo dmesg | grep -i bluetooth")
+    throw ProgramError.noAdapter(selector)
 }
 
 extension CommonOptions {
@@ -82,23 +79,13 @@ extension CommonOptions {
         await withTaskGroup(of: (UInt16, String)?.self) { group in
             for adapter in adapters where adapter.state.isReady {
                 group.addTask {
-                    do throws(BluetoothError) {
-                        let opened = try await Adapter.open(
-                            .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly),
-                            on: kernel,
-                            log: makeLog(quietly: true))
-                        let health: Result<AdapterHealth, BluetoothError>
-                        do throws(BluetoothError) {
-                            health = .success(try await opened.checkHealth())
-                        } catch {
-                            health = .failure(error)
-                        }
-                        await opened.close()
-                        if case .good = try health.get() { return (adapter.index, "good") }
-                        return (adapter.index, "silent")
-                    } catch {
-                        return nil
-                    }
+                    let opened = try? await Adapter.open(
+                        .index(adapter.index), bonds: .disabled, recovery: RecoveryOptions(mode: .reportOnly),
+                        on: kernel, log: makeLog(quietly: true))
+                    let health = try? await opened?.checkHealth()
+                    await opened?.close()
+                    if case .good = health { return (adapter.index, "good") }
+                    return health.map { _ in (adapter.index, "silent") }
                 }
             }
             var all: [UInt16: String] = [:]
@@ -109,23 +96,25 @@ extension CommonOptions {
 }
 
 private func follow(
-    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, count: Int, _ console: Console
+    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, _ results: ResultCount, _ console: Console
 ) async throws {
     let changes = try await Adapter.changes(on: kernel).filter { selector?.matches($0.adapter) ?? true }
-    for try await change in changes.prefix(count) { console.show(change) }
+    for try await change in changes {
+        console.show(change)
+        if results.add() == 0 { return }
+    }
 }
 
 extension Console {
     /// Prints the appearance, change or removal of an adapter.
     func show(_ change: AdapterChange) {
-        guard isJSON else { return result("\(time())  \(change)") }
         let event =
             switch change {
             case .added: "added"
             case .changed: "changed"
             case .removed: "removed"
             }
-        result([("event", .string(event))] + fields(change.adapter, change.state))
+        result(event, "\(time())  \(change)", fields(change.adapter, change.state))
     }
 }
 

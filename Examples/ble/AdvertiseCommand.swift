@@ -24,19 +24,26 @@ struct AdvertiseCommand: AsyncParsableCommand {
 
     @OptionGroup var runTime: RunTimeOptions
 
-    @Option(help: ArgumentHelp("A service UUID to advertise, such as 180D.", valueName: "uuid"))
-    var service: [String] = []
+    @Option(
+        help: ArgumentHelp("A service to advertise, such as 180D or heart-rate.", valueName: "uuid"),
+        completion: .services, transform: AttributeName.service)
+    var service: [BluetoothUUID] = []
 
-    @Option(help: ArgumentHelp("A service UUID to solicit, such as 180F.", valueName: "uuid"))
-    var solicited: [String] = []
+    @Option(
+        help: ArgumentHelp("A service to solicit, such as 180F or battery.", valueName: "uuid"),
+        completion: .services, transform: AttributeName.service)
+    var solicited: [BluetoothUUID] = []
 
-    @Option(help: ArgumentHelp("Manufacturer data, such as 004C:0215.", valueName: "company:bytes"))
-    var manufacturer: [String] = []
+    @Option(
+        help: ArgumentHelp("Manufacturer data, such as 004C:0215 or apple:0215.", valueName: "company[:bytes]"),
+        transform: ManufacturerData.parse)
+    var manufacturer: [ManufacturerData] = []
 
-    @Option(help: ArgumentHelp("Service data, such as 180F:61.", valueName: "uuid:bytes"))
-    var serviceData: [String] = []
+    @Option(
+        help: ArgumentHelp("Service data, such as 180F:61.", valueName: "uuid:bytes"), transform: Self.serviceData)
+    var serviceData: [ServiceData] = []
 
-    @Option(help: ArgumentHelp("The appearance value: 832 is a heart rate sensor.", valueName: "number"))
+    @Option(help: ArgumentHelp("The appearance value, such as 832 for a heart rate sensor.", valueName: "number"))
     var appearance: UInt16?
 
     @Option(
@@ -51,9 +58,8 @@ struct AdvertiseCommand: AsyncParsableCommand {
     var nonConnectable = false
 
     @Option(
-        help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"),
-        completion: .list(PHYOption.allValueStrings))
-    var extended: String?
+        help: ArgumentHelp("Use extended advertising on this PHY: 1m, 2m or coded.", valueName: "phy"))
+    var extended: PHYOption?
 
     @Option(help: ArgumentHelp("The advertising interval in milliseconds.", valueName: "ms or min-max"))
     var interval = "100-150"
@@ -105,12 +111,9 @@ struct AdvertiseCommand: AsyncParsableCommand {
         try await common.run("ble advertise") { console in
             try await common.withAdapter(console) { adapter in
                 let (name, count) = (adapter.information.name, try await adapter.removeForeignAdvertising())
-                guard !console.isJSON else {
-                    return console.result([
-                        ("event", .string("cleared")), ("adapter", .string(name)), ("removed", .integer(count)),
-                    ])
-                }
-                console.result("\(name): \(count) \(count == 1 ? "advertisement" : "advertisements") removed")
+                console.result(
+                    "cleared", "\(name): \(quantity(count, "advertisement")) removed",
+                    [("adapter", .string(name)), ("removed", .integer(count))])
             }
         }
     }
@@ -129,20 +132,11 @@ struct AdvertiseCommand: AsyncParsableCommand {
             }
         } else {
             content = AdvertisementContent(
-                localName: scoped.common.name, services: try service.map(Self.uuid),
-                manufacturerData: try manufacturer.map { text in
-                    let (company, data) = try Self.data(text, "--manufacturer takes COMPANY:BYTES, such as 004C:0215")
-                    guard let number = UInt16(company, radix: 16) else {
-                        throw ValidationError("'\(company)' is not a company identifier: give four hexadecimal digits.")
-                    }
-                    return ManufacturerData(company: CompanyIdentifier(number), data: data)
-                },
-                serviceData: try serviceData.map { text in
-                    let (service, data) = try Self.data(text, "--service-data takes UUID:BYTES, such as 180F:61")
-                    return ServiceData(service: try Self.uuid(service), data: data)
-                },
+                localName: scoped.common.name, services: service,
+                manufacturerData: manufacturer,
+                serviceData: serviceData,
                 appearance: appearance.map { Appearance(rawValue: $0) },
-                solicitedServices: try solicited.map(Self.uuid))
+                solicitedServices: solicited)
         }
         content.includesTransmitPower = showPower
         if leaveOut { content.overflow = .leaveOut }
@@ -154,13 +148,7 @@ struct AdvertiseCommand: AsyncParsableCommand {
         var options = AdvertisingOptions(
             kind: nonConnectable || isBeacon ? .nonConnectable : .connectable, transmitPower: power,
             whenAdapterUnavailable: .resume)
-        switch extended {
-        case nil: break
-        case "1m": options.format = .extended(.le1M)
-        case "2m": options.format = .extended(.le2M)
-        case "coded": options.format = .extended(.leCoded)
-        case let other?: throw ValidationError("--extended takes 1m, 2m or coded, not '\(other)'.")
-        }
+        if let extended { options.format = .extended(extended.phy) }
         let bounds = interval.split(separator: "-", omittingEmptySubsequences: false).map { Double($0) }
         guard let first = bounds.first, let least = first, let last = bounds.last, let most = last, bounds.count <= 2,
             (20...10_485_000).contains(least), (least...10_485_000).contains(most)
@@ -169,26 +157,20 @@ struct AdvertiseCommand: AsyncParsableCommand {
         return options
     }
 
-    private static func uuid(_ text: String) throws -> BluetoothUUID {
-        guard let uuid = BluetoothUUID(text) else {
-            throw ValidationError("'\(text)' is not a UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
-        }
-        return uuid
-    }
-
-    private static func data(_ text: String, _ usage: String) throws -> (String, [UInt8]) {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+    private static func serviceData(_ text: String) throws -> ServiceData {
+        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false).map(String.init)
         guard parts.count == 2, let bytes = [UInt8](hexadecimal: parts[1]) else {
-            throw ValidationError("\(usage), not '\(text)'.")
+            throw ValidationError("give a service and bytes, such as 180F:61.")
         }
-        return (String(parts[0]), bytes)
+        return ServiceData(service: try AttributeName.service(parts[0]), data: bytes)
     }
 
     private static func iBeacon(_ text: String) throws -> IBeacon {
         let parts = text.split(separator: ",").map(String.init)
-        guard parts.count == 4, let major = UInt16(parts[1]), let minor = UInt16(parts[2]), let power = Int8(parts[3])
+        guard parts.count == 4, let uuid = BluetoothUUID(parts[0]), let major = UInt16(parts[1]),
+            let minor = UInt16(parts[2]), let power = Int8(parts[3])
         else { throw ValidationError("--ibeacon takes UUID,MAJOR,MINOR,DBM, not '\(text)'.") }
-        return IBeacon(proximityUUID: try uuid(parts[0]), major: major, minor: minor, measuredPower: power)
+        return IBeacon(proximityUUID: uuid, major: major, minor: minor, measuredPower: power)
     }
 }
 
@@ -207,7 +189,8 @@ extension Console {
         result("\(adapter.name) \(adapter.address) advertises")
         for (name, data) in [("advertisement", payloads.advertising), ("scan response", payloads.scanResponse)]
         where !data.isEmpty {
-            result("  \(name), \(data.count) bytes: \(printable("\(AdvertisementData(advertising: data))"))")
+            result(
+                "  \(name), \(quantity(data.count, "byte")): \(printable("\(AdvertisementData(advertising: data))"))")
         }
         for rest in payloads.leftOver { message("omitted: \(rest.field) (\(rest.reason))") }
     }

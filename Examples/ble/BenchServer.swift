@@ -19,18 +19,17 @@ struct BenchServer {
 
     /// Serves until the task is cancelled, or with `once` until the first central has disconnected.
     func run(once: Bool) async throws {
-        let source = LocalCharacteristic(BenchmarkService.source, properties: [.notify, .indicate], value: [])
-        let echo = self.echo
-        let service = LocalService(BenchmarkService.uuid, characteristics: [control, sink, source, echo])
+        let source = LocalCharacteristic(BenchmarkService.source, properties: .notify, value: [])
+        let service = LocalService(BenchmarkService.uuid, characteristics: [control, sink, source])
         let content = AdvertisementContent(localName: name, services: [BenchmarkService.uuid])
         try await adapter.run {
             try await adapter.serve(content, options: AdvertisingOptions(whenAdapterUnavailable: .resume)) {
                 service
             } while: { published, incoming in
-                console?.started(named: name, services: [BenchmarkService.uuid], on: adapter.information)
+                console?.started(content, named: name, services: [BenchmarkService.uuid], on: adapter.information)
                 try await withThrowingTaskGroup(of: Void.self) { group in
                     for try await connection in incoming {
-                        let peer = BenchPeer(connection, source: published[source], echo: published[echo])
+                        let peer = BenchPeer(connection, source: published[source])
                         guard !once else { return try await follow(peer) }
                         group.addTask { try await follow(peer) }
                     }
@@ -57,20 +56,8 @@ struct BenchServer {
 
     private var sink: LocalCharacteristic {
         let peers = peers
-        return LocalCharacteristic(BenchmarkService.sink, properties: [.write, .writeWithoutResponse])
+        return LocalCharacteristic(BenchmarkService.sink, properties: .writeWithoutResponse)
             .onWrite { request in try peers[request.peer].receive(request.value) }
-    }
-
-    private var echo: LocalCharacteristic {
-        let peers = peers
-        return LocalCharacteristic(
-            BenchmarkService.echo, properties: [.read, .write, .writeWithoutResponse, .notify]
-        )
-        .onRead { request in try peers[request.peer].echo }
-        .onWrite { request in
-            guard request.offset == 0 else { throw ATTErrorCode.invalidOffset }
-            try peers[request.peer].echo(request.value, isCommand: request.isCommand)
-        }
     }
 
     // MARK: Links
@@ -83,7 +70,7 @@ struct BenchServer {
         let reason = try await withThrowingTaskGroup(of: BluetoothError?.self) { group in
             group.addTask { await connection.disconnected() }
             group.addTask {
-                for await work in peer.work { await perform(work, for: peer) }
+                for await _ in peer.starts { await send(to: peer) }
                 return nil
             }
             defer { group.cancelAll() }
@@ -93,23 +80,11 @@ struct BenchServer {
         console?.tell("disconnected", by: connection.peer, reason: reason?.disconnectReason)
     }
 
-    private func perform(_ work: BenchPeer.Work, for peer: BenchPeer) async {
+    private func send(to peer: BenchPeer) async {
         do throws(BluetoothError) {
-            switch work {
-            case .echo(let value):
-                try await peer.echoValue.notify(value, to: peer.connection, timeout: Self.patience)
-            case .send:
-                while let (packet, kind) = peer.nextPacket() {
-                    switch kind {
-                    case .notifications:
-                        try await peer.source.notify(packet, to: peer.connection, timeout: Self.patience)
-                    case .indications:
-                        try await peer.source.indicate(packet, to: peer.connection, timeout: Self.patience)
-                    }
-                    if case .end(_, let sent)? = BenchmarkPacket(packet) {
-                        console?.showSent(Int(sent), as: kind, to: peer.connection.peer)
-                    }
-                }
+            while let packet = peer.nextPacket() {
+                try await peer.source.notify(packet.bytes, to: peer.connection, timeout: Self.patience)
+                if case .end(_, let sent) = packet { console?.showSent(Int(sent), to: peer.connection.peer) }
             }
         } catch {
             // The central has unsubscribed, or its link has ended or is stuck.
@@ -141,59 +116,36 @@ private final class BenchPeers: Sendable {
 
 /// A central with its link.
 private final class BenchPeer: Sendable {
-    /// What its task has to send.
-    enum Work: Sendable {
-        case echo([UInt8])
-        /// The packets of the responder.
-        case send
-    }
-
-    /// The maximum number of values that wait to be echoed.
-    private static let mostEchoes = 1024
-
     let connection: Connection
     let source: PublishedValue
-    let echoValue: PublishedValue
-    let work: AsyncStream<Work>
-    private let pending: AsyncStream<Work>.Continuation
+    /// An element for each run of sending.
+    let starts: AsyncStream<Void>
+    private let start: AsyncStream<Void>.Continuation
     private let responder = Mutex(BenchmarkResponder())
 
-    init(_ connection: Connection, source: PublishedValue, echo: PublishedValue) {
-        (self.connection, self.source, echoValue) = (connection, source, echo)
-        (work, pending) = AsyncStream.makeStream(bufferingPolicy: .bufferingOldest(Self.mostEchoes))
+    init(_ connection: Connection, source: PublishedValue) {
+        (self.connection, self.source) = (connection, source)
+        // The next run is refused until the end of the last one.
+        (starts, start) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
     }
 
     var report: BenchmarkReport { responder.withLock { $0.report } }
-    var echo: [UInt8] { responder.withLock { $0.echo } }
 
     func control(_ control: BenchmarkControl) async throws {
-        let configuration =
-            if let handle = source.handle { await connection.peerConfiguration(of: handle) } else {
-                ClientCharacteristicConfiguration()
-            }
-        let mostBytes = await connection.maximumCommandLength
-        let isSending = try responder.withLock { responder throws(ATTErrorCode) in
-            try responder.control(control, mostBytes: mostBytes) {
-                configuration.contains($0 == .notifications ? .notification : .indication)
-            }
+        var isSubscribed = false
+        if let handle = source.handle {
+            isSubscribed = await connection.peerConfiguration(of: handle).contains(.notification)
         }
-        guard isSending, case .dropped = pending.yield(.send) else { return }
-        abandonSending()
-        throw ATTErrorCode.insufficientResources
+        let mostBytes = await connection.maximumCommandLength
+        let isSending = try responder.withLock { [isSubscribed] responder throws(ATTErrorCode) in
+            try responder.control(control, mostBytes: mostBytes, isSubscribed: isSubscribed)
+        }
+        if isSending { start.yield() }
     }
 
-    func receive(_ value: [UInt8]) throws(ATTErrorCode) {
-        try responder.withLock { responder throws(ATTErrorCode) in try responder.receive(value) }
-    }
+    func receive(_ value: [UInt8]) { responder.withLock { $0.receive(value) } }
 
-    /// Stores a value, and sends it back if it is that of a command.
-    func echo(_ value: [UInt8], isCommand: Bool) throws {
-        responder.withLock { $0.storeEcho(value) }
-        guard isCommand, case .dropped = pending.yield(.echo(value)) else { return }
-        throw ATTErrorCode.insufficientResources
-    }
-
-    func nextPacket() -> (bytes: [UInt8], kind: BenchmarkSending)? { responder.withLock { $0.nextPacket() } }
+    func nextPacket() -> BenchmarkPacket? { responder.withLock { $0.nextPacket() } }
 
     func abandonSending() { responder.withLock { $0.abandonSending() } }
 }
@@ -203,25 +155,18 @@ extension Console {
         let counts = report.counts
         guard isJSON else {
             return result(
-                "\(time())  \(peer)  sent \(counts.received) packets, \(counts.bytes) bytes"
-                    + (counts.corrupted > 0 ? ", \(counts.corrupted) corrupted packets" : ""))
+                "\(time())  \(peer)  sent \(quantity(counts.received, "packet")), \(quantity(counts.bytes, "byte"))"
+                    + (counts.corrupted > 0 ? ", \(quantity(counts.corrupted, "corrupted packet"))" : ""))
         }
         result([
             ("event", .string("benchReceived")), ("peer", .string("\(peer)")),
             ("received", .integer(Int(counts.received))), ("bytes", .integer(Int(clamping: counts.bytes))),
-            ("outOfOrder", .integer(Int(counts.outOfOrder))), ("duplicates", .integer(Int(counts.duplicates))),
             ("corrupted", .integer(Int(counts.corrupted))),
         ])
     }
 
-    fileprivate func showSent(_ count: Int, as kind: BenchmarkSending, to peer: BluetoothAddress) {
-        let name = kind == .notifications ? "notifications" : "indications"
-        guard isJSON else {
-            return result("\(time())  \(peer)  was sent \(count) \(name)")
-        }
-        result([
-            ("event", .string("benchSent")), ("peer", .string("\(peer)")), ("kind", .string(name)),
-            ("sent", .integer(count)),
-        ])
+    fileprivate func showSent(_ count: Int, to peer: BluetoothAddress) {
+        guard isJSON else { return result("\(time())  \(peer)  was sent \(quantity(count, "notification"))") }
+        result([("event", .string("benchSent")), ("peer", .string("\(peer)")), ("sent", .integer(count))])
     }
 }

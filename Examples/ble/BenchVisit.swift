@@ -4,35 +4,26 @@ import ExampleSupport
 /// The second machine of `ble serve bench --simulate`: connects, performs all measurements with a few packets, and
 /// disconnects.
 struct BenchVisit: Sendable {
-    private let name: String
     private let console: Console
 
     private static let count = 3
 
-    init(to name: String, _ console: Console) {
-        (self.name, self.console) = (name, console)
-    }
+    init(_ console: Console) { self.console = console }
 
     func run(on adapter: Adapter) async throws {
-        let name = name
         let connection = try await adapter.connect(options: ConnectionOptions(timeout: nil)) {
-            // A simulated device may have the same name; its address is a random one.
-            $0.localName == name && $0.address?.kind == .public
+            // The simulated devices have random ones.
+            $0.address?.kind == .public
         }
-        guard let service = BenchmarkCharacteristics(in: try await connection.discover()) else {
-            throw ProgramError(.protocolError, "The second machine finds no benchmark service.")
-        }
-        let run = BenchmarkRun(
-            measurements: BenchmarkMeasurement.allCases, limit: BenchmarkLimit(count: Self.count),
-            timeout: .seconds(30))
-        try await run.run(on: connection, with: service) { result in
-            switch result {
-            case .latency(let result):
-                console.message("another machine measures \(result.measurement.rawValue): \(result.durations.count)")
-            case .throughput(let result):
-                console.message(
-                    "another machine measures \(result.measurement.rawValue): \(result.counts?.received ?? 0)")
-            }
+        let database = try await connection.discover()
+        let run = BenchmarkRun(limit: BenchmarkLimit(count: Self.count), timeout: .seconds(30))
+        try await run.run(on: connection, database) { result in
+            let (title, count) =
+                switch result {
+                case .latency(let result): (BenchmarkMeasurement.latency.title, result.durations.count)
+                case .throughput(let result): (result.measurement.title, Int(result.counts?.received ?? 0))
+                }
+            console.message("another machine measures \(title): \(count)")
         }
         await connection.disconnect()
     }

@@ -2,7 +2,7 @@ import ArgumentParser
 import ExampleSupport
 
 /// Scans for Bluetooth LE devices, accesses their attributes, and acts as a peripheral.
-@main struct BleCommand: ProgramCommand {
+@main struct BleCommand: DeviceProgram {
     static let configuration = CommandConfiguration(
         commandName: "ble",
         abstract: "Scan for Bluetooth LE devices, read and write their attributes, or act as a peripheral.",

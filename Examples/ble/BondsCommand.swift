@@ -87,8 +87,8 @@ struct BondsCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Remove a device's bond: its keys, subscriptions and cached attributes.",
             discussion: """
-                The device keeps its own keys, so remove the bond there as well. Programs with other bonds (--bonds) keep
-                theirs, and links that are up stay.
+                The device keeps its own keys, so remove the bond there as well. Programs that use other bonds \
+                (--bonds) keep theirs, and links that are up stay up.
 
                 EXAMPLES:
                   ble bonds remove C0:98:E5:12:34:60
@@ -104,14 +104,9 @@ struct BondsCommand: AsyncParsableCommand {
             try await common.run("ble bonds remove") { console in
                 for (adapter, bond) in try await keptBonds(common, with: device) {
                     try await remove(bond, of: adapter, common, console)
-                    if console.isJSON {
-                        console.result([
-                            ("event", .string("removed")), ("address", .string("\(bond.identity)")),
-                            ("adapter", .string("\(adapter)")),
-                        ])
-                    } else {
-                        console.result("removed \(bond.identity)")
-                    }
+                    console.result(
+                        "removed", "removed \(bond.identity)",
+                        [("address", .string("\(bond.identity)")), ("adapter", .string("\(adapter)"))])
                 }
             }
         }
@@ -128,9 +123,9 @@ private func keptBonds(_ common: CommonOptions) async throws -> [(adapter: Bluet
         let found = try await Adapter.all(bonds: .store(common.bondStore()), on: try common.makeKernel())
         adapters = found.filter { selector?.matches($0) ?? true }.map(\.address)
         guard !adapters.isEmpty else {
-            throw ProgramError(
-                .noBluetooth, selector == nil ? "No Bluetooth adapter found." : "There is no such adapter.",
-                remedy: "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13")
+            var failure = ProgramError.noAdapter(selector)
+            failure.remedy = "Select an adapter that is not plugged in by its address: -i 00:1A:7D:DA:71:13"
+            throw failure
         }
     }
     let store = try common.bondStore()
@@ -190,7 +185,6 @@ private func rows(_ bond: Bond, _ adapter: BluetoothAddress, _ console: Console)
         ("adapter", "\(adapter)"), ("paired", console.date(bond.time)), ("protection", protection(bond)),
         ("key size", bond.encryptionKeySize.map { "\($0) bytes" } ?? "no key"),
         ("addresses", bond.identityResolvingKey == nil ? "identity address only" : "private addresses are resolved"),
-        ("signed writes", bond.signatureKeys.isEmpty ? "no" : "yes"),
     ]
     for subscription in bond.client?.subscriptions ?? [] {
         rows.append(
@@ -206,7 +200,6 @@ private func fields(_ bond: Bond, _ adapter: BluetoothAddress) -> [(String, JSON
         ("adapter", .string("\(adapter)")), ("paired", .string(timestamp(of: bond.time))),
         ("secureConnections", .bool(bond.usesSecureConnections)), ("authenticated", .bool(bond.isAuthenticated)),
         ("keySize", JSONValue(bond.encryptionKeySize)), ("resolvesAddresses", .bool(bond.identityResolvingKey != nil)),
-        ("signs", .bool(!bond.signatureKeys.isEmpty)),
         ("subscriptions", .array((bond.client?.subscriptions ?? []).map { .integer(Int($0.characteristic.rawValue)) })),
     ]
 }

@@ -83,7 +83,7 @@ struct CaptureDisplay {
     /// Prints the number of packets to standard error.
     func finish(_ reader: CaptureReader) {
         guard let format = reader.format else { return }
-        var summary = "\(reader.recordCount) \(reader.recordCount == 1 ? "packet" : "packets") of \(format)"
+        var summary = "\(quantity(reader.recordCount, "packet")) of \(format)"
         if hiddenCount > 0 { summary += ", \(hiddenCount) not shown" }
         if problemCount > 0 { summary += ", \(problemCount) with problems" }
         if drops > 0 { summary += ", \(drops) dropped while recording" }
@@ -96,7 +96,7 @@ struct CaptureDisplay {
         guard filter.kinds.contains(.note), !filter.isOfDevice else { return }
         show(
             CapturedMessage(
-                kind: .note, text: "\(count) \(count == 1 ? "packet" : "packets") missing: dropped while recording"),
+                kind: .note, text: "\(quantity(count, "packet")) missing: dropped while recording"),
             of: record, nil)
     }
 
@@ -160,7 +160,8 @@ struct CaptureDisplay {
         let text = printable(message.summary)
         if !text.isEmpty { parts.append(text) }
         if message.missingByteCount > 0 {
-            parts.append(console.output.yellow("(\(message.missingByteCount) bytes missing in the capture)"))
+            parts.append(
+                console.output.yellow("(\(quantity(message.missingByteCount, "byte")) missing in the capture)"))
         }
         if let problem = message.problem {
             let bytes =

@@ -5,7 +5,7 @@ import ExampleSupport
 
 struct DecodeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "decode", abstract: "Print the packets of a capture as the other commands would have shown them.",
+        commandName: "decode", abstract: "Print the packets of a capture in the words of the other commands.",
         discussion: """
             Reads btsnoop files (of --trace, btmon -w or Android) and those of Apple's PacketLogger (pklg), and prints \
             a line for each packet with its time in the capture: advertising reports, links, attribute values with the \
@@ -15,7 +15,7 @@ struct DecodeCommand: AsyncParsableCommand {
 
             -a prints only the packets of one device, its reports and its links; -n prints those of the devices that \
             have advertised a name containing the text. If the file is not a capture, or ends within a packet, the \
-            command prints the packets before that and exits with 65.
+            command prints what precedes that and exits with 65.
 
             EXAMPLES:
               ble decode session.btsnoop
@@ -38,7 +38,7 @@ struct DecodeCommand: AsyncParsableCommand {
     @Flag(help: "Also print HCI commands, their response events, and other data.")
     var all = false
 
-    @Flag(help: "Print the bytes of each packet as well.")
+    @Flag(help: "Also print the bytes of each packet.")
     var raw = false
 
     func run() async throws {

@@ -18,12 +18,12 @@ struct DefaultsOptions: ParsableArguments, Sendable {
 
     @Option(
         help: ArgumentHelp(
-            "With --defaults: the scan window, at most the scan interval.", valueName: "ms"))
+            "With --defaults: the scan window, 2.5 to the scan interval.", valueName: "ms"))
     var scanWindow: Double?
 
     @Option(
         help: ArgumentHelp(
-            "With --defaults: the time limit for the connection once the device has been found, 1 to 65535.",
+            "With --defaults: the time limit for the connection once the device has been found, 1 to 65535, such as 20000.",
             valueName: "ms")
     )
     var connectTimeout: Int?
@@ -61,9 +61,7 @@ struct DefaultsOptions: ParsableArguments, Sendable {
                     "--scan-interval and --scan-window take 2.5 to 10240 ms, and the window is at most the interval.")
             }
         }
-        if let connectTimeout, !(1...65535).contains(connectTimeout) {
-            throw ValidationError("--connect-timeout takes 1 to 65535 ms, not \(connectTimeout).")
-        }
+        try checkRange(connectTimeout, 1...65535, "--connect-timeout", " ms")
         if let range = advertisingInterval?.range,
             range.lowerBound < .milliseconds(20) || range.upperBound > .milliseconds(10240)
         {
@@ -90,9 +88,6 @@ extension Console {
     /// Prints the defaults of an adapter.
     func show(_ defaults: AdapterDefaults) {
         if isJSON {
-            func milliseconds(_ duration: Duration?) -> JSONValue {
-                duration.map { .number($0 / .milliseconds(1)) } ?? .null
-            }
             return result(
                 [("event", .string("defaults"))] + fields(of: defaults.connectionParameters) + [
                     ("scanInterval", milliseconds(defaults.connectScanInterval)),

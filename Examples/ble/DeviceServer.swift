@@ -1,4 +1,5 @@
 import BluetoothATT
+import BluetoothAdvertising
 import BluetoothDeviceFile
 import BluetoothLE
 import ExampleSupport
@@ -42,21 +43,16 @@ struct DeviceServer {
             services(reporting: writes, echoing: echoes)
         } while: { published, incoming in
             console.started(
-                named: device.name, services: device.services.map(\.uuid), on: adapter.information)
-            try await withThrowingTaskGroup(of: Void.self) { group in
-                group.addTask { try await serve(incoming, published, once: once) }
-                group.addTask {
-                    for await target in written { _ = await send(values[target], of: target, published) }
-                }
-                group.addTask {
-                    for await (target, value) in echoed { _ = await send(value, of: target, published) }
-                }
-                for (target, change) in device.changes {
-                    group.addTask { try await perform(change, of: target, published) }
-                }
-                defer { group.cancelAll() }
-                try await group.next()
-            }
+                device.content, named: device.name, services: device.services.map(\.uuid), on: adapter.information)
+            try await untilOneEnds(
+                [
+                    { try await serve(incoming, published, once: once) },
+                    { for await target in written { _ = await send(values[target], of: target, published) } },
+                    { for await (target, value) in echoed { _ = await send(value, of: target, published) } },
+                ]
+                    + device.changes.map { target, change in
+                        { @Sendable in try await perform(change, of: target, published) }
+                    })
         }
     }
 
@@ -175,17 +171,20 @@ struct DeviceServer {
 
 extension Console {
     /// Prints that a device is served.
-    func started(named name: String, services: [BluetoothUUID], on adapter: AdapterInformation) {
+    func started(
+        _ content: AdvertisementContent, named name: String, services: [BluetoothUUID], on adapter: AdapterInformation
+    ) {
         let services = services.map { "\($0)" }
-        guard isJSON else {
-            return result(
-                "\(adapter.name) \(adapter.address) serves \(printable(name)): \(services.joined(separator: ", "))")
-        }
-        result([
-            ("event", .string("serving")), ("adapter", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("name", .string(name)),
-            ("services", .array(services.map { .string($0) })),
-        ])
+        result(
+            "serving",
+            "\(adapter.name) \(adapter.address) serves \(printable(name)): \(services.joined(separator: ", "))",
+            [
+                ("adapter", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("name", .string(name)), ("services", .array(services.map { .string($0) })),
+            ])
+        let capacity = AdvertisementDataBuilder.legacyCapacity
+        reportShortenedName(
+            in: try? content.payloads(capacity: capacity - content.automaticByteCount, scanResponseCapacity: capacity))
     }
 
     /// Prints an operation of a central.
@@ -193,19 +192,19 @@ extension Console {
         _ event: String, by peer: BluetoothAddress, _ uuid: BluetoothUUID? = nil, _ value: [UInt8]? = nil,
         reason: DisconnectReason? = nil
     ) {
-        guard isJSON else {
-            var line = "\(time())  \(peer)  \(event)"
-            if let uuid { line += "  \(uuid)\(uuid.assignedName.map { " \($0)" } ?? "")" }
-            if let value { line += "  \(ValueText.describe(value, of: uuid))" }
-            if let reason { line += "  \(reason.words)" }
-            return result(line)
+        var (line, fields) = ("\(time())  \(peer)  \(event)", [("peer", JSONValue.string("\(peer)"))])
+        if let uuid {
+            line += "  \(uuid)\(uuid.assignedName.map { " \($0)" } ?? "")"
+            fields.append(("uuid", .string("\(uuid)")))
         }
-        var fields: [(String, JSONValue)] = [
-            ("event", .string(event)), ("peer", .string("\(peer)")),
-        ]
-        if let uuid { fields.append(("uuid", .string("\(uuid)"))) }
-        if let value { fields += valueFields(value, of: uuid) }
-        if let reason { fields.append(("reason", .string("\(reason)"))) }
-        result(fields)
+        if let value {
+            line += "  \(ValueText.describe(value, of: uuid))"
+            fields += valueFields(value, of: uuid)
+        }
+        if let reason {
+            line += "  \(reason.words)"
+            fields.append(("reason", .string("\(reason)")))
+        }
+        result(event, line, fields)
     }
 }

@@ -42,12 +42,10 @@ struct DoctorCommand: AsyncParsableCommand {
     private var watches: Bool { watch || counted.count != nil }
 
     func validate() throws {
-        if let silence, !(silence >= 1 && silence <= 86_400) {
-            throw ValidationError("--silence takes 1 to 86400 seconds, not \(silence).")
-        }
+        try checkRange(silence, 1...86_400, "--silence", " seconds")
         let needless = [("--recover", recover), ("--silence", silence != nil), ("--for", runTime.duration != nil)]
         if !watches, let option = needless.first(where: \.1)?.0 {
-            throw ValidationError("\(option) has a meaning with --watch only.")
+            throw ValidationError("\(option) needs --watch.")
         }
     }
 
@@ -73,13 +71,18 @@ struct DoctorCommand: AsyncParsableCommand {
                 if !isNew, !console.isJSON { finding.remedy = nil }
                 console.isJSON ? console.json(finding) : console.show(finding)
             }
+            // Without sockets there is no adapter either.
+            if diagnosis.findings.contains(where: { $0.subject == "kernel" && $0.verdict == .failure }) {
+                throw ExitCode(ExitStatus.noBluetooth.rawValue)
+            }
             if let selector, diagnosis.adapters.isEmpty {
-                guard watches else { throw ProgramError.noAdapter(selector) }
-                console.message("waiting for \(selector): it is absent.")
+                let absence = ProgramError.noAdapter(selector)
+                guard watches else { throw absence }
+                console.message("waiting for the adapter: \(absence.message)")
             }
             if watches {
                 let watch = HealthWatch(common, on: kernel, options, console)
-                try await counted.upTo(limit) { try await watch.run(count: $0) }
+                try await counted.upTo(limit) { try await watch.run($0) }
             } else {
                 guard diagnosis.isUsable else { throw ExitCode(ExitStatus.noBluetooth.rawValue) }
             }
@@ -115,7 +118,6 @@ extension Console {
             case .failure: output.red(padded)
             }
         let subject = finding.subject + String(repeating: " ", count: max(1, 13 - finding.subject.count))
-        result(coloured + subject + printable(finding.detail))
-        for line in (finding.remedy ?? "").split(separator: "\n") { result(String(repeating: " ", count: 18) + line) }
+        result(coloured + subject, beside: printable(finding.detail) + (finding.remedy.map { "\n\($0)" } ?? ""))
     }
 }

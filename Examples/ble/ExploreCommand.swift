@@ -26,7 +26,7 @@ struct ExploreCommand: DeviceCommand {
     @Flag(help: "Show long values in full.")
     var full = false
 
-    @Flag(help: "Pair first, which some values require; otherwise nothing pairs, or asks whether to.")
+    @Flag(help: "Pair first, which some values require; without it, the command neither pairs nor asks to.")
     var pair = false
 
     static let isOnLoop = true
@@ -35,7 +35,10 @@ struct ExploreCommand: DeviceCommand {
     mutating func prepare() async throws { common.asksToPair = false }
 
     func perform(on connection: Connection, _ console: Console) async throws {
-        if pair { _ = try await ble.pair(connection, to: common.requiredLevel ?? .medium, common) }
+        if pair {
+            let limit = common.timeout(or: .seconds(60))
+            _ = try await connection.pair(to: common.requiredLevel ?? .medium, timeout: limit)
+        }
         let timeout = common.timeout(or: .seconds(30))
         let services = try await connection.discover(timeout: timeout)
         let reading = Reading(connection, isOn: values, timeout: timeout)

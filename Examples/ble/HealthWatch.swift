@@ -20,10 +20,13 @@ struct HealthWatch: Sendable {
         (self.options, self.kernel, self.recovery, self.console) = (options, kernel, recovery, console)
     }
 
-    /// Prints the events until the task is cancelled, or there were `count` of them.
-    func run(count: Int) async throws {
+    /// Prints the events until the task is cancelled, or there were enough.
+    func run(_ results: ResultCount) async throws {
         async let _: Void = followAdapters()
-        for try await line in output.stream.prefix(count) { line(console) }
+        for try await line in output.stream {
+            line(console)
+            if results.add() == 0 { return }
+        }
     }
 
     private func show(_ line: @escaping @Sendable (Console) -> Void) { output.continuation.yield(line) }

@@ -26,9 +26,6 @@ extension Console {
     /// Prints the parameters.
     func show(_ state: LinkState) {
         if isJSON {
-            func milliseconds(_ duration: Duration?) -> JSONValue {
-                duration.map { .number($0 / .milliseconds(1)) } ?? .null
-            }
             return result([
                 ("event", .string("link")), ("mtu", .integer(state.mtu)),
                 ("interval", milliseconds(state.parameters?.interval)),
@@ -40,9 +37,9 @@ extension Console {
                 ("rxOctets", JSONValue(state.dataLength?.receiveOctets)),
             ])
         }
-        result("ATT_MTU      \(state.mtu) bytes")
-        result("parameters   \(state.parameters.map { "\($0)" } ?? "unknown")")
-        result("PHYs         \(state.phys.map { "\($0)" } ?? "unknown")")
-        result("data length  \(state.dataLength.map { "\($0)" } ?? "unknown")")
+        result("ATT_MTU      ", beside: "\(state.mtu) bytes")
+        result("parameters   ", beside: "\(state.parameters.map { "\($0)" } ?? "unknown")")
+        result("PHYs         ", beside: "\(state.phys.map { "\($0)" } ?? "unknown")")
+        result("data length  ", beside: "\(state.dataLength.map { "\($0)" } ?? "unknown")")
     }
 }

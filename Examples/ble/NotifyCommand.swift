@@ -12,7 +12,7 @@ struct NotifyCommand: DeviceCommand {
             Prints a line for each notification or indication as it arrives, until Ctrl-C, for the time of --for, or \
             until --count values have arrived. It is a failure if fewer than --count values arrive within the time of \
             --for. With --keep, a lost link does not end it: it waits for the device, and for the adapter, and subscribes \
-            again.
+            again; the time of --for then includes the first search, and it is a failure if there was no subscription.
 
             EXAMPLES:
               ble notify -n Pulse-Z1 2A37
@@ -45,61 +45,63 @@ struct NotifyCommand: DeviceCommand {
         try await common.run("ble notify", isServer: true) { console in
             try command.common.validateDevice()
             _ = try await command.common.identity()
-            let countdown = Countdown(command.counted.count)
-            try await countdown.wait(for: command.runTime.duration) {
+            let isSubscribed = Mutex(false)
+            try await command.counted.upTo(command.runTime.duration) { results in
                 try await command.common.keepingConnection(console, link: command.link.settings) {
-                    try await command.show(command.streams(on: $0, console), countdown, console)
+                    let streams = try await command.streams(on: $0, console)
+                    isSubscribed.withLock { $0 = true }
+                    try await command.show(streams, results, console)
                 }
             }
+            guard !isSubscribed.withLock({ $0 }) else { return }
+            throw ProgramError(.timedOut, "There was no subscription within the time limit.")
         }
     }
 
     func perform(on connection: Connection, _ console: Console) async throws {
         guard !keep else { throw ProgramError(.usage, "--keep has no meaning for a step.") }
-        let (countdown, streams) = (Countdown(counted.count), try await streams(on: connection, console))
-        try await countdown.wait(for: runTime.duration) { try await show(streams, countdown, console) }
+        let streams = try await streams(on: connection, console)
+        try await counted.upTo(runTime.duration) { try await show(streams, $0, console) }
     }
 
     private typealias Streams = [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)]
 
     private func streams(on connection: Connection, _ console: Console) async throws -> Streams {
         try await connection.subscriptions(
-            to: attributes, kind: indicate ? .indication : .automatic, format: format,
-            timeout: common.timeout(or: .seconds(30)), console)
+            to: attributes, kind: indicate ? .indication : .automatic, format: format, common, console)
     }
 
     /// Prints the values until the link is lost or there were enough.
-    private func show(_ streams: Streams, _ countdown: Countdown, _ console: Console) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            for (attribute, decoder, values) in streams {
-                group.addTask {
+    private func show(_ streams: Streams, _ results: ResultCount, _ console: Console) async throws {
+        // The first to end has received the last value or the end of the link.
+        try await untilOneEnds(
+            streams.map { attribute, decoder, values in
+                {
                     for try await value in values {
-                        let left = countdown.take()
+                        let left = results.add()
                         if left >= 0 { try console.show(value, sentBy: attribute, decoder) }
                         if left <= 0 { return }
                     }
                 }
-            }
-            // The first to end has received the last value or the end of the link.
-            try await group.next()
-            group.cancelAll()
-        }
+            })
     }
 }
 
 extension Connection {
     /// Subscribes to the characteristics that match the selectors.
     func subscriptions(
-        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, timeout: Duration,
+        to selectors: [AttributeSelector], kind: SubscriptionKind, format: ValueFormat?, _ options: CommonOptions,
         _ console: Console
     ) async throws -> [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] {
         var streams: [(ChosenAttribute, ValueDecoder, BoundedStream<[UInt8]>)] = []
         let needed: CharacteristicProperties = [.notify, .indicate]
-        for attribute in try await choose(selectors, needing: needed, needsDeclarations: true, timeout: timeout) {
+        let timeout = options.timeout(or: .seconds(30))
+        for attribute in try await choose(selectors, needing: needed, needsDeclarations: true, options) {
             guard let characteristic = attribute.characteristic else {
+                let command = await listing(options)
                 throw ProgramError(
                     .protocolError, "\(attribute.title) is not a characteristic, so it cannot be subscribed to.",
-                    remedy: attribute.handleHint ?? "List the device's characteristics with: ble explore")
+                    remedy: attribute.handleHint ?? "List the device's characteristics with: \(command)")
             }
             let decoder = try await decoder(for: attribute, format: format, timeout: timeout)
             let stream = try await attribute.named {
@@ -109,27 +111,6 @@ extension Connection {
             console.detail("subscribed to \(attribute.title)")
         }
         return streams
-    }
-}
-
-/// The number of values still to be printed.
-private final class Countdown: Sendable {
-    private let remaining: Atomic<Int>
-    private let count: Int?
-
-    init(_ count: Int?) {
-        self.count = count
-        remaining = Atomic(count ?? .max)
-    }
-
-    /// Decrements the count and returns it; negative if it was 0.
-    func take() -> Int { remaining.subtract(1, ordering: .relaxed).newValue }
-
-    /// Runs `body` until it ends or `limit` has passed, which is a failure if values are missing.
-    func wait(for limit: Duration?, _ body: @escaping @Sendable () async throws -> Void) async throws {
-        guard try await upTo(limit, body) == nil, let count else { return }
-        let left = remaining.load(ordering: .relaxed)
-        throw ProgramError(.timedOut, "Only \(count - left) of \(count) values arrived within the time limit.")
     }
 }
 

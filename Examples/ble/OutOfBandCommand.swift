@@ -13,8 +13,8 @@ struct OutOfBandCommand: AsyncParsableCommand {
         commandName: "oob", abstract: "Create out-of-band data with which another device can pair with this machine.",
         discussion: """
             Prints the values for LE Secure Connections, as text for a QR code and as the message for an NFC tag. A \
-            device that has received them pairs with this machine authenticated and without a question, whichever side \
-            begins. New values replace the previous ones, and are valid until the adapter is powered off; anyone who \
+            device that has received them is authenticated when it pairs with this machine, and nobody is asked, \
+            whichever side begins. New values replace the previous ones, and are valid until the adapter is powered off; anyone who \
             can read them can pair in the device's place. For the opposite direction, see: ble pair --help
 
             They contain the adapter's address, so they require an adapter without private addresses: --privacy off.

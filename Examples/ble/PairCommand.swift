@@ -10,8 +10,8 @@ struct PairCommand: DeviceCommand {
             shows. --passkey supplies the passkey, and only pairings that use it are accepted; without it and without \
             a terminal, only Just Works is possible.
 
-            --oob takes out-of-band data that the device has transferred by a way other than Bluetooth, which \
-            authenticates it without a question: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, \
+            --oob takes out-of-band data, which the device has sent by other means than Bluetooth and which \
+            authenticates it without asking anybody: the text of a QR code that begins with BLE-OOB:, hexadecimal digits, \
             or a file (- for standard input) with either of these, with AD structures or with the message of an NFC \
             tag. If the data contains the device's address, you need not name the device.
 
@@ -68,7 +68,8 @@ struct PairCommand: DeviceCommand {
             if let data {
                 try await connection.pair(with: data, timeout: common.timeout(or: .seconds(60)))
             } else {
-                try await pair(connection, to: common.requiredLevel ?? .medium, common)
+                try await connection.pair(
+                    to: common.requiredLevel ?? .medium, timeout: common.timeout(or: .seconds(60)))
             }
         // The name is stored with the bond.
         if outcome.isBonded { _ = try? await connection.readValues(of: .deviceName, timeout: .seconds(5)) }
@@ -78,22 +79,6 @@ struct PairCommand: DeviceCommand {
                 .protocolError, "The link is encrypted, but no bond was stored.",
                 remedy: "The device may not create bonds, or only in its pairing mode: activate that, and try again.")
         }
-    }
-}
-
-/// Pairs; if authentication needs a user and there is none, the error names the options that help.
-func pair(
-    _ connection: Connection, to level: SecurityLevel, _ options: CommonOptions
-) async throws -> PairingOutcome {
-    do throws(BluetoothError) {
-        return try await connection.pair(to: level, timeout: options.timeout(or: .seconds(60)))
-    } catch {
-        guard error.pairingFailure == .insufficientLevel, options.passkey == nil, !CommonOptions.hasTerminal else {
-            throw error
-        }
-        var error = error
-        error.remedy = "Run this command in a terminal, or give the passkey that the device shows with --passkey."
-        throw error
     }
 }
 
@@ -118,14 +103,12 @@ extension CommonOptions {
 extension Console {
     fileprivate func show(_ outcome: PairingOutcome, with peer: BluetoothAddress) {
         let security = outcome.security
-        guard isJSON else {
-            return result("paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")")
-        }
-        result([
-            ("event", .string("paired")), ("address", .string("\(peer)")),
-            ("addressType", .string("\(peer.kind)")),
-            ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
-            ("bonded", .bool(outcome.isBonded)),
-        ])
+        result(
+            "paired", "paired with \(peer): \(security), \(outcome.isBonded ? "bonded" : "not bonded")",
+            [
+                ("address", .string("\(peer)")), ("addressType", .string("\(peer.kind)")),
+                ("security", .string("\(security.level)")), ("keySize", .integer(Int(security.keySize))),
+                ("bonded", .bool(outcome.isBonded)),
+            ])
     }
 }

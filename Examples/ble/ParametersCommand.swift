@@ -111,15 +111,13 @@ extension Console {
     /// Prints the connection parameters that a device prefers, if it states any.
     fileprivate func show(preferred: ConnectionParameterRequest?) {
         guard let preferred else { return }
-        guard isJSON else { return result("preferred    \(preferred)") }
-        result([("event", .string("preferred"))] + fields(of: preferred))
+        result("preferred", "preferred    \(preferred)", fields(of: preferred))
     }
 }
 
 /// The fields of connection parameters in a line of JSON.
 func fields(of request: ConnectionParameterRequest?) -> [(String, JSONValue)] {
-    func milliseconds(_ duration: Duration?) -> JSONValue { duration.map { .number($0 / .milliseconds(1)) } ?? .null }
-    return [
+    [
         ("shortestInterval", milliseconds(request?.interval.lowerBound)),
         ("longestInterval", milliseconds(request?.interval.upperBound)), ("latency", JSONValue(request?.latency)),
         ("supervisionTimeout", milliseconds(request?.supervisionTimeout)),

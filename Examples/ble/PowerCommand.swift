@@ -48,32 +48,26 @@ struct PowerCommand: AsyncParsableCommand {
 /// Powers off the adapter that -i selects, or the first one that is on; returns its resulting state.
 private func powerOff(_ common: CommonOptions) async throws -> AdapterInformation {
     let kernel = try common.makeKernel()
-    let selector = common.adapter.flatMap { AdapterSelector($0) } ?? .first
-    let adapters = try await Adapter.all(on: kernel).filter { selector.matches($0) }
+    let selector = common.adapter.flatMap { AdapterSelector($0) }
+    let adapters = try await Adapter.all(on: kernel).filter { selector?.matches($0) ?? $0.isLowEnergySupported }
     guard let chosen = adapters.first(where: \.isPowered) ?? adapters.first else {
-        guard common.adapter == nil else { throw ProgramError.noAdapter(selector) }
-        throw ProgramError(
-            .noBluetooth, "No Bluetooth adapter found.", remedy: "Look for what is missing with: ble doctor")
+        throw ProgramError.noAdapter(selector)
     }
     guard chosen.isPowered else { return chosen }
     // An adapter that is to be switched off needs no keys.
     let adapter = try await Adapter.open(.index(chosen.index), bonds: .disabled, on: kernel)
-    do {
+    try await finishing {
         try await adapter.setPowered(false)
-    } catch {
+    } then: {
         await adapter.close()
-        throw error
     }
-    await adapter.close()
     return adapter.information
 }
 
 extension Console {
     fileprivate func show(_ adapter: AdapterInformation) {
-        guard isJSON else { return result("\(adapter.name) \(adapter.address) is \(adapter.state)") }
-        result([
-            ("event", .string("power")), ("name", .string(adapter.name)), ("address", .string("\(adapter.address)")),
-            ("state", .string("\(adapter.state)")),
-        ])
+        let fields = [("name", adapter.name), ("address", "\(adapter.address)"), ("state", "\(adapter.state)")]
+        result(
+            "power", "\(adapter.name) \(adapter.address) is \(adapter.state)", fields.map { ($0, .string($1)) })
     }
 }

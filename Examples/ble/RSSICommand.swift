@@ -16,7 +16,7 @@ struct RSSICommand: DeviceCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "Link") var link: LinkOptions
 
-    @Flag(help: "Print it every second, until Ctrl-C or for the time of --for.")
+    @Flag(help: "Print the RSSI every second, until Ctrl-C or for the time of --for.")
     var watch = false
 
     @OptionGroup var counted: CountOptions
@@ -25,34 +25,26 @@ struct RSSICommand: DeviceCommand {
     func perform(on connection: Connection, _ console: Console) async throws {
         guard watch || runTime.duration != nil || counted.count != nil else {
             let strength = try await connection.rssi()
-            return console.isJSON ? console.json(strength) : console.result("\(strength) dBm")
+            return console.result("rssi", "\(strength) dBm", [("rssi", .integer(strength))])
         }
-        try await counted.upTo(runTime.duration) { try await follow(connection, count: $0, console) }
+        try await counted.upTo(runTime.duration) { try await follow(connection, $0, console) }
     }
 }
 
 /// Prints a line every second; on a terminal, a single line with a graph of the previous values.
-private func follow(_ connection: Connection, count: Int, _ console: Console) async throws {
+private func follow(_ connection: Connection, _ results: ResultCount, _ console: Console) async throws {
     var strengths: [Double] = []
     let line = console.statusLine()
-    for number in 0..<count {
-        if number > 0 { try await Task.sleep(for: .seconds(1)) }
+    while true {
         let strength = try await connection.rssi()
         let text = "\(strength) dBm  "
         strengths = (strengths + [Double(strength)]).suffix(max(1, min(40, line.width - text.count)))
-        if console.isJSON {
-            console.json(strength)
-        } else if console.output.isTerminal {
-            line.show(shortened(text + sparkline(strengths, in: signalStrengths), toCells: line.width))
+        if console.output.isTerminal, !console.isJSON {
+            line.show(text + sparkline(strengths, in: signalStrengths))
         } else {
-            console.result("\(console.time())  \(strength) dBm")
+            console.result("rssi", "\(console.time())  \(strength) dBm", [("rssi", .integer(strength))])
         }
-    }
-}
-
-extension Console {
-    /// Prints an RSSI.
-    func json(_ strength: Int) {
-        result([("event", .string("rssi")), ("rssi", .integer(strength))])
+        if results.add() == 0 { return }
+        try await Task.sleep(for: .seconds(1))
     }
 }

@@ -8,9 +8,9 @@ struct ReadCommand: DeviceCommand {
         discussion: """
             \(AttributeSelector.help) \(AdapterOptions.several)
 
-            Prints a line for each: its bytes, and their meaning or text, according to the characteristic's own \
-            declaration or else its specification. With --format, prints only the value, in that format. Stops at the \
-            first refusal.
+            Prints a line for each attribute: its bytes, and what they mean, as the device declares it or else as the \
+            specification says. With --format, prints only the value, in that format. Stops at the first value that \
+            the device refuses.
 
             EXAMPLES:
               ble read -n Pulse-Z1 battery-level
@@ -30,7 +30,7 @@ struct ReadCommand: DeviceCommand {
 
     func perform(on connection: Connection, _ console: Console) async throws {
         let timeout = common.timeout(or: .seconds(30))
-        for attribute in try await connection.choose(attributes, needing: .read, timeout: timeout) {
+        for attribute in try await connection.choose(attributes, needing: .read, common) {
             let decoder = try await connection.decoder(for: attribute, format: format, timeout: timeout)
             let value = try await attribute.named { try await connection.read(attribute, timeout: timeout) }
             try console.show(value, of: attribute, decoder, fields: fields(of: attribute))

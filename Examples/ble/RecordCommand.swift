@@ -8,11 +8,11 @@ struct RecordCommand: AsyncParsableCommand {
         commandName: "record", abstract: "Record a device in a file for ble serve and --world.",
         discussion: """
             Records the device's advertisements, its database with all values (or the errors with which it refuses \
-            them), and the notifications and indications of --for seconds, with their times. ble serve FILE acts as \
-            the device, and with --world FILE every command finds it on a simulated radio. Docs/Guide/Files.md \
+            them), and the notifications and indications that it sends within --for seconds, with their times. ble \
+            serve FILE acts as the device, and with --world FILE every command finds it on a simulated radio. Docs/Guide/Files.md \
             describes the file.
 
-            The file is written as a whole at the end. Ctrl-C during the notifications ends the recording early and \
+            The file is written at the end. Ctrl-C while notifications are recorded ends the recording early and \
             keeps it; before that, nothing is written. An existing file is replaced only with --force.
 
             EXAMPLES:
@@ -28,13 +28,12 @@ struct RecordCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("for"), parsing: .unconditional,
-        help: ArgumentHelp("How long to record notifications, up to 86400; 0 records none.", valueName: "seconds"))
+        help: ArgumentHelp(
+            "How long to record notifications, such as 60; up to 86400, and 0 records none.", valueName: "seconds"))
     var duration = 10.0
 
     func validate() throws {
-        guard (0...86400).contains(duration) else {
-            throw ValidationError("--for takes a number of seconds from 0 to 86400, not \(formatShortly(duration)).")
-        }
+        try checkRange(duration, 0...86400, "--for", " seconds")
     }
 
     func run() async throws {
@@ -45,7 +44,7 @@ struct RecordCommand: AsyncParsableCommand {
             try await common.withAdapter(console) { adapter in
                 var heard = try await listen(on: adapter, for: .seconds(2))
                 var recorded = try await common.withConnection(
-                    on: .adapter(adapter), console, link: settings, isOnLoop: true
+                    on: adapter, console, link: settings, isOnLoop: true
                 ) { connection in
                     let recorder = DeviceRecorder(
                         connection: connection, timeout: common.timeout(or: .seconds(30)), duration: duration,
@@ -108,24 +107,22 @@ extension Console {
         let device = recorded.device
         let seconds = (device.recording?.duration ?? .zero) / .seconds(1)
         let address = device.address ?? .zero
-        guard !isJSON else {
-            return result([
-                ("event", .string("recorded")), ("file", .string(path)), ("address", .string("\(address)")),
+        let parts = [
+            quantity(device.services.count, "service"), quantity(recorded.characteristics.count, "characteristic"),
+            quantity(recorded.valueCount, "value")
+                + (recorded.refusedCount > 0 ? " (\(recorded.refusedCount) refused)" : ""),
+            quantity(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
+        ]
+        let name = device.name.map { "\(printable($0)) " } ?? ""
+        result(
+            "recorded", "recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))",
+            [
+                ("file", .string(path)), ("address", .string("\(address)")),
                 ("addressType", .string("\(address.kind)")), ("name", JSONValue(device.name)),
                 ("services", .integer(device.services.count)),
                 ("characteristics", .integer(recorded.characteristics.count)),
                 ("values", .integer(recorded.valueCount)), ("refused", .integer(recorded.refusedCount)),
                 ("notifications", .integer(recorded.notificationCount)), ("seconds", .number(seconds)),
             ])
-        }
-        func count(_ number: Int, _ word: String) -> String { "\(number) \(word)\(number == 1 ? "" : "s")" }
-        let parts = [
-            count(device.services.count, "service"), count(recorded.characteristics.count, "characteristic"),
-            count(recorded.valueCount, "value")
-                + (recorded.refusedCount > 0 ? " (\(recorded.refusedCount) refused)" : ""),
-            count(recorded.notificationCount, "notification") + " in \(formatDecimal(seconds, digits: 1)) s",
-        ]
-        let name = device.name.map { "\(printable($0)) " } ?? ""
-        result("recorded \(name)\(address) in \(printable(path)): \(parts.joined(separator: ", "))")
     }
 }

@@ -1,6 +1,7 @@
 import ArgumentParser
 import BluetoothAdvertising
 import BluetoothDeviceFile
+import BluetoothGateway
 import BluetoothLE
 import BluetoothPrimitives
 import ExampleSupport
@@ -25,7 +26,7 @@ struct ScanCommand: StepCommand {
             EXAMPLES:
               ble scan
               ble scan --watch --rssi -80
-              ble scan --service 180D --json --for 5
+              ble scan --service heart-rate --json --for 5
               ble scan --manufacturer 004C:0215
               ble scan -n pulse --once
               ble scan -i all --json --for 2
@@ -40,54 +41,42 @@ struct ScanCommand: StepCommand {
     @OptionGroup var counted: CountOptions
     @OptionGroup var runTime: RunTimeOptions
 
-    @Option(help: "The order of the table: the mean RSSI, the name, when the device was first seen, or the address.")
-    var sort = DeviceSort.rssi
+    @Option(help: "The order of the table: the mean RSSI (default), the name, when first seen, or the address.")
+    var sort: DeviceSort?
 
     @Flag(help: "Scan passively: no scan responses, which often contain the name.")
     var passive = false
 
-    @Flag(help: "Report each device once, without RSSI graph and interval.")
+    @Flag(help: "Report each device once, without an RSSI graph and an interval.")
     var once = false
 
     @Flag(help: "With --json: print every report, not only those with new content.")
     var duplicates = false
 
-    @Option(help: ArgumentHelp("Only devices that advertise this service, such as 180D.", valueName: "uuid"))
-    var service: [String] = []
+    @Option(
+        help: ArgumentHelp("Only devices that advertise this service, such as 180D or heart-rate.", valueName: "uuid"),
+        completion: .services, transform: AttributeName.service)
+    var service: [BluetoothUUID] = []
 
-    @Option(help: ArgumentHelp("Only devices that solicit this service.", valueName: "uuid"))
-    var solicited: [String] = []
+    @Option(
+        help: ArgumentHelp("Only devices that solicit this service, such as 1805.", valueName: "uuid"),
+        completion: .services, transform: AttributeName.service)
+    var solicited: [BluetoothUUID] = []
 
     @Option(
         help: ArgumentHelp(
-            "Only devices whose manufacturer data has this company and starts with these bytes, such as 004C or 004C:0215.",
-            valueName: "company[:bytes]"))
-    var manufacturer: [String] = []
+            "Only devices whose manufacturer data has this company and starts with these bytes, such as apple or 004C:0215.",
+            valueName: "company[:bytes]"),
+        completion: .companies, transform: ManufacturerData.parse)
+    var manufacturer: [ManufacturerData] = []
 
     @Option(
         parsing: .unconditional,
         help: ArgumentHelp("Only reports at or above this RSSI, such as -80.", valueName: "dBm"))
     var rssi: Int?
 
-    @Flag(help: "With --json: print the bytes as well.")
+    @Flag(help: "With --json: also print the raw bytes.")
     var raw = false
-
-    func validate() throws {
-        for text in service + solicited where BluetoothUUID(text) == nil {
-            throw ValidationError("'\(text)' is not a UUID: give 4, 8 or 32 hexadecimal digits, such as 180D.")
-        }
-        for text in manufacturer where Self.manufacturer(text) == nil {
-            throw ValidationError(
-                "--manufacturer takes a company identifier, such as 004C or 004C:0215, not '\(text)'.")
-        }
-    }
-
-    private static func manufacturer(_ text: String) -> ScanFilter? {
-        let parts = text.split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
-        guard let first = parts.first, first.utf8.count <= 4, let company = UInt16(first, radix: 16) else { return nil }
-        guard parts.count > 1 else { return .manufacturer(CompanyIdentifier(company)) }
-        return [UInt8](hexadecimal: parts[1]).map { .manufacturer(CompanyIdentifier(company), data: $0) }
-    }
 
     /// The conjunction of all filter options.
     private func filter(_ resolver: IdentityResolver?) -> ScanFilter {
@@ -98,11 +87,11 @@ struct ScanCommand: StepCommand {
             filters.append(.address(address, anyKind: true))
         }
         if let kind = common.addressType.kind { filters.append(.matching { $0.address?.kind == kind }) }
-        if !service.isEmpty { filters.append(.services(service.compactMap { BluetoothUUID($0) })) }
-        if !solicited.isEmpty {
-            filters.append(.anyOf(solicited.compactMap { BluetoothUUID($0) }.map { .solicitedService($0) }))
+        if !service.isEmpty { filters.append(.services(service)) }
+        if !solicited.isEmpty { filters.append(.anyOf(solicited.map { .solicitedService($0) })) }
+        if !manufacturer.isEmpty {
+            filters.append(.anyOf(manufacturer.map { .manufacturer($0.company, data: $0.data) }))
         }
-        if !manufacturer.isEmpty { filters.append(.anyOf(manufacturer.compactMap(Self.manufacturer))) }
         // After those that cost less.
         if let rssi { filters.append(.rssi(atLeast: rssi)) }
         if let resolver { filters.append(.identities(resolver)) }
@@ -113,51 +102,38 @@ struct ScanCommand: StepCommand {
         let (command, common) = (self, scoped.common)
         try await common.run("ble scan") { console in
             // Before the adapter is powered on.
-            let resolver = try await common.identified.resolver()
-            if common.usesSeveralAdapters {
-                return try await common.withAdapterGroup(console) {
-                    try await command.perform(on: $0, console, resolver)
-                }
-            }
-            try await common.withAdapter(console) { try await command.perform(on: $0, console, resolver) }
+            let resolver = try await command.prepare(console)
+            try await common.withRadio(console) { try await command.perform(on: $0, console, resolver) }
         }
     }
 
     /// Scans on an open adapter.
     func perform(on adapter: Adapter, _ console: Console) async throws {
-        try await perform(on: adapter, console, try await scoped.common.identified.resolver())
+        try await perform(on: adapter, console, try await prepare(console))
     }
 
-    private func perform(on adapter: Adapter, _ console: Console, _ resolver: IdentityResolver?) async throws {
-        let scan = try await adapter.scan(options(console, resolver))
-        console.detail("scanning on \(adapter.information.name)")
-        try await show(scan.map { ($0, []) }, console, resolver) { scan.missedCount }
+    /// Rejects the options of another output, and returns the devices known by their keys.
+    private func prepare(_ console: Console) async throws -> IdentityResolver? {
+        let isJSON = console.isJSON
+        let needless = isJSON ? [("--sort", sort != nil)] : [("--duplicates", duplicates), ("--raw", raw)]
+        guard let option = needless.first(where: \.1)?.0 else { return try await scoped.common.identified.resolver() }
+        throw ProgramError(.usage, "\(option) has a meaning only with\(isJSON ? "out" : "") --json.")
     }
 
-    /// Scans on several adapters as one.
-    private func perform(
-        on group: AdapterGroup, _ console: Console, _ resolver: IdentityResolver?
-    ) async throws {
-        let scan = try await group.scan(options(console, resolver))
-        let names = await group.adapters.map(\.information.name)
+    private func perform(on central: some Central, _ console: Console, _ resolver: IdentityResolver?) async throws {
+        let names = await central.allAdapters.map(\.information.name)
         console.detail("scanning on \(names.joined(separator: ", "))")
-        try await show(scan.map { ($0.advertisement, $0.signals) }, console, resolver) { scan.missedCount }
-    }
-
-    private func show(
-        _ reports: some AsyncSequence<(Advertisement, [GroupAdvertisement.Signal]), BluetoothError>, _ console: Console,
-        _ resolver: IdentityResolver?, missed: () -> Int
-    ) async throws {
-        let display = Display(console, raw: raw, sort, resolver)
+        let scan = try await central.scan(options(console, resolver))
+        let display = Display(console, self, resolver)
         do throws(BluetoothError) {
-            for try await (advertisement, signals) in reports.prefix(counted.count ?? .max) {
-                await display.add(advertisement, signals)
+            for try await report in scan.prefix(counted.count ?? .max) {
+                await display.add(report.advertisement, (report as? GroupAdvertisement)?.signals ?? [])
             }
         } catch {
             // After Ctrl-C the results so far are still printed.
             guard error.code == .cancelled else { throw error }
         }
-        try counted.check(await display.finish(missed: missed()))
+        try counted.check(await display.finish(missed: scan.missedCount))
     }
 
     private func options(_ console: Console, _ resolver: IdentityResolver?) -> ScanOptions {
@@ -180,7 +156,7 @@ private func field(of signals: [GroupAdvertisement.Signal]) -> (String, JSONValu
 /// The scan results: a table of devices that is redrawn, or a line of JSON for each report.
 private actor Display {
     private let console: Console
-    private let raw: Bool
+    private let command: ScanCommand
     private let resolver: IdentityResolver?
     private let start = ContinuousClock.now
     /// Limited, since private addresses change and would fill the memory.
@@ -190,18 +166,16 @@ private actor Display {
     private var text = LiveText()
     private var lastDrawing: ContinuousClock.Instant?
 
-    init(_ console: Console, raw: Bool, _ sort: DeviceSort, _ resolver: IdentityResolver?) {
-        self.console = console
-        self.raw = raw
-        order = DeviceOrder(sort)
-        self.resolver = resolver
+    init(_ console: Console, _ command: ScanCommand, _ resolver: IdentityResolver?) {
+        (self.console, self.command, self.resolver) = (console, command, resolver)
+        order = DeviceOrder(command.sort ?? .rssi)
     }
 
     func add(_ advertisement: Advertisement, _ signals: [GroupAdvertisement.Signal]) {
         reportCount += 1
         if console.isJSON {
             console.result(
-                fields(of: advertisement, raw: raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
+                fields(of: advertisement, raw: command.raw, resolver) + (signals.isEmpty ? [] : [field(of: signals)]))
             return
         }
         devices.record(advertisement)
@@ -220,8 +194,8 @@ private actor Display {
         }
         let seconds = (ContinuousClock.now - start) / .seconds(1)
         let count = devices.all.current(resolver).count
-        var summary = console.isJSON ? "" : "\(count) \(count == 1 ? "device" : "devices"), "
-        summary += "\(reportCount) \(reportCount == 1 ? "report" : "reports") in \(formatDecimal(seconds, digits: 1)) s"
+        var summary = console.isJSON ? "" : quantity(count, "device") + ", "
+        summary += "\(quantity(reportCount, "report")) in \(formatDecimal(seconds, digits: 1)) s"
         if seconds > 0 { summary += " (\(formatDecimal(Double(reportCount) / seconds, digits: 1))/s)" }
         if missed > 0 { summary += ", \(missed) missed" }
         console.message(summary)
@@ -239,7 +213,8 @@ private actor Display {
     }
 
     private func table(_ width: Int?) -> Table {
-        Table(of: order.arrange(devices.all.current(resolver), resolver), resolver, width: width)
+        Table(
+            of: order.arrange(devices.all.current(resolver), resolver), resolver, width: width, isOnce: command.once)
     }
 }
 

@@ -8,13 +8,13 @@ enum ScanScope: OptionScope {
 
 /// The scope of `advertise`, whose name is the one to advertise.
 enum PeripheralScope: OptionScope {
-    typealias Name = AdvertisedNameOptions
+    typealias Name = AdvertisedNameOptions<BleCommand>
     static let groups: OptionGroups = [.name, .opening, .bonds, .trace]
 }
 
 /// The scope of `serve`, whose name is the one to advertise.
 enum ServeScope: OptionScope {
-    typealias Name = AdvertisedNameOptions
+    typealias Name = AdvertisedNameOptions<BleCommand>
     static let groups: OptionGroups = [.name, .keySize, .opening, .bonds, .trace]
 }
 

@@ -18,7 +18,7 @@ struct SelfTestCommand: AsyncParsableCommand {
             throughput, parameters, pairing, a UART, the loss of power. A failed test does not prevent the next; each \
             has a time limit. Takes 10 to 40 seconds.
 
-            Needs CAP_NET_RAW and CAP_NET_ADMIN; links of other programs are left alone. Everything that is changed is \
+            Needs CAP_NET_RAW and CAP_NET_ADMIN; leaves the links of other programs alone. Everything that it changes is \
             restored at the end, even after Ctrl-C: power, LE, pairing settings, keys; bonds are not stored. A second \
             Ctrl-C restores what it can within seconds, and reports the rest with the commands that restore it.
 
@@ -37,7 +37,7 @@ struct SelfTestCommand: AsyncParsableCommand {
 
     @Option(
         name: .customLong("with"),
-        help: ArgumentHelp("A second adapter that exchanges data with the first: hci1, 1 or its address."),
+        help: ArgumentHelp("A second adapter to exchange data with: hci1, 1 or its address."),
         completion: .adapters)
     var other: String?
 

@@ -6,15 +6,15 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a peripheral: advertise services, and serve the devices that connect.",
         discussion: """
-            PROFILE is battery, heart-rate, bench, with which ble bench measures a link, or a file that ble record has \
-            written, or one such as
+            PROFILE is battery, heart-rate, bench (the other end of ble bench), a file that ble record has written, or \
+            a file of your own, such as
 
               {"name": "Note", "services": [{"uuid": "FFF0", "characteristics": [
                 {"uuid": "FFF1", "properties": ["read", "write", "notify"], "text": "hello", "description": "a note"}]}]}
 
             with values as "text" or, in hexadecimal, as "hex"; Docs/Guide/Files.md lists all keys. --device chooses a \
-            device from a file with several. A written value is sent to all subscribers, and recorded notifications \
-            are repeated at their times, over and over, from the first subscription on. -n overrides the device's \
+            device from a file with several. A written value is sent to all subscribers. From the first subscription \
+            on, recorded notifications are sent at their times, again and again. -n overrides the device's \
             name. Runs until Ctrl-C, for the time of --for, or with --once until the first device has disconnected. \
             With --simulate a second machine connects, reads, subscribes and disconnects.
 
@@ -43,17 +43,19 @@ struct ServeCommand: AsyncParsableCommand {
 
     @OptionGroup var runTime: RunTimeOptions
 
+    func validate() throws {
+        guard device != nil, ServedDevice.profiles.contains(profile) else { return }
+        throw ValidationError("--device chooses a device of a file; \(profile) is not a file.")
+    }
+
     func run() async throws {
         let (common, profile, chosen) = (scoped.common, profile, device)
         let (once, limit) = (once, runTime.duration)
         try await common.run("ble serve", isServer: true, reading: [profile]) { console in
             guard profile != "bench" else {
-                guard chosen == nil else {
-                    throw ProgramError(.usage, "--device chooses a device of a file; bench is not a file.")
-                }
                 let name = common.name ?? BenchmarkService.deviceName
                 return try await common.withAdapter(
-                    console, visitedBy: { try await BenchVisit(to: name, console).run(on: $0) }
+                    console, visitedBy: { try await BenchVisit(console).run(on: $0) }
                 ) { adapter in
                     let server = BenchServer(named: name, on: adapter, console)
                     _ = try await upTo(limit) { try await server.run(once: once) }
@@ -75,8 +77,8 @@ struct ServeCommand: AsyncParsableCommand {
 /// the changing characteristic, and disconnects.
 private func visit(_ visitor: Adapter, _ device: ServedDevice, _ console: Console) async throws {
     let connection = try await visitor.connect(options: ConnectionOptions(timeout: nil)) {
-        // A simulated device may have the same name; its address is a random one.
-        $0.localName == device.name && $0.address?.kind == .public
+        // The simulated devices have random ones.
+        $0.address?.kind == .public
     }
     var services = try await connection.discover().services
     // Equal UUIDs are found in their order.

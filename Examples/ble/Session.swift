@@ -70,7 +70,11 @@ final class Session: Sendable {
             throw error
         } catch {
             let (text, status) = SessionCommand.explanation(of: error, for: step.words)
-            throw ProgramError(status == 0 ? .success : .usage, text)
+            guard status != 0, let name = step.words.first else { throw ProgramError(.success, text) }
+            // A step is typed without the program's name.
+            let words = text.trimmingPrefix("ble ").replacing("Usage: ble ", with: "Usage: ")
+                .replacing("'ble \(name) --help'", with: "'help \(name)'")
+            throw ProgramError(.usage, String(words))
         }
     }
 
@@ -88,7 +92,7 @@ final class Session: Sendable {
         if name == "help" || SessionCommand.names.contains(name) { return }
         let question = Suggestion.question(for: name, among: SessionCommand.names)
         throw ProgramError(
-            .usage, "'\(printable(name))' is not a step.\(question)", remedy: "List the steps with: help")
+            .usage, "'\(printable(name))' is not a step.\(question)", remedy: "List the steps with the step help.")
     }
 
     /// The result of a step.
@@ -148,7 +152,7 @@ final class Session: Sendable {
                 .usage, "\(title ?? "A device") is connected already.", remedy: "End the link with: disconnect")
         }
         try device.validateDevice()
-        let (connection, name) = try await device.openConnection(on: .adapter(adapter), console, link: settings)
+        let (connection, name) = try await device.openConnection(on: adapter, console, link: settings)
         let title = name.map { printable($0) } ?? "\(connection.peer)"
         state.withLock { state in
             (state.link, state.loss, state.device) = (Link(connection: connection, title: title), nil, device)
@@ -217,7 +221,7 @@ final class Session: Sendable {
         let (connection, background) = try await connected()
         let (ready, output, user) = (command, console.asJSON(command.common.json), state.withLock { $0.device })
         do {
-            if !ready.common.asksToPair { await user.endAskingToPair(on: .adapter(adapter)) }
+            if !ready.common.asksToPair { await user.endAskingToPair(on: adapter) }
             if command.isPairing {
                 try await command.common.preparePairing(on: adapter, console, always: true)
             }
@@ -240,18 +244,15 @@ final class Session: Sendable {
         let (connection, background) = try await connected()
         let streams = try await connection.subscriptions(
             to: step.attributes, kind: step.indicate ? .indication : .automatic, format: step.format,
-            timeout: common.timeout(or: .seconds(30)), console)
+            common.ofStep, console)
         return background
             + streams.map { attribute, decoder, values in
                 let (stopped, stop) = AsyncStream.makeStream(of: Never.self)
                 state.withLock { $0.link?.subscriptions.append((attribute.uuid, attribute.attributeHandle, stop)) }
                 return { [self] in
-                    await withTaskGroup { group in
-                        group.addTask { [self] in await show(values, of: attribute, decoder) }
-                        group.addTask { for await _ in stopped {} }
-                        await group.next()
-                        group.cancelAll()
-                    }
+                    try? await untilOneEnds([
+                        { [self] in await show(values, of: attribute, decoder) }, { for await _ in stopped {} },
+                    ])
                 }
             }
     }

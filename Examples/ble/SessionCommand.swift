@@ -17,7 +17,7 @@ struct SessionCommand: ProgramCommand {
 
     /// The list of the steps.
     static var overview: String {
-        var table = Table([("STEP", .left), ("", .left)])
+        var table = Table([.init("STEP"), .init("")])
         for step in configuration.subcommands { table.add([step._commandName, step.configuration.abstract]) }
         return (table.lines + ["List the options of a step with: help STEP"]).joined(separator: "\n")
     }
@@ -91,11 +91,11 @@ struct SleepStep: SessionStep {
     static let configuration = CommandConfiguration(
         commandName: "sleep", abstract: "Wait, while subscribed values are printed.")
 
-    @Argument(help: ArgumentHelp("The time, up to 1000000.", valueName: "seconds"))
+    @Argument(help: ArgumentHelp("The time, such as 2.5; up to 1000000.", valueName: "seconds"))
     var seconds: Double
 
     func validate() throws {
-        guard seconds >= 0, seconds <= 1_000_000 else { throw ValidationError("sleep takes 0 to 1000000 seconds.") }
+        try checkRange(seconds, 0...1_000_000, "sleep", " seconds")
     }
 }
 

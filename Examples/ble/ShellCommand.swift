@@ -7,8 +7,8 @@ struct ShellCommand: AsyncParsableCommand {
         commandName: "shell", abstract: "Work with a device interactively, step by step on one link.",
         discussion: """
             The steps are those of ble exec: connect, disconnect, explore, read, write, notify, subscribe, \
-            unsubscribe, pair, rssi, params, bench, scan and sleep, with several on a line separated by ; and each \
-            with --help. To leave, type exit or press Ctrl-D.
+            unsubscribe, pair, rssi, params, bench, scan and sleep. A line can have several, separated by ; and help \
+            STEP lists the options of one. To leave, type exit or press Ctrl-D.
 
             Tab completes steps, options, device names and the attributes of the connected device; the arrow keys and \
             Ctrl-R recall earlier lines, which are stored in a file. Lines that begin with a space or contain a \

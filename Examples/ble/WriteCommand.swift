@@ -61,7 +61,7 @@ struct WriteCommand: DeviceCommand {
     func perform(on connection: Connection, _ console: Console) async throws {
         let (bytes, timeout) = (try await written.bytes(), common.timeout(or: .seconds(30)))
         let needed: CharacteristicProperties = [.write, .writeWithoutResponse]
-        for attribute in try await connection.choose([attribute], needing: needed, timeout: timeout) {
+        for attribute in try await connection.choose([attribute], needing: needed, common) {
             let way = way ?? WriteWay(for: attribute)
             try await attribute.named {
                 switch way {
@@ -76,16 +76,14 @@ struct WriteCommand: DeviceCommand {
 
 extension Console {
     fileprivate func wrote(_ value: [UInt8], to attribute: ChosenAttribute, _ way: WriteWay) {
-        guard isJSON else {
-            let how = way == .command ? " by command" : ""
-            return result("wrote \(value.count) \(value.count == 1 ? "byte" : "bytes") to \(attribute.title)\(how)")
-        }
-        result([
-            ("event", .string("written")),
-            ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
-            ("handle", .integer(Int(attribute.attributeHandle.rawValue))), ("bytes", .integer(value.count)),
-            ("way", .string(way.rawValue)),
-        ])
+        let (count, how) = (value.count, way == .command ? " by command" : "")
+        result(
+            "written", "wrote \(quantity(count, "byte")) to \(attribute.title)\(how)",
+            [
+                ("uuid", JSONValue(attribute.uuid.map { "\($0)" })),
+                ("handle", .integer(Int(attribute.attributeHandle.rawValue))), ("bytes", .integer(count)),
+                ("way", .string(way.rawValue)),
+            ])
     }
 }
 
@@ -105,7 +103,7 @@ enum WrittenValue: Sendable {
             }
         } else if text.hasPrefix("text:") {
             self = .bytes(Array(text.dropFirst(5).utf8))
-        } else if text.hasPrefix("file:") {
+        } else if text.hasPrefix("file:"), text != "file:" {
             self = .file(String(text.dropFirst(5)))
         } else if let bytes = [UInt8](hexadecimal: text) {
             self = .bytes(bytes)

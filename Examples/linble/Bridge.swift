@@ -15,19 +15,16 @@ struct Bridge: Sendable {
 
     /// Moves bytes in both directions, and reports the events, until the task is cancelled or the UART ends.
     func run(on radio: ChosenRadio, _ manager: ServiceManager) async throws {
-        let result: Result<Void, any Error>
-        do {
-            result = .success(try await move(on: radio, manager))
-        } catch {
-            result = .failure(error)
+        try await finishing {
+            try await move(on: radio, manager)
+        } then: {
+            await settle()
+            // So that the counts are final.
+            await uart.disconnect(timeout: .zero)
+            let statistics = await uart.statistics
+            let unread = ports.finalUnreadByteCount(ofReceived: statistics.receivedByteCount)
+            report.ended(BridgeCounts(statistics, taken: ports.takenByteCount, unread: unread))
         }
-        await settle()
-        // So that the counts are final.
-        await uart.disconnect(timeout: .zero)
-        let statistics = await uart.statistics
-        let unread = ports.finalUnreadByteCount(ofReceived: statistics.receivedByteCount)
-        report.ended(BridgeCounts(statistics, taken: ports.takenByteCount, unread: unread))
-        try result.get()
     }
 
     /// On a link, waits until the device has confirmed what it was sent, at most a second: a stopped bridge then counts
@@ -46,30 +43,27 @@ struct Bridge: Sendable {
     }
 
     private func move(on radio: ChosenRadio, _ manager: ServiceManager) async throws {
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask {
+        var tasks: [@Sendable () async throws -> Void] = [
+            {
                 try await ports.run { bytes in
                     try log?.write(.sent, bytes)
                     try await uart.send(bytes)
                 }
-            }
-            group.addTask {
+            },
+            {
                 for try await bytes in uart.received {
                     try log?.write(.received, bytes)
                     ports.deliver(bytes)
                 }
-            }
-            group.addTask {
-                for try await event in await uart.events() { await report.tell(event, await counts) }
-            }
-            if manager.watchdogInterval != nil {
-                // On the loop, which has to be alive for it.
-                group.addTask { await manager.stayAlive { try? await radio.run {} } }
-            }
-            manager.isReady()
-            defer { group.cancelAll() }
-            try await group.next()
+            },
+            { for try await event in await uart.events() { await report.tell(event, await counts) } },
+        ]
+        if manager.watchdogInterval != nil {
+            // On the loop, which has to be alive for it.
+            tasks.append { await manager.stayAlive { await radio.run {} } }
         }
+        manager.isReady()
+        try await untilOneEnds(tasks)
     }
 
     private var counts: BridgeCounts {

@@ -104,12 +104,7 @@ final class BridgeClient: Sendable {
     }
 
     private func writeUntilLeft() async {
-        await withTaskGroup(of: Void.self) { group in
-            group.addTask { [self] in await write() }
-            group.addTask { [departure] in for await _ in departure.stream {} }
-            defer { group.cancelAll() }
-            await group.next()
-        }
+        try? await untilOneEnds([{ [self] in await write() }, { [departure] in for await _ in departure.stream {} }])
     }
 
     /// Writes the device's bytes until the connection fails or the task is cancelled.

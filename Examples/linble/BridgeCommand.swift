@@ -20,7 +20,7 @@ enum BridgeScope: OptionScope {
 
 struct BridgeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
-        commandName: "bridge", abstract: "Use the device's UART as a serial port that outlives links.",
+        commandName: "bridge", abstract: "Use the device's UART as a serial port that stays open when a link ends.",
         discussion: """
             --pty creates a link to a pseudo terminal, which programs open like a serial port; --unix and --tcp accept \
             one client at a time. With several, the device's bytes go to the terminal and the client, and the bytes of \
@@ -78,10 +78,11 @@ struct BridgeCommand: AsyncParsableCommand {
         completion: .file())
     var log: String?
 
-    @Option(help: ArgumentHelp("The number of bytes that can wait in each direction.", valueName: "bytes"))
+    @Option(
+        help: ArgumentHelp("The number of bytes that can wait in each direction, such as 4096.", valueName: "bytes"))
     var buffer = 65_536
 
-    @Option(help: "What happens to programs' bytes while there is no link: buffer or drop.")
+    @Option(help: "What to do with programs' bytes while there is no link: buffer or drop.")
     var offline = OfflineOption.buffer
 
     @OptionGroup var runTime: RunTimeOptions
@@ -104,12 +105,8 @@ struct BridgeCommand: AsyncParsableCommand {
         if let group, PortAccess.group(group) == nil {
             throw ValidationError("There is no group '\(group)'. List the groups with: getent group")
         }
-        guard (1...Self.largestBuffer).contains(buffer) else {
-            throw ValidationError("--buffer takes 1 to \(Self.largestBuffer) bytes, not \(buffer).")
-        }
+        try checkRange(buffer, 1...1 << 28, "--buffer", " bytes")
     }
-
-    private static let largestBuffer = 1 << 28
 
     private var access: PortAccess {
         PortAccess(
@@ -140,7 +137,7 @@ struct BridgeCommand: AsyncParsableCommand {
                         await manager.stayAlive()
                     }
                 ) { uart, radio in
-                    report.opened(ports, on: await radio.adapters.map(\.information))
+                    report.opened(ports, on: await radio.allAdapters.map(\.information))
                     try await Bridge(uart, ports, log, report).run(on: radio, manager)
                 }
             }

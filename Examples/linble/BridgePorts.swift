@@ -65,16 +65,13 @@ final class BridgePorts: Sendable {
             taken.add(bytes.count, ordering: .sequentiallyConsistent)
             try await body(bytes)
         }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            if let terminal {
-                group.addTask { while let bytes = try await terminal.read() { try await send(bytes) } }
-                group.addTask { [self] in try await writeTerminal(terminal) }
-            }
-            for port in [tcp, unix].compactMap(\.self) { group.addTask { [self] in try await serve(port, send) } }
-            defer { group.cancelAll() }
-            // The first to end has failed, or the task is cancelled.
-            try await group.next()
+        var tasks = [tcp, unix].compactMap(\.self).map { port in { @Sendable [self] in try await serve(port, send) } }
+        if let terminal {
+            tasks.append { while let bytes = try await terminal.read() { try await send(bytes) } }
+            tasks.append { [self] in try await writeTerminal(terminal) }
         }
+        // The first to end has failed, or the task is cancelled.
+        try await untilOneEnds(tasks)
     }
 
     private func writeTerminal(_ terminal: PseudoTerminal) async throws {

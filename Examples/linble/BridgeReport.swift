@@ -60,22 +60,19 @@ final class BridgeReport: Sendable {
                     "Anyone who can reach \(tcp.name) can use the device: the connection is neither authenticated nor "
                         + "encrypted."))
         }
-        guard console.isJSON else {
-            let terminal = ports.terminal.map { "\(printable(link ?? "")) (\($0.path))" }
-            let places = [
-                terminal, ports.unix.map { "the socket \(printable($0.name))" }, ports.tcp.map { "TCP \($0.name)" },
-            ].compactMap(\.self).joined(separator: " and ")
-            let names = adapters.map { "\($0.name) \($0.address)" }.joined(separator: ", ")
-            let verb = adapters.count == 1 ? "bridges" : "bridge"
-            return console.result("\(names) \(verb) \(printable("\(device)")) to \(places)")
-        }
-        let address = adapters.first.map { "\($0.address)" }
-        console.result([
-            ("event", .string("bridging")), ("adapter", .string(adapters.map(\.name).joined(separator: ","))),
-            ("address", JSONValue(adapters.count == 1 ? address : nil)),
-            ("device", .string("\(device)")), ("pty", JSONValue(link)),
-            ("unix", JSONValue(ports.unix?.name)), ("tcp", JSONValue(ports.tcp?.name)),
-        ])
+        let places = [
+            ports.terminal.map { "\(printable(link ?? "")) (\($0.path))" },
+            ports.unix.map { "the socket \(printable($0.name))" }, ports.tcp.map { "TCP \($0.name)" },
+        ].compactMap(\.self).joined(separator: " and ")
+        let names = adapters.map { "\($0.name) \($0.address)" }.joined(separator: ", ")
+        let (verb, address) = adapters.count == 1 ? ("bridges", "\(adapters[0].address)") : ("bridge", nil)
+        console.result(
+            "bridging", "\(names) \(verb) \(printable("\(device)")) to \(places)",
+            [
+                ("adapter", .string(adapters.map(\.name).joined(separator: ","))), ("address", JSONValue(address)),
+                ("device", .string("\(device)")), ("pty", JSONValue(link)),
+                ("unix", JSONValue(ports.unix?.name)), ("tcp", JSONValue(ports.tcp?.name)),
+            ])
     }
 
     /// An event of the UART.
@@ -132,7 +129,7 @@ final class BridgeReport: Sendable {
         }
         guard let total else { return }
         line(
-            "unread", "\(total) bytes dropped that \(reader) has not read",
+            "unread", "\(quantity(total, "byte")) dropped that \(reader) has not read",
             [("reader", .string(reader)), ("count", .integer(total))])
     }
 
@@ -151,9 +148,6 @@ final class BridgeReport: Sendable {
     }
 
     private func line(_ event: String, _ text: String, _ fields: [(String, JSONValue)]) {
-        guard console.isJSON else {
-            return console.result("\(console.time())  \(event)  \(printable(text))")
-        }
-        console.result([("event", .string(event))] + fields)
+        console.result(event, "\(console.time())  \(event)  \(printable(text))", fields)
     }
 }

@@ -19,11 +19,11 @@ struct DemoCommand: AsyncParsableCommand {
     @OptionGroup var common: CommonOptions
     @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
-    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to sample the sensor, 1 to 60, such as 5.", valueName: "seconds"))
     var sample: UInt8 = 2
 
     func validate() throws {
-        guard (1...60).contains(sample) else { throw ValidationError("--sample takes 1 to 60 seconds, not \(sample).") }
+        try checkRange(sample, 1...60, "--sample", " seconds")
     }
 
     func run() async throws {
@@ -38,18 +38,17 @@ struct DemoCommand: AsyncParsableCommand {
                     "\(information.name)  \(information.address)"
                         + (common.simulate ? "  on a simulated radio" : ""))
                 try await common.preparePairing(on: adapter, console)
-                let uart = try await common.openUART(device, on: .adapter(adapter), uartOptions, console) {
+                let uart = try await common.openUART(device, on: adapter, uartOptions, console) {
                     story.tell($0)
                 }
-                do {
+                try await finishing {
                     try await talk(uart, story, console, common.timeout(or: .seconds(5)), sample)
-                } catch {
+                } then: {
                     await uart.disconnect(timeout: .zero)
-                    throw error
                 }
-                await uart.disconnect(timeout: .zero)
                 story.step(
-                    "Disconnect", "\(await uart.sentByteCount) bytes sent, \(uart.receivedByteCount) received")
+                    "Disconnect",
+                    "\(quantity(await uart.sentByteCount, "byte")) sent, \(uart.receivedByteCount) received")
             }
         }
     }
@@ -107,24 +106,14 @@ private final class Story: Sendable {
 
     /// Begins a step.
     func step(_ title: String, _ text: String) {
-        if console.isJSON {
-            console.result([
-                ("event", .string("step")), ("title", .string(title)),
-                ("text", .string(text)),
-            ])
-        } else {
-            let padded = title + String(repeating: " ", count: max(0, 12 - title.count))
-            console.result(console.output.bold(padded) + text)
-        }
+        let padded = title + String(repeating: " ", count: max(0, 12 - title.count))
+        console.result(
+            "step", console.output.bold(padded) + text, [("title", .string(title)), ("text", .string(text))])
     }
 
     /// Prints the result of a step.
     func say(_ text: String) {
-        if console.isJSON {
-            console.result([("event", .string("result")), ("text", .string(text))])
-        } else {
-            console.result(String(repeating: " ", count: 12) + text)
-        }
+        console.result("result", String(repeating: " ", count: 12) + text, [("text", .string(text))])
     }
 
     /// Prints the steps of opening the UART.

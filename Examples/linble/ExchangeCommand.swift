@@ -24,7 +24,7 @@ struct ExchangeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The time without a byte after which a response, which may arrive in pieces, is complete.",
+            "How long no byte must arrive before a response counts as complete, such as 0.5.",
             valueName: "seconds")
     )
     var gap = 0.2
@@ -104,13 +104,9 @@ extension Console {
     /// Prints a packet in the notation of the vendor's documents: `Tx | 0100`.
     func packet(_ direction: SampleCommandClient.Direction, _ bytes: [UInt8]) {
         let name = direction == .sent ? "Tx" : "Rx"
-        if isJSON {
-            result([
-                ("event", .string(name.lowercased())),
-                ("data", .string(bytes.hexadecimal)),
-            ])
-        } else {
-            result("\(direction == .sent ? output.cyan(name) : output.green(name)) | \(bytes.hexadecimal)")
-        }
+        result(
+            name.lowercased(),
+            "\(direction == .sent ? output.cyan(name) : output.green(name)) | \(bytes.hexadecimal)",
+            [("data", .string(bytes.hexadecimal))])
     }
 }

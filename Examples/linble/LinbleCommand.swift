@@ -2,13 +2,13 @@ import ArgumentParser
 import ExampleSupport
 
 /// Exchanges bytes with a LINBLE or another device with a UART over Bluetooth LE, or acts as one.
-@main struct LinbleCommand: ProgramCommand {
+@main struct LinbleCommand: DeviceProgram {
     static let configuration = CommandConfiguration(
         commandName: "linble",
         abstract: "Exchange bytes with a LINBLE or another device with a UART over Bluetooth LE, or act as one.",
         discussion: """
-            Select the device by its name (-n) or address (-a); without either, any device is used that is named \
-            LINBLE-Z1 or advertises the profile's service. No daemon is needed. An adapter that is off is powered on, \
+            Select the device by its name (-n) or address (-a); without either, any device that is named \
+            LINBLE-Z1 or advertises the profile's service is used. No daemon is needed. An adapter that is off is powered on, \
             unless you give --no-power-on.
 
             \(ExitStatus.help)

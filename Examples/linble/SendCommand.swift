@@ -30,7 +30,7 @@ struct SendCommand: AsyncParsableCommand {
     func run() async throws {
         let (common, uartOptions, file, echo) = (common, uart, file, echo)
         try await common.run("linble send", reading: [file], writing: [echo]) { console in
-            let contents = try readFile(file)
+            let contents = try await contents(of: file, limit: 64 << 20)
             let output = try echo.map { try NewFile($0, replacesExisting: common.force, isStream: true) }
             let device = try await common.uartDevice(
                 uartOptions, orNamed: common.simulate && echo != nil ? "LINBLE-ECHO" : "LINBLE-Z1")
@@ -105,7 +105,7 @@ private func nextBytes(
     } catch {
         guard error.code == .timedOut else { throw error }
         throw ProgramError(
-            .timedOut, "Only \(count) of \(total) bytes were echoed.",
+            .timedOut, "Only \(count) of \(quantity(total, "byte")) came back.",
             remedy:
                 "Does whatever is connected to the device's UART echo, and fast enough? Send more slowly with --pace.")
     }
@@ -123,7 +123,7 @@ private func report(_ count: Int, _ duration: Duration, _ isIdentical: Bool?, _ 
     } else {
         let comparison = isIdentical.map { $0 ? ", echoed unchanged" : ", echoed with differences" } ?? ""
         console.message(
-            "\(count) bytes in \(formatDecimal(seconds, digits: 2)) s (\(formatRate(Double(count) / seconds)))"
+            "\(quantity(count, "byte")) in \(formatDecimal(seconds, digits: 2)) s (\(formatRate(Double(count) / seconds)))"
                 + comparison)
     }
 }

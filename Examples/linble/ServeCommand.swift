@@ -23,7 +23,7 @@ enum Wiring: String, EnumerableFlag {
 
 /// The scope of `serve`, whose name is the one to advertise.
 enum ServeScope: OptionScope {
-    typealias Name = AdvertisedNameOptions
+    typealias Name = AdvertisedNameOptions<LinbleCommand>
     static let groups: OptionGroups = [.name, .security, .keySize, .opening, .bonds, .trace]
 }
 
@@ -31,12 +31,12 @@ struct ServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a LINBLE: offer a UART to devices that connect.",
         discussion: """
-            -n is the name to advertise (LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
-            first device has disconnected.
+            -n is the name to advertise (default: LINBLE-Z1). Runs until Ctrl-C, for the time of --for, or with --once until the \
+            first device has disconnected. With --request the served characteristic takes writes with response only.
 
             --pty connects the UART to a pseudo terminal with a link to it, which programs open like a serial port: \
             picocom linble.tty. A program that writes to it blocks until a device connects. A device \
-            cannot be blocked: its bytes are buffered, and it is disconnected at 262144 unread bytes.
+            cannot be made to wait: its bytes are buffered, and it is disconnected when 262144 are unread.
 
             --security encrypted, authenticated or secure-connections serves only links with that level; the latter two \
             need --passkey, or a terminal where the user compares or enters numbers.
@@ -57,7 +57,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     @Option(
         help: ArgumentHelp(
-            "The link to create to a pseudo terminal for other programs, for one device at a time.", valueName: "link"),
+            "Serve one device at a time over a pseudo terminal, with this link to it.", valueName: "link"),
         completion: .file())
     var pty: String?
 
@@ -138,19 +138,17 @@ private final class ServedUART: Sendable {
 
     func run(on adapter: Adapter, once: Bool) async throws {
         let (departures, departed) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { [self] in
+        try await untilOneEnds([
+            { [self] in
                 try await UARTServer.run(on: adapter, options: options) { event in
                     self.tell(event, of: adapter.information)
-                    if case .offline = event { departed.yield() }
+                    if case .offline = event, once { departed.yield() }
                 } serve: { [self] in
                     try await serve($0)
                 }
-            }
-            if once { group.addTask { for await _ in departures { break } } }
-            defer { group.cancelAll() }
-            try await group.next()
-        }
+            },
+            { for await _ in departures { break } },
+        ])
     }
 
     private func serve(_ central: UARTCentral) async throws {
@@ -184,7 +182,9 @@ private final class ServedUART: Sendable {
 
     private func tell(_ event: UARTServerEvent, of adapter: AdapterInformation) {
         switch event {
-        case .advertising: started(on: adapter)
+        case .advertising(let set):
+            started(on: adapter)
+            console.reportShortenedName(in: set.payloads)
         case .connected(let connection): console.tell("connected", connection.peer)
         case .online(let central): console.tell("online", central.peer)
         case .offline(let central, let error):
@@ -195,17 +195,15 @@ private final class ServedUART: Sendable {
     private func started(on adapter: AdapterInformation) {
         let path = terminal.map { $0.link ?? $0.path }
         let name = options.profile.name.hasSuffix("UART") ? options.profile.name : "\(options.profile.name) UART"
-        guard console.isJSON else {
-            return console.result(
-                "\(adapter.name) \(adapter.address) serves a \(name) as \(printable(options.name)): "
-                    + (path ?? wiring.rawValue))
-        }
-        console.result([
-            ("event", .string("serving")), ("adapter", .string(adapter.name)),
-            ("address", .string("\(adapter.address)")), ("name", .string(options.name)),
-            ("service", .string("\(options.profile.service)")), ("wiring", .string(wiring.rawValue)),
-            ("pty", JSONValue(path)),
-        ])
+        console.result(
+            "serving",
+            "\(adapter.name) \(adapter.address) serves the \(name) as \(printable(options.name)): "
+                + (path ?? wiring.rawValue),
+            [
+                ("adapter", .string(adapter.name)), ("address", .string("\(adapter.address)")),
+                ("name", .string(options.name)), ("service", .string("\(options.profile.service)")),
+                ("wiring", .string(wiring.rawValue)), ("pty", JSONValue(path)),
+            ])
     }
 }
 
@@ -220,18 +218,13 @@ extension Console {
             if error.code == .cancelled { return "stopped" }
             return error.disconnectReason.map { isJSON ? "\($0)" : $0.words } ?? error.message
         }
-        guard isJSON else {
-            var line = "\(time())  \(peer)  \(event)"
-            if let received { line += "  \(received) bytes received" }
-            if let reason { line += "  \(reason)" }
-            return result(line)
-        }
-        var fields: [(String, JSONValue)] = [
-            ("event", .string(event)), ("peer", .string("\(peer)")),
-        ]
-        if let received { fields.append(("received", .integer(received))) }
-        if let reason { fields.append(("reason", .string(reason))) }
-        result(fields)
+        let parts = ["\(time())  \(peer)  \(event)", received.map { "\(quantity($0, "byte")) received" }, reason]
+        let fields =
+            [
+                ("peer", .string("\(peer)")), received.map { ("received", .integer($0)) },
+                reason.map { ("reason", .string($0)) },
+            ] as [(String, JSONValue)?]
+        result(event, parts.compactMap(\.self).joined(separator: "  "), fields.compactMap(\.self))
     }
 }
 
@@ -242,10 +235,8 @@ private func visit(
 ) async throws {
     // Both machines use the same passkey.
     if options.security >= .high { try await visitor.setPairingAgent(common.pairingAgent(console)) }
-    // The simulated LINBLE may have the same name; its address is a random one.
-    let found = try await visitor.firstAdvertisement(timeout: nil) {
-        $0.localName == options.name && $0.address?.kind == .public
-    }
+    // The simulated devices have random ones.
+    let found = try await visitor.firstAdvertisement(timeout: nil) { $0.address?.kind == .public }
     guard let address = found.address else { return }
     let uart = try await UARTConnection.open(
         .address(address), on: visitor, options: UARTOptions(profiles: [options.profile]))

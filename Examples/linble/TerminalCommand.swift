@@ -43,11 +43,11 @@ struct TerminalCommand: AsyncParsableCommand {
     @Flag(help: "Echo typed characters locally.")
     var echo = false
 
-    @Option(help: ArgumentHelp("How long to listen after the end of the input.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("How long to listen after the end of the input, such as 2.5.", valueName: "seconds"))
     var linger = 1.0
 
     func validate() throws {
-        guard linger >= 0, linger <= 1_000_000 else { throw ValidationError("--linger takes 0 to 1000000 seconds.") }
+        try checkRange(linger, 0...1_000_000, "--linger", " seconds")
     }
 
     func run() async throws {
@@ -74,13 +74,10 @@ private struct TerminalSession: Sendable {
         let isInteractive = makeTerminalRaw()
         defer { restoreTerminal() }
         if isInteractive { console.message("Online. Ctrl-] exits.") }
-        try await withThrowingTaskGroup(of: Void.self) { group in
-            group.addTask { try await show(uart, console) }
-            group.addTask { try await type(uart, console, isInteractive: isInteractive) }
-            defer { group.cancelAll() }
-            // The session ends with the input or the link.
-            try await group.next()
-        }
+        // The session ends with the input or the link.
+        try await untilOneEnds([
+            { try await show(uart, console) }, { try await type(uart, console, isInteractive: isInteractive) },
+        ])
         if isInteractive { console.message("\nDisconnected.") }
     }
 

@@ -43,7 +43,7 @@ extension DeviceDescription {
         case nil: break
         case "loopback"?: becomeLINBLE(echoes: true)
         case "nothing"?: becomeLINBLE(echoes: false)
-        case let other?: throw object.problem("linble", "\"\(other)\" is neither loopback nor nothing")
+        case let other?: throw object.problem("linble", "\"loopback\" or \"nothing\" is expected, not \"\(other)\"")
         }
         // Characteristics to notify or echo are looked up by UUID.
         for (index, service) in services.enumerated() where service.isAmbiguous(among: services.prefix(index)) {

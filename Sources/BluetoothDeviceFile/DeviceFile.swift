@@ -10,7 +10,7 @@ package struct DeviceFile: Hashable, Sendable {
         package var place: String
         /// The description of the error.
         package var reason: String
-        /// Whether there is no such file.
+        /// Whether there is no such file, or it is a folder.
         package var isMissing: Bool
 
         package init(place: String, reason: String, isMissing: Bool = false) {
@@ -39,7 +39,8 @@ package struct DeviceFile: Hashable, Sendable {
         do throws(KernelError) {
             bytes = try SystemFiles.read(path, limit: Self.mostBytes)
         } catch {
-            throw Problem(place: "", reason: Self.reason(of: error))
+            let isFolder = "\(error.number)" == "EISDIR"
+            throw Problem(place: "", reason: Self.reason(of: error), isMissing: isFolder)
         }
         guard let bytes else { throw Problem(place: "", reason: "there is no such file", isMissing: true) }
         try self.init(reading: bytes)

@@ -223,11 +223,11 @@ extension BluetoothError {
 }
 
 extension Duration {
-    /// `1.5 s`, with as many decimals as are needed down to milliseconds.
+    /// `1.5 s`, with as many decimals as are needed: at most two, or three below 0.1 s.
     package var inSeconds: String {
-        let exact = clampedNanoseconds / 1_000_000
-        // The rest of a time limit, such as 29.999 s, is 30 s.
-        let milliseconds = exact < 10_000 ? exact : (exact + 5) / 10 * 10
+        // The rest of a time limit, such as 1.999 s, is 2 s.
+        let tenths = clampedNanoseconds / 100_000
+        let milliseconds = tenths < 1000 ? (tenths + 5) / 10 : (tenths + 50) / 100 * 10
         let fraction = milliseconds % 1000
         guard fraction != 0 else { return "\(milliseconds / 1000) s" }
         var digits = String(1000 + abs(fraction)).dropFirst()

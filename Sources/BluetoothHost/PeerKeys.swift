@@ -11,17 +11,13 @@ package struct PeerKeys: Sendable {
     package var longTermKeys: [LongTermKey]
     /// The key that resolves the device's private addresses.
     package var identityResolvingKey: SecurityKey?
-    /// The keys that verify signed writes.
-    package var signatureKeys: [SignatureResolvingKey]
 
     package init(
-        identity: BluetoothAddress, longTermKeys: [LongTermKey] = [], identityResolvingKey: SecurityKey? = nil,
-        signatureKeys: [SignatureResolvingKey] = []
+        identity: BluetoothAddress, longTermKeys: [LongTermKey] = [], identityResolvingKey: SecurityKey? = nil
     ) {
         self.identity = identity
         self.longTermKeys = longTermKeys
         self.identityResolvingKey = identityResolvingKey
-        self.signatureKeys = signatureKeys
     }
 }
 

@@ -87,7 +87,7 @@ package final class KernelDirectory: HostDirectory {
         case .removed(let index): lost(index)
         case .settings(let index, let settings): change(index, to: settings)
         case .unanswered, .discovering, .advertisingRemoved, .connected, .disconnected, .pairing: break
-        case .longTermKey, .identityResolvingKey, .signatureResolvingKey, .unpaired: break
+        case .longTermKey, .identityResolvingKey, .unpaired: break
         case .lost(let reason): finish(reason)
         }
     }

@@ -2,7 +2,11 @@ import BluetoothLE
 import BluetoothLoop
 
 /// The links of a UART that outlives them: opens one after the other, and moves the bytes.
-actor KeptDriver: LoopActor {
+actor KeptDriver: LoopActor, KeptLinks {
+    static let finalCodes: [BluetoothError.Code] = [.attributeProtocol, .overflow]
+
+    typealias Choice = @Sendable () async throws(BluetoothError) -> UARTDevice
+
     private enum Phase {
         /// There is no link.
         case offline
@@ -19,7 +23,7 @@ actor KeptDriver: LoopActor {
     nonisolated let buffer: ReceiveBuffer
     private var device: UARTDevice
     /// Finds the device to stay with; nil when it is found.
-    private var choice: UARTChoice?
+    private var choice: Choice?
     private let options: KeptUARTOptions
     private let progress: (@Sendable (UARTProgress) -> Void)?
     private var phase = Phase.offline
@@ -33,7 +37,7 @@ actor KeptDriver: LoopActor {
     private static let operation = BluetoothError.Operation("keep the UART connected")
 
     init(
-        _ device: UARTDevice, _ options: KeptUARTOptions, on loop: EventLoop, choosing choice: UARTChoice?,
+        _ device: UARTDevice, _ options: KeptUARTOptions, on loop: EventLoop, choosing choice: Choice?,
         progress: (@Sendable (UARTProgress) -> Void)?
     ) {
         mark = loop.components.mark("KeptDriver")
@@ -68,9 +72,18 @@ actor KeptDriver: LoopActor {
         return stream
     }
 
-    private func report(_ event: KeptUART.Event) {
+    private func publish(_ event: KeptUART.Event) {
         latest = event
         eventStreams.send(event)
+    }
+
+    func report(_ event: KeptConnection.Event) {
+        switch event {
+        case .connecting(let attempt): publish(.connecting(attempt: attempt))
+        case .failed(let reason, let delay): publish(.failed(reason, retryAfter: delay))
+        case .waitingForAdapter(let reason): publish(.waitingForAdapter(reason))
+        case .connected, .disconnected: break
+        }
     }
 
     /// Ends the link, and everything with it.
@@ -90,15 +103,18 @@ actor KeptDriver: LoopActor {
 
     // MARK: Running
 
-    /// Opens links until the task is cancelled, the policy gives up, or the adapter is closed.
-    func run(on radio: some CentralRadio) async {
+    /// Opens links until the task is cancelled, the policy gives up, or the central is closed.
+    func run(on central: some Central) async {
+        let number: UInt64 = if case .address(let address) = device { address.value } else { 0 }
         let reason = await withTaskGroup(of: BluetoothError?.self) { group in
-            group.addTask(executorPreference: loop) { await self.keep(on: radio) }
-            group.addTask(executorPreference: loop) { await radio.closed() }
+            group.addTask(executorPreference: loop) { [options] in
+                await self.keep(on: central, options.policy, number: number)
+            }
+            group.addTask(executorPreference: loop) { await central.closed() }
             defer { group.cancelAll() }
             return await group.next() ?? nil
         }
-        let end = Task.isCancelled ? nil : reason
+        let end = isEnding && reason?.code == .cancelled || Task.isCancelled ? nil : reason
         phase = .ended(end)
         await sender.finish(end ?? .cancelled)
         buffer.finish(end)
@@ -107,79 +123,39 @@ actor KeptDriver: LoopActor {
 
     private var isEnding: Bool { if case .ending = phase { true } else { Task.isCancelled } }
 
-    /// Returns the reason of the end; nil when the program has ended it.
-    private func keep(on radio: some CentralRadio) async -> BluetoothError? {
-        var reconnection = ReconnectionProgress(options.policy)
-        var waitsForSlot = false
-        while true {
-            let attempt = reconnection.beginAttempt()
-            if !reconnection.isSilent { report(.connecting(attempt: attempt)) }
-            let reason: BluetoothError
-            do throws(BluetoothError) {
-                if let choice {
-                    device = try await choice()
-                    self.choice = nil
-                }
-                let uart = try await UARTConnection.open(
-                    device, on: radio, options: options.uart, attempt: attempt, isPatient: true,
-                    waitsForSlot: waitsForSlot,
-                    progress: progress)
-                waitsForSlot = false
-                let start = loop.now
-                let end = await serve(uart)
-                reconnection.linkEnded(after: start.duration(to: loop.now))
-                if end.isFinal { return end.reason }
-                reason = end.reason
-            } catch {
-                reason = error
-                reconnection.attemptFailed(reason)
-                waitsForSlot = error.code == .linkLimitReached
-            }
-            if isEnding { return nil }
-            guard reason.code != .attributeProtocol, reconnection.isWorthRetrying(reason) else { return reason }
-            if waitsForSlot {
-                // The next attempt waits for the end of a link, so that no delay is needed.
-                report(.waitingForAdapter(reason))
-                continue
-            }
-            do throws(BluetoothError) {
-                try await pause(reason, reconnection, on: radio)
-            } catch {
-                return isEnding ? nil : error
-            }
-        }
-    }
-
-    /// Waits for the adapter and for the policy's delay before the next attempt.
-    private func pause(
-        _ reason: BluetoothError, _ reconnection: ReconnectionProgress, on radio: some CentralRadio
-    ) async throws(BluetoothError) {
-        if reason.concernsAdapter {
-            report(.waitingForAdapter(reason))
-            try await radio.ready(timeout: nil)
-        }
-        let delay = reconnection.delay(at: loop.now, for: radio.seed)
-        guard delay > .zero else { return }
-        if !reason.concernsAdapter, !reconnection.isRepeated { report(.failed(reason, retryAfter: delay)) }
-        guard await loop.sleep(for: delay) else { throw .cancelled(Self.operation) }
-    }
-
     // MARK: A link
 
-    /// Moves bytes in both directions until the link ends, and returns why, and whether no other link may follow.
-    private func serve(_ uart: UARTConnection) async -> (reason: BluetoothError, isFinal: Bool) {
+    /// Opens the UART, and moves bytes in both directions until the link ends.
+    func useLink(
+        of central: some Central, attempt: Int, waitsForSlot: Bool
+    ) async throws(BluetoothError) -> (reason: BluetoothError, duration: Duration) {
+        if let choice {
+            device = try await choice()
+            self.choice = nil
+        }
+        let uart = try await UARTConnection.open(
+            device, on: central, options: options.uart, attempt: attempt, isPatient: true, waitsForSlot: waitsForSlot,
+            progress: progress)
+        let start = loop.now
+        let reason = await serve(uart)
+        // The program has ended it, unless it has lost bytes.
+        let isOver = isEnding && reason.code != .overflow
+        return (isOver ? .cancelled(Self.operation) : reason, start.duration(to: loop.now))
+    }
+
+    private func serve(_ uart: UARTConnection) async -> BluetoothError {
         guard !isEnding else {
             await uart.connection.leave(timeout: .zero)
-            return (.cancelled(Self.operation), false)
+            return .cancelled(Self.operation)
         }
         phase = .online(uart)
         linkCount += 1
-        report(.online(uart))
+        publish(.online(uart))
         buffer.setDraining(false)
-        let end = await withTaskGroup(of: (reason: BluetoothError, isFinal: Bool).self) { group in
+        let reason = await withTaskGroup(of: BluetoothError.self) { group in
             group.addTask(executorPreference: loop) { await self.receive(from: uart) }
-            group.addTask(executorPreference: loop) { (await self.send(to: uart), false) }
-            var end = await group.next() ?? (.cancelled(Self.operation), false)
+            group.addTask(executorPreference: loop) { await self.send(to: uart) }
+            var reason = await group.next() ?? .cancelled(Self.operation)
             // Ends the other direction: receiving after what the link has received, so nothing is cancelled here. A
             // program that does not read does not delay the next link.
             buffer.setDraining(true)
@@ -188,13 +164,13 @@ actor KeptDriver: LoopActor {
             } else {
                 await uart.connection.disconnect()
             }
-            if let other = await group.next(), other.isFinal { end = other }
-            return end
+            if let other = await group.next(), other.code == .overflow { reason = other }
+            return reason
         }
         if case .online = phase { phase = .offline }
         let unconfirmed = await sender.linkEnded()
-        report(.offline(end.reason, unconfirmedByteCount: unconfirmed))
-        return end
+        publish(.offline(reason, unconfirmedByteCount: unconfirmed))
+        return reason
     }
 
     /// Sends the program's bytes until the link ends, and returns why.
@@ -208,16 +184,16 @@ actor KeptDriver: LoopActor {
     }
 
     /// Moves received bytes to the program's buffer until the link ends.
-    private func receive(from uart: UARTConnection) async -> (reason: BluetoothError, isFinal: Bool) {
+    private func receive(from uart: UARTConnection) async -> BluetoothError {
         do throws(BluetoothError) {
             while let bytes = try await uart.read() {
-                guard await buffer.append(bytes) else { return (.cancelled(Self.operation), false) }
+                guard await buffer.append(bytes) else { return .cancelled(Self.operation) }
                 let limit = options.uart.receiveCapacity + Self.drainCapacity
-                guard buffer.count <= limit else { return (.overflow(.init("receive"), capacity: limit), true) }
+                guard buffer.count <= limit else { return .overflow(.init("receive"), capacity: limit) }
             }
-            return (await uart.connection.disconnected(), false)
+            return await uart.connection.disconnected()
         } catch {
-            return (error, error.code == .overflow)
+            return error
         }
     }
 }

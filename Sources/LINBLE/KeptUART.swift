@@ -27,15 +27,15 @@ public final class KeptUART: Sendable {
     private let task: Task<Void, Never>
 
     init(
-        _ device: UARTDevice, on radio: some CentralRadio, options: KeptUARTOptions, choosing choice: UARTChoice?,
-        progress: (@Sendable (UARTProgress) -> Void)?
+        _ device: UARTDevice, on central: some Central, options: KeptUARTOptions,
+        choosing choice: KeptDriver.Choice?, progress: (@Sendable (UARTProgress) -> Void)?
     ) {
         self.device = device
         self.options = options
-        let driver = KeptDriver(device, options, on: radio.loop, choosing: choice, progress: progress)
+        let driver = KeptDriver(device, options, on: central.loop, choosing: choice, progress: progress)
         self.driver = driver
         // One task for all links.
-        task = Task(executorPreference: radio.loop) { await driver.run(on: radio) }
+        task = Task(executorPreference: central.loop) { await driver.run(on: central) }
     }
 
     deinit {
@@ -129,39 +129,21 @@ extension UARTConnection {
     /// A device is found again by scanning, also if its address has changed, unless it is given by its address.
     /// - Parameters:
     ///   - device: the device to connect to.
-    ///   - adapter: the adapter to use; it is waited for while it is off, blocked or absent.
+    ///   - central: the adapter to use, or several as one, of which the one that suits makes the link; it is waited for
+    ///     while it is off, blocked or absent.
     ///   - options: the options of each link, the delays between attempts, and the send buffer.
-    ///   - choice: finds the device to stay with, in place of `device`, before the first connection attempt, and again
-    ///     after an error that another attempt may repair; nil if `device` says all. Its task is cancelled at the end.
+    ///   - choice: finds the device to stay with on the central, in place of `device`, before the first connection
+    ///     attempt, and again after an error that another attempt may repair; nil if `device` says all. It may wait for
+    ///     the device as long as it likes. Its task is cancelled at the end.
     ///   - progress: called at every step of each attempt; on any thread.
-    public static func keep(
-        _ device: UARTDevice, on adapter: Adapter, options: KeptUARTOptions = KeptUARTOptions(),
-        choosing choice: KeptUART.Choice? = nil, progress: (@Sendable (UARTProgress) -> Void)? = nil
+    public static func keep<C: Central>(
+        _ device: UARTDevice, on central: C, options: KeptUARTOptions = KeptUARTOptions(),
+        choosing choice: (@Sendable (C) async throws(BluetoothError) -> UARTDevice)? = nil,
+        progress: (@Sendable (UARTProgress) -> Void)? = nil
     ) -> KeptUART {
-        let choice = choice.map { UARTChoice.adapter(adapter, $0) }
-        return KeptUART(device, on: adapter, options: options, choosing: choice, progress: progress)
-    }
-
-    /// A UART that outlives links, by whichever adapter of a group suits; see
-    /// ``keep(_:on:options:choosing:progress:)``.
-    public static func keep(
-        _ device: UARTDevice, on group: AdapterGroup, options: KeptUARTOptions = KeptUARTOptions(),
-        choosing choice: KeptUART.GroupChoice? = nil, progress: (@Sendable (UARTProgress) -> Void)? = nil
-    ) -> KeptUART {
-        let choice = choice.map { UARTChoice.group(group, $0) }
-        return KeptUART(device, on: group, options: options, choosing: choice, progress: progress)
-    }
-}
-
-/// A search for the device to stay with, on an adapter or on several.
-enum UARTChoice: Sendable {
-    case adapter(Adapter, KeptUART.Choice)
-    case group(AdapterGroup, KeptUART.GroupChoice)
-
-    func callAsFunction() async throws(BluetoothError) -> UARTDevice {
-        switch self {
-        case .adapter(let adapter, let choice): try await choice(adapter)
-        case .group(let group, let choice): try await choice(group)
+        let choice = choice.map { choice -> KeptDriver.Choice in
+            { () async throws(BluetoothError) in try await choice(central) }
         }
+        return KeptUART(device, on: central, options: options, choosing: choice, progress: progress)
     }
 }

@@ -33,12 +33,8 @@ public struct KeptUARTOptions: Sendable {
 }
 
 extension KeptUART {
-    /// A search for the device to stay with, by a rule of the program's own. It may wait for the device as long as it
-    /// likes.
+    /// A search for the device to stay with, by a rule of the program's own, on an adapter.
     public typealias Choice = @Sendable (Adapter) async throws(BluetoothError) -> UARTDevice
-
-    /// As ``Choice``, on several adapters.
-    public typealias GroupChoice = @Sendable (AdapterGroup) async throws(BluetoothError) -> UARTDevice
 
     /// An event of a UART that outlives links.
     public enum Event: Sendable {

@@ -8,36 +8,21 @@ extension UARTConnection {
     /// specifies, as often as the options allow and as long as a retry can help.
     /// - Parameters:
     ///   - device: the device to connect to.
-    ///   - adapter: the adapter to use; it must be powered.
+    ///   - central: the adapter to use, which must be powered, or several as one, of which the one that suits makes the
+    ///     link.
     ///   - options: profiles, times and limits.
     ///   - progress: called at every step; on any thread.
     /// - Throws: `notFound` when the device was not found in time; `unsupported`, with the list of services, when the
     ///   device has no UART service; otherwise the error of the failing step.
     public static func open(
-        _ device: UARTDevice, on adapter: Adapter, options: UARTOptions = UARTOptions(),
+        _ device: UARTDevice, on central: some Central, options: UARTOptions = UARTOptions(),
         progress: (@Sendable (UARTProgress) -> Void)? = nil
-    ) async throws(BluetoothError) -> UARTConnection {
-        try await openRepeatedly(device, on: adapter, options: options, progress: progress)
-    }
-
-    /// Finds a device and opens its UART by whichever adapter of a group suits; see
-    /// ``open(_:on:options:progress:)-(_,Adapter,_,_)``.
-    public static func open(
-        _ device: UARTDevice, on group: AdapterGroup, options: UARTOptions = UARTOptions(),
-        progress: (@Sendable (UARTProgress) -> Void)? = nil
-    ) async throws(BluetoothError) -> UARTConnection {
-        try await openRepeatedly(device, on: group, options: options, progress: progress)
-    }
-
-    private static func openRepeatedly(
-        _ device: UARTDevice, on radio: some CentralRadio, options: UARTOptions,
-        progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> UARTConnection {
         var attempt = 1
         var failure: BluetoothError?
         while true {
             do throws(BluetoothError) {
-                return try await open(device, on: radio, options: options, attempt: attempt, progress: progress)
+                return try await open(device, on: central, options: options, attempt: attempt, progress: progress)
             } catch {
                 // The error of an earlier attempt is more informative than that the device is absent now.
                 if let failure, error.code == .notFound { throw failure }
@@ -54,7 +39,7 @@ extension UARTConnection {
     ///   - isPatient: whether an absent device is waited for without a time limit.
     ///   - waitsForSlot: whether the end of a link is waited for if the controller has no room for another.
     static func open(
-        _ device: UARTDevice, on radio: some CentralRadio, options: UARTOptions, attempt: Int, isPatient: Bool = false,
+        _ device: UARTDevice, on central: some Central, options: UARTOptions, attempt: Int, isPatient: Bool = false,
         waitsForSlot: Bool = false, progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> UARTConnection {
         var connectionOptions = ConnectionOptions(
@@ -67,7 +52,8 @@ extension UARTConnection {
         if waitsForSlot { connectionOptions.slotTimeout = ConnectionOptions.unlimited }
         connectionOptions.searchLimit = .own(isPatient ? nil : options.scanTimeout)
         let connection = try await connect(
-            to: device, on: radio, connectionOptions, profiles: options.profiles, attempt: attempt, progress: progress)
+            to: device, on: central, connectionOptions, profiles: options.profiles, attempt: attempt, progress: progress
+        )
         do throws(BluetoothError) {
             progress?(.connected(connection.peer, maximumTransmissionUnit: await connection.maximumTransmissionUnit))
             let uart = try await attach(to: connection, options: options, progress: progress)
@@ -81,30 +67,31 @@ extension UARTConnection {
 
     /// Connects to a device: without scanning if its address is given, otherwise at the address that it advertises with.
     private static func connect(
-        to device: UARTDevice, on radio: some CentralRadio, _ options: ConnectionOptions, profiles: [UARTProfile],
+        to device: UARTDevice, on central: some Central, _ options: ConnectionOptions, profiles: [UARTProfile],
         attempt: Int, progress: (@Sendable (UARTProgress) -> Void)?
     ) async throws(BluetoothError) -> Connection {
         if case .address(let address) = device {
             progress?(.connecting(address, attempt: attempt))
-            return try await radio.connect(to: address, options: options)
+            return try await central.connect(to: address, options: options)
         }
         progress?(.scanning(device))
         do throws(BluetoothError) {
             if case .identity(let identity) = device {
-                return try await radio.connect(to: identity, options: options) { address, advertisement in
+                return try await central.connect(to: identity, options: options) { address, advertisement in
                     if let advertisement { progress?(.found(advertisement)) }
                     progress?(.connecting(address, attempt: attempt))
                 }
             }
             let limit: Duration? = if case .own(let limit) = options.searchLimit { limit } else { options.timeout }
             let resolver = IdentityResolver(device.identities)
-            let advertisement = try await radio.firstReport(timeout: limit, options: options.search()) {
+            let report = try await central.firstAdvertisement(timeout: limit, options: options.search()) {
                 $0.hasConnectableAddress && device.matches($0, profiles: profiles, resolver)
             }
+            let advertisement = report.advertisement
             progress?(.found(advertisement))
             guard let address = advertisement.address else { throw .deviceNotFound(device) }
             progress?(.connecting(address, attempt: attempt))
-            return try await radio.connect(to: address, options: options.hearing(advertisement))
+            return try await central.connect(to: report, options: options)
         } catch  where error.code == .notFound {
             throw .deviceNotFound(device)
         }

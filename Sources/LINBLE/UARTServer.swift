@@ -34,8 +34,8 @@ public enum UARTServer {
         serve: @escaping @Sendable (UARTCentral) async throws -> Void
     ) async throws(BluetoothError) {
         let online = OnlineCentrals(options)
-        let service = options.profile.offeredService(security: options.security)
-        let published = try await adapter.publish([service], handlers: online.handlers)
+        let service = LocalService(options.profile.offeredService(security: options.security))
+        let published = try await adapter.publish([service], events: online.receiver)
         do throws(BluetoothError) {
             let incoming = try await adapter.incomingConnections(
                 IncomingConnectionOptions(
@@ -118,12 +118,10 @@ private final class OnlineCentrals: Sendable {
 
     // MARK: On the loop
 
-    /// The handlers of the centrals' requests, called in the order received, so that no byte comes before or after its
-    /// subscription.
-    var handlers: AttributeHandlers {
-        var handlers = AttributeHandlers()
+    /// Receives the centrals' requests in the order received, so that no byte comes before or after its subscription.
+    var receiver: PeerEventReceiver {
         let isRequest = options.profile.writeType == .request
-        handlers.events = .atOnce { [self] event, connection in
+        return { [self] event, connection in
             switch event {
             case .write(let writes, let question):
                 let answer = receive(writes, from: connection, isRequest: isRequest)
@@ -134,10 +132,9 @@ private final class OnlineCentrals: Sendable {
                 } else {
                     goesOffline(connection, nil)
                 }
-            case .read: break
+            case .read(_, let question): question.resolve(.failure(.readNotPermitted))
             }
         }
-        return handlers
     }
 
     /// Receives a central's write; returns why it is refused, which only a request's answer reports.

@@ -87,14 +87,11 @@ final class UARTLinkHandler: SimulatedLinkHandler {
     private func handle(_ event: GATTServerEvent, _ state: inout State) -> [[UInt8]] {
         switch event {
         case .writeCommandReceived(let write): return bridged([write], state)
-        case .writeRequested(let request):
-            _ = state.server.accept(request, database: &state.database, into: &state.writer)
-            respond(&state)
-            return bridged(request.writes, state)
-        case .readRequested(let request):
-            _ = state.server.refuse(
-                request, with: .readNotPermitted, database: &state.database, into: &state.writer)
-            respond(&state)
+        case .writeRequested(let writes, _):
+            answer(event, .success([]), &state)
+            return bridged(writes, state)
+        case .readRequested:
+            answer(event, .failure(.readNotPermitted), &state)
             return []
         case .configurationChanged(device.fromDevice, let configuration):
             state.isOnline = configuration.contains(.notification)
@@ -102,6 +99,11 @@ final class UARTLinkHandler: SimulatedLinkHandler {
             return []
         default: return []
         }
+    }
+
+    private func answer(_ event: GATTServerEvent, _ result: Result<[UInt8], ATTErrorCode>, _ state: inout State) {
+        _ = state.server.answer(event, with: result, database: &state.database, into: &state.writer)
+        respond(&state)
     }
 
     /// The bytes of these writes to send on the UART; none while offline.

@@ -22,6 +22,13 @@ import Testing
         #expect(error.attribute == Self.operation.attribute)
     }
 
+    @Test(arguments: [
+        (29_999, "30 s"), (1999, "2 s"), (2000, "2 s"), (1500, "1.5 s"), (999, "1 s"), (250, "0.25 s"), (12, "0.012 s"),
+    ])
+    func theRestOfATimeLimitIsTheLimit(_ milliseconds: Int, _ text: String) {
+        #expect(Duration.milliseconds(milliseconds).inSeconds == text)
+    }
+
     @Test func aStatusThatTheMessageNamesIsGivenOnce() {
         let error = BluetoothError(
             .attributeProtocol, Self.operation, "The peer refused: Read Not Permitted (0x02).",
@@ -31,7 +38,7 @@ import Testing
                 == "read 0x0012 of C0:98:E5:12:34:56 on hci0: The peer refused: Read Not Permitted (0x02).")
     }
 
-    @Test(arguments: [(1500, "1.5 s"), (30_000, "30 s"), (250, "0.25 s"), (1001, "1.001 s")])
+    @Test(arguments: [(1500, "1.5 s"), (30_000, "30 s"), (250, "0.25 s"), (1001, "1 s"), (1999, "2 s"), (55, "0.055 s")])
     func timesAreToldWithTheDecimalsTheyNeed(milliseconds: Int, text: String) {
         let error = BluetoothError.timedOut(Self.operation, after: .milliseconds(milliseconds))
         #expect(error.message == "No response within \(text).")

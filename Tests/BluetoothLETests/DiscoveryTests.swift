@@ -193,8 +193,6 @@ import BluetoothLE
             #expect(reports.count == 2)
             let second = try await connection.read(reports[1])
             #expect(second == [2])
-            let secondary = try await connection.discoverSecondaryServices()
-            #expect(secondary.map(\.uuid) == [Self.long, 0x1234])
         }
     }
 }

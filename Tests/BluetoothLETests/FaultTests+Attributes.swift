@@ -22,17 +22,12 @@ extension FaultTests {
             #expect(included.map(\.uuid) == [secondService])
             let inside = try await connection.discoverCharacteristics(0x2A00, of: try #require(included.first))
             #expect(inside.count == 1)
-            let secondary = try await connection.discoverSecondaryServices()
-            #expect(secondary.count == 1)
         case .readByUUID:
             let values = try await connection.readValues(of: 0xFFF4)
             #expect(values == [RemoteValue(handle: first, value: short), RemoteValue(handle: second, value: middle)])
         case .readSeveral:
             let values = try await connection.read([first, second, first])
             #expect(values == [short, middle, short])
-        case .readSeveralOfKnownLength:
-            let values = try await connection.read([first, first, second], lengths: [1, 1, 50])
-            #expect(values == [short, short, middle])
         case .reliableWrite:
             try await connection.writeReliably([
                 AttributeWrite([9], to: first), AttributeWrite([9, 9], to: second, offset: 49),

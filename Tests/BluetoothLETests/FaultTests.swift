@@ -44,7 +44,7 @@ extension Fault {
 enum Work: String, CaseIterable, Sendable {
     case connect, discover, read, write, commands, notifications, indications, channel, link
     case remembered, outOfSync
-    case steps, readByUUID, readSeveral, readSeveralOfKnownLength, reliableWrite, bothKinds
+    case steps, readByUUID, readSeveral, reliableWrite, bothKinds
 
     /// Whether packets to and from the controller count as well.
     var isAboutTheController: Bool { self == .link }
@@ -208,7 +208,7 @@ enum Work: String, CaseIterable, Sendable {
             _ = try await connection.read(try handle(0xFFF1))
         case .notifications, .indications:
             try await subscribe(work == .notifications ? .notification : .indication, on: connection, server, fixture)
-        case .steps, .readByUUID, .readSeveral, .readSeveralOfKnownLength, .reliableWrite, .bothKinds:
+        case .steps, .readByUUID, .readSeveral, .reliableWrite, .bothKinds:
             try await performAttributes(work, on: connection, server)
         }
     }

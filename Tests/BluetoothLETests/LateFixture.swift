@@ -13,7 +13,7 @@ struct LateFixture: Sendable {
     /// The PDUs without a response at which a link can end.
     static let requests: [ATTOpcode] = [
         .exchangeMTURequest, .findInformationRequest, .findByTypeValueRequest, .readByTypeRequest, .readRequest,
-        .readBlobRequest, .readMultipleRequest, .readByGroupTypeRequest, .writeRequest, .prepareWriteRequest,
+        .readBlobRequest, .readByGroupTypeRequest, .writeRequest, .prepareWriteRequest,
         .executeWriteRequest, .readMultipleVariableRequest, .handleValueIndication,
     ]
 
@@ -64,8 +64,6 @@ struct LateFixture: Sendable {
         case .readByTypeRequest: _ = try await connection.readValues(of: 0xFFF1)
         case .readRequest: _ = try await connection.read(LatePeer.short)
         case .readBlobRequest: _ = try await connection.read(LatePeer.long)
-        case .readMultipleRequest:
-            _ = try await connection.read([LatePeer.short, LatePeer.short], lengths: [1, 1])
         case .readByGroupTypeRequest: _ = try await connection.discoverServices()
         case .writeRequest: try await connection.write([2], to: LatePeer.short)
         case .prepareWriteRequest, .executeWriteRequest:

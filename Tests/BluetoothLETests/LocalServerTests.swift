@@ -184,7 +184,7 @@ final class PeerClient: SimulatedLinkHandler {
                 [Self.service],
                 handlers: AttributeHandlers(
                     read: { request in
-                        #expect(request.type == 0xFFF2)
+                        #expect(request.uuid == 0xFFF2)
                         try await fixture.base.radio.sleep(for: .seconds(3))
                         return [1, 2, 3]
                     },

@@ -67,15 +67,22 @@ private final class Counter: Sendable {
 
     @Test func handlersOfWithdrawnServicesMayAccessTheServer() throws {
         let server = LocalServer(try AttributeDatabase([]))
-        func publish() throws -> UInt64 {
+        func publish() throws -> Publication {
             let belonging = Belonging { [weak server, self] in
                 ends.add(server?.isPublishing == false ? 1 : 0)
             }
-            let handlers = AttributeHandlers(read: { _ in withExtendedLifetime(belonging) { [] } })
-            return try #require(try server.append([GATTService(0x180F)]) { _ in handlers }).number
+            let level = LocalCharacteristic(0x2A19, properties: .read)
+                .onRead { _ in withExtendedLifetime(belonging) { [] } }
+            let service = LocalService(0x180F) { level }
+            let description = GATTService(0x180F) { GATTCharacteristic(0x2A19, properties: .read) }
+            let publication = try server.append([description]) { layout in
+                Publication([service], at: layout, authorizing: nil, events: nil, on: radio.loop)
+            }
+            return try #require(publication)
         }
-        let publication = try publish()
-        #expect(server.remove(publication))
+        var publication: Publication? = try publish()
+        #expect(publication.map { server.remove($0) } == true)
+        publication = nil
         #expect(ends.count == 1)
     }
 }

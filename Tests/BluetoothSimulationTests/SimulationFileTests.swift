@@ -18,7 +18,10 @@ import Testing
                 #"{"devices":[{"rssi":-300}]}"#,
                 "devices[0].rssi: it is not a whole number of at least -127 and at most 20"
             ),
-            (#"{"devices":[{},{"linble":"teapot"}]}"#, #"devices[1].linble: "teapot" is neither loopback nor nothing"#),
+            (
+                #"{"devices":[{},{"linble":"teapot"}]}"#,
+                #"devices[1].linble: "loopback" or "nothing" is expected, not "teapot""#
+            ),
             (#"{"devices":[{"services":[{"uuid":"x"}]}]}"#, #"devices[0].services[0].uuid: "x" is not a UUID"#),
             (#"{"devices":[{"services":[{}]}]}"#, "devices[0].services[0].uuid: it is missing"),
             (#"{"devices":[{"advertisedServices":["x"]}]}"#, #"devices[0].advertisedServices[0]: "x" is not a UUID"#),

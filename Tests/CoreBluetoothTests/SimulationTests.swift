@@ -11,7 +11,14 @@ import Testing
         #expect(configuration.selector == .index(3))
         #expect(configuration.problem == nil)
         #expect(CBLinux.Configuration(environment: { ["BLUETOOTH_ADAPTER": "usb"][$0] }).problem?.code == .noAdapter)
-        #expect(CBLinux.Configuration(environment: { _ in nil }).selector == .first)
+        var asked: Set<String> = []
+        let own = CBLinux.Configuration(environment: { name in
+            asked.insert(name)
+            return nil
+        })
+        #expect(own.selector == .first)
+        // What asks reports a variable that is ignored.
+        #expect(asked == ["BLUETOOTH_ADAPTER", "BLUETOOTH_PAIRING", "BLUETOOTH_SIMULATION"])
         let wrong = Result { () throws(BluetoothError) in try EnvironmentRadio.makeKernel("/nowhere") }
         let refused = CBLinux.Configuration(environment: { _ in nil }, simulation: wrong)
         #expect(refused.problem?.code == .noAdapter)

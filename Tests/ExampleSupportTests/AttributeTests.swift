@@ -12,6 +12,7 @@ import Testing
             ("", nil), ("0x0", nil), ("0x10000", nil), ("0x", nil), ("2A1", nil), ("/", nil), ("180F/", nil),
             ("180F/2A19/", nil), ("180F/2A19/2904/1", nil), ("xyz", nil), ("battery/nothing", nil), ("-", nil),
             ("battery-level", AttributeName("battery-level").map { .name($0) }),
+            ("Device Information", .uuid("180A")),
             ("Battery/Battery Level", .path(service: "180F", characteristic: "2A19", descriptor: nil)),
             (
                 "battery/2A19/Characteristic-Presentation_Format",
@@ -43,6 +44,17 @@ import Testing
         let ambiguous = #expect(throws: ProgramError.self) { try chosen("Battery Level") }
         #expect(
             ambiguous?.message.contains("2A19 Battery Level 0x0003 in 180F, 2A19 Battery Level 0x0007 in 1815") == true)
+        #expect(ambiguous?.message.hasPrefix("'Battery Level' matches 2 attributes: ") == true)
+        for (text, message, remedy) in [
+            ("180F", "180F Battery is a service.", "Name one of its characteristics: 180F/2A19"),
+            ("180A/2A19", "The device has no attribute 180A/2A19.", "2A19 is here: 180F/2A19, 1815/2A19"),
+            ("1815/2A19/2904", "The device has no attribute 1815/2A19/2904.", "2904 is here: 180F/2A19/2904"),
+            ("180F/2A1A", "The device has no attribute 180F/2A1A.", "List its attributes with: ble explore"),
+        ] {
+            let error = #expect(throws: ProgramError.self) { try chosen(text) }
+            #expect(error?.message == message)
+            #expect(error?.remedy == remedy)
+        }
         #expect(throws: ProgramError.self) { try chosen("heart-rate") }
         #expect(throws: ProgramError.self) { try chosen("2A19") }
         #expect(throws: ProgramError.self) { try chosen("2A1A") }

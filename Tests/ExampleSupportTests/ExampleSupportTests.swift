@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothPrimitives
 @testable import ExampleSupport
 import Glibc
 import Testing
@@ -17,14 +18,42 @@ import Testing
 
     @Test(
         arguments: [
-            (true, [], "BLUETOOTH_SIMULATION is ignored: this program has file capabilities. Use --world x.json"),
-            (true, ["--world", "y.json"], nil), (true, ["--simulate"], nil), (false, [], nil),
-        ] as [(Bool, [String], String?)])
-    func anIgnoredVariableIsNamed(_ isSecure: Bool, _ arguments: [String], _ message: String?) throws {
+            (true, [], ["PATH is ignored: this program has file capabilities. Use --world FILE."]),
+            (true, ["--world", "y.json"], []), (true, ["--simulate"], []), (false, [], []),
+        ] as [(Bool, [String], [String])])
+    func anIgnoredVariableIsNamed(_ isSecure: Bool, _ arguments: [String], _ expected: [String]) throws {
         let options = try CommonOptions.parse(arguments)
-        #expect(
-            options.ignoredVariable(isSecure: isSecure) { $0 == "BLUETOOTH_SIMULATION" ? "x.json" : nil } == message)
-        #expect(options.ignoredVariable(isSecure: isSecure) { _ in nil } == nil)
+        var messages: [String] = []
+        options.reportIgnored("PATH", isSecure: isSecure) { messages.append($0) }
+        options.reportIgnored("BLUETOOTH_IS_NOT_SET", isSecure: isSecure) { messages.append($0) }
+        #expect(messages == expected)
+    }
+
+    @Test(
+        arguments: [
+            ("-n Pulse-Z1 -i hci0", "ble pair -i hci0 -n Pulse-Z1"), ("--simulate", "ble pair --simulate"),
+            ("-i hci0,hci1 --coded", "ble pair -i hci1 -a C0:98:E5:12:34:58 --address-type random --coded"),
+            (
+                "--world x.json --bonds /no/bonds --name no-name",
+                "ble pair --world x.json --bonds /no/bonds -n no-name"
+            ),
+            ("--simulate -a C0:98:E5:12:34:58", "ble pair --simulate -a C0:98:E5:12:34:58 --address-type random"),
+        ])
+    func aCommandForTheSameDeviceCanBeCopied(_ arguments: String, _ command: String) throws {
+        let options = try CommonOptions.parse(arguments.split(separator: " ").map(String.init))
+        let peer = BluetoothAddress(0xC098_E512_3458, kind: .random)
+        #expect(options.command("pair", on: peer, by: "hci1") == command)
+        #expect(options.command("pair", on: peer, by: nil, ["--security", "a b"]).hasSuffix(" --security 'a b'"))
+        #expect(options.ofStep.command("pair", on: peer, by: "hci1") == "pair")
+    }
+
+    @Test func aCauseThatTheMessageNamesIsNotRepeated() {
+        let cause = BluetoothError.Cause.kernel(KernelError("socket", .addressFamilyNotSupported))
+        for (code, text) in [
+            (BluetoothError.Code.noBluetooth, "scan: No."), (.failed, "scan: No. [socket: EAFNOSUPPORT]"),
+        ] {
+            #expect(BluetoothError(code, .init("scan"), "No.", remedy: "Do.", cause: cause).withoutRemedy == text)
+        }
     }
 
     @Test(
@@ -78,7 +107,7 @@ import Testing
     }
 
     @Test func columnsAreAsWideAsTheirWidestCell() {
-        var table = Table([("NAME", .left), ("N", .right)])
+        var table = Table([.init("NAME"), .init("N", .right)])
         table.add(["a", "10"])
         table.add(["longer"])
         #expect(table.lines == ["NAME     N", "a       10", "longer"])

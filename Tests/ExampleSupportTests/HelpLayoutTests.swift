@@ -77,6 +77,8 @@ import Testing
         ] as [(String, String?)])
     func aMistypedCommandIsRecognised(_ typed: String, _ meant: String?) {
         #expect(Suggestion.nearest(to: typed, among: Self.commands) == meant)
+        // Half of the letters are no likeness.
+        #expect(Suggestion.nearest(to: "0x", among: ["tx"]) == nil)
     }
 
     @Test(

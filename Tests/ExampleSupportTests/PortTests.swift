@@ -1,3 +1,4 @@
+import BluetoothSystem
 import Dispatch
 import Glibc
 import Synchronization
@@ -155,7 +156,7 @@ import Testing
         let error = #expect(throws: ProgramError.self) { try AppendedFile(link, firstLine: "# own") }
         #expect(error?.status == .cannotCreate)
         #expect(error?.message == "\(link) is a symbolic link, which is not followed.")
-        #expect((try? readFile(target)) == (isThere ? [] : nil))
+        #expect((try SystemFiles.read(target, limit: 4096)) == (isThere ? [] : nil))
     }
 
     @Test func aFileOfAnotherKindIsNotAppendedTo() throws {
@@ -171,7 +172,7 @@ import Testing
         fputs("2", file)
         fclose(file)
         try AppendedFile(path, firstLine: "# own").write("3")
-        #expect(try readFile(path) == Array("# own\n1\n2\n3\n".utf8))
+        #expect(try SystemFiles.read(path, limit: 4096) == Array("# own\n1\n2\n3\n".utf8))
         for line in ["# other", "# own\n1\n2\n3\n4", "# o"] {
             let error = #expect(throws: ProgramError.self) { try AppendedFile(path, firstLine: line) }
             #expect(error?.status == .cannotCreate)

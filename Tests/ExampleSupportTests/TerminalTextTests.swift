@@ -186,11 +186,20 @@ private struct Screen {
         let lines = Self.table().wholeLines(fitting: 40)
         #expect(
             lines == [
-                "ADDRESS            RSSI  NAME", "C0:98:E5:12:34:56   -58  LINBLE-Z1",
+                "ADDRESS            RSSI  NAME", "  SERVICES / DATA", "C0:98:E5:12:34:56   -58  LINBLE-Z1",
                 "  27ADC9CA-35EB-465A-9154-B8FF9076F3E8", "C0:98:E5:12:34:56   -58  漢字キーボード", "  180D 1809",
                 "C0:98:E5:12:34:56   -58  e\u{301}te\u{301} 😀",
             ])
         #expect(Self.table().wholeLines(fitting: 200) == Self.table().lines)
+        // Numbers are below their heading, or absent.
+        var numbers = Table([Table.Column("throughput"), Table.Column("corrupted", .right, omission: 1)])
+        numbers.add(["Write Commands", "0"])
+        #expect(numbers.wholeLines(fitting: 20) == ["throughput", "Write Commands"])
+        #expect(numbers.wholeLines(fitting: 40) == numbers.lines)
+    }
+
+    @Test func oneIsSingular() {
+        #expect([0, 1, 2].map { quantity($0, "packet") } == ["0 packets", "1 packet", "2 packets"])
     }
 
     // MARK: Redrawing

@@ -88,10 +88,6 @@ import Testing
         }
     }
 
-    @Test func severalOfKnownLength() async throws {
-        try await Self.lines(of: AttributesPage.read4) { lines, _ in #expect(lines == ["[[65, 3], [1]]"]) }
-    }
-
     // MARK: Writing
 
     @Test func write() async throws {

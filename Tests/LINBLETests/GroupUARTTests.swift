@@ -1,3 +1,4 @@
+import BluetoothGateway
 import BluetoothLE
 import BluetoothSimulation
 import LINBLE

@@ -1,3 +1,4 @@
+import BluetoothGateway
 import BluetoothLE
 import BluetoothPrimitives
 import BluetoothSimulation

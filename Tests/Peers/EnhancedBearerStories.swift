@@ -5,9 +5,8 @@ import Testing
 extension Peers.Pairing {
     /// Bumble's central opens enhanced bearers to this machine's server (Enhanced ATT: Core Vol 3 Part G §5.3).
     @Suite struct EnhancedBearers {
-        private static let service = GATTService(
-            0xFFF0,
-            characteristics: [GATTCharacteristic(0xFFF1, properties: [.read, .write], value: .stored([7, 8]))])
+        private static let service = LocalService(
+            0xFFF0, characteristics: [LocalCharacteristic(0xFFF1, properties: [.read, .write], value: [7, 8])])
 
         @Test func requestsGoByAllOfThemAtOnce() async throws {
             try await Fixture.run { fixture in

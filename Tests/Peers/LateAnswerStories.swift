@@ -12,7 +12,7 @@ extension Peers {
         /// The responses that the device delays.
         private static let answers: [ATTOpcode] = [
             .exchangeMTUResponse, .findInformationResponse, .findByTypeValueResponse, .readByTypeResponse,
-            .readResponse, .readBlobResponse, .readMultipleResponse, .readByGroupTypeResponse, .writeResponse,
+            .readResponse, .readBlobResponse, .readByGroupTypeResponse, .writeResponse,
             .prepareWriteResponse, .executeWriteResponse, .handleValueConfirmation,
         ]
         private static let served: BluetoothUUID = 0xFFF1
@@ -27,19 +27,15 @@ extension Peers {
 
             static func run(_ story: @Sendable (Late) async throws -> Void) async throws {
                 try await Fixture.run { fixture in
-                    let published = try await fixture.adapter.publish(
-                        [
-                            GATTService(
-                                0xFFF0,
-                                characteristics: [
-                                    GATTCharacteristic(served, properties: [.read, .indicate], value: .stored([7])),
-                                    GATTCharacteristic(dynamic, properties: .read),
-                                ])
-                        ],
-                        handlers: AttributeHandlers(read: { _ in
-                            try await Task.sleep(for: .seconds(20))
-                            return []
-                        }))
+                    let published = try await fixture.adapter.publish {
+                        LocalService(0xFFF0) {
+                            LocalCharacteristic(served, properties: [.read, .indicate], value: [7])
+                            LocalCharacteristic(dynamic, properties: .read).onRead { _ in
+                                try await Task.sleep(for: .seconds(20))
+                                return []
+                            }
+                        }
+                    }
                     let values = try await fixture.database(of: "late").filter { $0.type == 0xFF10 }
                     let short = try #require(values.first(where: { $0.value?.count == 19 }))
                     let long = try #require(values.first(where: { $0.value?.count == 244 }))
@@ -62,8 +58,6 @@ extension Peers {
                 case .readByTypeResponse: _ = try await connection.readValues(of: 0x2A19)
                 case .readResponse: _ = try await connection.read(short)
                 case .readBlobResponse: _ = try await connection.read(long)
-                case .readMultipleResponse:
-                    _ = try await connection.read([short, short], lengths: [19, 19])
                 case .readByGroupTypeResponse: _ = try await connection.discoverServices()
                 case .writeResponse: try await connection.write([UInt8](repeating: 1, count: 19), to: short)
                 case .prepareWriteResponse, .executeWriteResponse:

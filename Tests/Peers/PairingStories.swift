@@ -249,12 +249,12 @@ private final class ComparingAgent: PairingAgent {
 extension Peers.Pairing {
     /// Bumble's centrals pair with this machine's server.
     @Suite struct AsPeripheral {
-        private static let service = GATTService(
+        private static let service = LocalService(
             0xFFF0,
             characteristics: [
-                GATTCharacteristic(
-                    0xFFF1, properties: [.read, .write],
-                    permissions: [.read, .write, .readEncrypted, .writeEncrypted], value: .stored([7, 8]))
+                LocalCharacteristic(
+                    0xFFF1, properties: [.read, .write], value: [7, 8],
+                    permissions: [.read, .write, .readEncrypted, .writeEncrypted])
             ])
 
         private static func run(

@@ -7,13 +7,7 @@ extension Peers {
     /// This machine as the peripheral: Bumble's centrals discover, read, write and subscribe to its attributes.
     @Suite struct Serving {
         private static let stored: BluetoothUUID = 0xFFF1
-        private static let dynamic: BluetoothUUID = 0xFFF2
-        private static let service = GATTService(
-            0xFFF0,
-            characteristics: [
-                GATTCharacteristic(stored, properties: [.read, .write, .notify, .indicate], value: .stored([7, 8])),
-                GATTCharacteristic(dynamic, properties: [.read, .write]),
-            ])
+        private static let dynamic = LocalCharacteristic(0xFFF2, properties: [.read, .write])
         private static let content = AdvertisementContent(localName: "machine", services: [0xFFF0])
 
         /// A machine that publishes services and advertises.
@@ -49,13 +43,18 @@ extension Peers {
         }
 
         private static func run(
-            handlers: AttributeHandlers = AttributeHandlers(),
+            _ dynamic: LocalCharacteristic = dynamic,
             options: AdvertisingOptions = AdvertisingOptions(whenAdapterUnavailable: .resume),
             _ story: @Sendable (Machine) async throws -> Void
         ) async throws {
             try await Fixture.run { fixture in
                 try await fixture.adapter.removeForeignAdvertising()
-                let published = try await fixture.adapter.publish([service], handlers: handlers)
+                let published = try await fixture.adapter.publish {
+                    LocalService(0xFFF0) {
+                        LocalCharacteristic(stored, properties: [.read, .write, .notify, .indicate], value: [7, 8])
+                        dynamic
+                    }
+                }
                 let incoming = try await fixture.adapter.incomingConnections()
                 let set = try await fixture.adapter.advertise(content, options: options)
                 try await story(Machine(fixture: fixture, published: published, incoming: incoming, set: set))
@@ -67,9 +66,9 @@ extension Peers {
 
         @Test func aCentralDiscoversReadsAndWrites() async throws {
             let written = Mutex<[[UInt8]]>([])
-            let handlers = AttributeHandlers(
-                read: { _ in [1, 2, 3] }, write: { _, value in written.withLock { $0.append(value) } })
-            try await Self.run(handlers: handlers) { machine in
+            let dynamic = Self.dynamic.onRead { _ in [1, 2, 3] }
+                .onWrite { request in written.withLock { $0.append(request.value) } }
+            try await Self.run(dynamic) { machine in
                 try await machine.connect()
                 let found = try await machine.call("find")
                 #expect(found.contains("FFF1") && found.contains("FFF2"), "\(found)")

@@ -43,7 +43,6 @@ import Testing
                 protection     Secure Connections, authenticated
                 key size       16 bytes
                 addresses      private addresses are resolved
-                signed writes  no
 
                 """)
     }
@@ -57,6 +56,15 @@ import Testing
             json.output.timeless
                 == #"{"t":"TIME","event":"removed","address":"C0:98:E5:12:34:60","adapter":"00:AA:01:00:00:01"}"# + "\n"
         )
+    }
+
+    @Test(arguments: ["bonds list", "read 2A19", "pair", "scan", "exec 'read 2A19'"])
+    func aFolderThatCannotBeUsedIsSaidOnce(_ command: String) async throws {
+        let ended = try await inShell("touch $FOLDER/file; ble \(command) --simulate --bonds $FOLDER/file")
+        #expect(ended.status == 64)
+        #expect(ended.messages.hasSuffix("/file is not a folder.\n"), "\(ended.messages)")
+        #expect(ended.messages.contains(": read the bonds: /tmp/"), "\(ended.messages)")
+        #expect(ended.messages.split(separator: "\n").count == 1, "\(ended.messages)")
     }
 
     @Test(

@@ -215,7 +215,7 @@ import Testing
             (["--tcp", "0", "--group", "root"], 64, "--pty"), (["--pty", "tty", "--mode", "888"], 64, "--mode"),
             (["--pty", "tty", "--group", "no such group"], 64, "no such group"),
             (["--tcp", "0", "--buffer", "0"], 64, "--buffer"), (["--tcp", "0", "--offline", "keep"], 64, "--offline"),
-            (["--pty", "/tmp"], 74, "/tmp is a directory"), (["--pty", "/nowhere/tty"], 74, "/nowhere/tty"),
+            (["--pty", "/tmp"], 73, "/tmp is a folder"),
             (["--tcp", "203.0.113.1:4000"], 74, "one of this machine"),
             (["--tcp", "0", "--log", "/nowhere/log"], 73, "/nowhere/log"),
             (["--tcp", "0", "--log", "/etc/hostname"], 73, "is not a linble bridge log"),

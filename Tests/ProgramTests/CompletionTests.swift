@@ -33,6 +33,7 @@ import Testing
         ("ble scan -n ", []), ("ble read --format u3", ["u32"]),
         ("ble read battery-l", ["battery-level"]), ("ble notify heart-rate-mea", ["heart-rate-measurement"]),
         ("ble write alert-l", ["alert-level"]), ("ble scan --sort s", ["seen"]),
+        ("ble scan --service heart-r", ["heart-rate"]), ("ble scan --manufacturer app", ["apple"]),
         ("linble serve --profile nor", ["nordic"]), ("linble send l", ["lamp.json"]),
     ])
     func bashOffers(_ line: String, _ words: [String]) async throws {

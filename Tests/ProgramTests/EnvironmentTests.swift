@@ -51,6 +51,19 @@ import Testing
         #expect(ended.lines.first == "73", "\(ended.output)")
         #expect(ended.lines.last == "precious", "\(ended.output)")
         #expect(ended.output.contains("BLUETOOTH_TRACE: "), "\(ended.output)")
+        #expect(ended.messages.contains("ble read: record packets: BLUETOOTH_TRACE: "), "\(ended.messages)")
+    }
+
+    @Test(arguments: ["ble read -n Pulse-Z1 2A19", "env SMALL_PROGRAM=ReadBattery SmallPrograms"])
+    func standardOutputIsNoTraceAndNoFile(_ command: String) async throws {
+        let ended = try await inShell(
+            """
+            export BLUETOOTH_SIMULATION='\(Self.smallWorld)' BLUETOOTH_TRACE=-
+            cd $FOLDER; \(command); ls
+            """)
+        #expect(ended.output.hasSuffix("err\nout\n"), "\(ended.output)")
+        #expect(ended.lines.allSatisfy { $0 != "-" }, "\(ended.output)")
+        #expect((ended.output + ended.messages).contains("BLUETOOTH_TRACE: The file cannot be standard output."))
     }
 
     @Test func aWrongFileIsRefusedWithThePlace() async throws {

@@ -22,6 +22,11 @@ import Testing
             (["adapters", "-n", "x"], 64, "--name has no meaning for this command."),
             (["bonds", "--passkey", "123456"], 64, "--passkey has no meaning for this command."),
             (["scan", "--pick", "first"], 64, "--pick has no meaning for this command."),
+            (["scan", "--duplicates"], 64, "--duplicates has a meaning only with --json."),
+            (["exec", "scan --raw"], 64, "--raw has a meaning only with --json."),
+            (["scan", "--json", "--sort", "name"], 64, "--sort has a meaning only without --json."),
+            (["serve", "battery", "--device", "x"], 64, "battery is not a file."),
+            (["serve", "bench", "--device", "x"], 64, "bench is not a file."),
             (
                 ["scan", "--irk", "8B3F6D"], 64,
                 "The key has 6 hexadecimal digits instead of 32."
@@ -44,6 +49,8 @@ import Testing
             (["scan", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),
             (["adapters", "-i", "hci9"], 69, "There is no such adapter: hci9."),
             (["power", "off", "-i", "hci9"], 69, "There is no such adapter: hci9."),
+            (["bonds", "-i", "hci9"], 69, "There is no such adapter: hci9."),
+            (["scan", "-i", "hci9"], 69, "There is no such adapter: hci9; available are: hci0 (00:AA:01:00:00:01)."),
             (["pair", "--min-key-size", "17"], 64, "--min-key-size takes 7 to 16 bytes, not 17."),
             (["pair", "pulse", "--min-key-size", "16"], 0, "16-byte key"),
             (["advertise", "--min-key-size", "16"], 64, "--min-key-size has no meaning for this command."),
@@ -144,11 +151,49 @@ import Testing
         #expect(error.map { BleCommand.message(for: $0) }?.contains("has no meaning") == true)
     }
 
-    /// The words after these are no commands.
-    @Test func theOptionsWithAValueAreKnown() {
-        let help = BleCommand.helpMessage(columns: 1000) + LinbleCommand.helpMessage(columns: 1000)
-        let named = help.matches(of: /(?:(-[a-z]), )?(--[a-z-]+) </).flatMap { [$0.1, $0.2].compactMap { $0 } }
-        #expect(Set(named.map { String($0) }) == CommonOptions.namesWithValue)
+    @Test(
+        arguments: [
+            (["scan", "--count", "-1"], "ble scan: The value '-1' is invalid for '--count <count>'\nHelp:"),
+            (["scan", "--count"], "ble scan: Missing value for '--count <count>'\nHelp:"),
+            (["write", "2A39", "01", "--request", "--command"], "Give either --request or --command, not both.\n"),
+            (["scan", "--find-time", "x"], "Usage: ble scan <options>\n  See 'ble scan --help' for more information."),
+            (["bonds", "-i", "x"], "  See 'ble bonds list --help' for more information."),
+            // The nearest word is no better than any.
+            (["scan", "--kep"], "ble scan: Unknown option '--kep'\nUsage:"),
+            (["scan", "--wacth"], "Unknown option '--wacth'. Did you mean '--watch'?"),
+            (["read", "0x"], "(180F/2A19).\nHelp:"),
+            (
+                ["scan", "--service", "heart-rat"],
+                "for '--service <uuid>': give a UUID or an assigned name, such as 180D or heart-rate. Did you mean heart-rate?"
+            ),
+            (["advertise", "--manufacturer", "aple:01"], "Did you mean apple?"),
+        ])
+    func aUsageErrorSaysWhatIsWrong(_ arguments: [String], _ words: String) {
+        let error = #expect(throws: (any Error).self) { try BleCommand.parseAsRoot(arguments) }
+        let text = error.map { BleCommand.explanation(of: $0, for: arguments).text }
+        #expect(text?.contains(words) == true, "\(text ?? "")")
+    }
+
+    @Test func servicesAndCompaniesAreNamed() throws {
+        let arguments = ["scan", "--service", "heart-rate", "--manufacturer", "apple", "--manufacturer", "4C:0215"]
+        let command = try #require(try BleCommand.parseAsRoot(arguments) as? ScanCommand)
+        #expect(command.service == [0x180D])
+        #expect(command.manufacturer.map(\.company) == [.apple, .apple])
+        #expect(command.manufacturer.map(\.data) == [[], [0x02, 0x15]])
+        for option in ["--service", "--write", "--notify"] {
+            let arguments = ["send", option, "zz", "file"]
+            let error = #expect(throws: (any Error).self) { try LinbleCommand.parseAsRoot(arguments) }
+            let text = error.map { LinbleCommand.explanation(of: $0, for: arguments).text } ?? ""
+            #expect(
+                text.hasPrefix("linble send: The value 'zz' is invalid for '\(option) <uuid>': give a UUID"), "\(text)")
+        }
+    }
+
+    @Test func aStepIsExplainedAsOne() throws {
+        let step = try #require(try ShellWords.steps(in: "sleep x").first)
+        let error = #expect(throws: ProgramError.self) { try Session.parse(step) }
+        #expect(error?.message.hasPrefix("sleep: The value 'x' is invalid for '<seconds>'") == true)
+        #expect(error?.message.hasSuffix("Usage: sleep <seconds>\n  See 'help sleep' for more information.") == true)
     }
 
     @Test func aDeviceWithAPrivateAddressHasTheNameOfItsKey() async throws {

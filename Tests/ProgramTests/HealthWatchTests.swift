@@ -1,4 +1,5 @@
 import ExampleSupport
+import Glibc
 import Testing
 
 /// `ble doctor --watch` and `ble adapters`, on simulated adapters that fail.
@@ -82,7 +83,8 @@ import Testing
                 let short = try await run("ble", arguments + ["--watch", "--count", "1000", "--for", "0.5"])
                 #expect(short.status == 75)
                 #expect(
-                    short.messages.hasSuffix("Fewer than 1000 results within the time limit.\n"), "\(short.messages)")
+                    short.messages.contains(/Only [1-9] of 1000 results within the time limit\.\n$/),
+                    "\(short.messages)")
             }
         }
     }
@@ -98,8 +100,20 @@ import Testing
             #expect(second.output.contains("sudo ble power on -i hci1"), "\(second.output)")
             let watch = try await run("ble", ["doctor", "--watch", "--for", "0.5", "--world", world, "-i", "hci9"])
             #expect(watch.status == 0)
-            #expect(watch.messages == "waiting for hci9: it is absent.\n")
+            #expect(watch.messages == "waiting for the adapter: There is no such adapter: hci9.\n")
         }
+    }
+
+    /// As in a container of its own network.
+    @Test(
+        .enabled(if: socket(31, Int32(SOCK_RAW.rawValue), 1) < 0 && errno == EAFNOSUPPORT),
+        arguments: [["doctor"], ["doctor", "--watch"], ["doctor", "-i", "hci9"], ["scan"]])
+    func withoutSocketsTheReasonIsGivenOnce(_ arguments: [String]) async throws {
+        let ended = try await run("ble", arguments)
+        #expect(ended.status == 69)
+        let all = ended.output + ended.messages
+        #expect(all.split(separator: "This kernel has no Bluetooth sockets (AF_BLUETOOTH).\n").count == 2, "\(all)")
+        #expect(!all.contains("hci9"), "\(all)")
     }
 
     @Test func aControllerThatHangsIsShownWithTheOthers() async throws {

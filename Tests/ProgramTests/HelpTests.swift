@@ -37,12 +37,16 @@ import Testing
             }
         }
 
+        /// The help, wide enough not to wrap.
+        private var help: String {
+            let root: any ParsableCommand.Type = root == "ble" ? BleCommand.self : LinbleCommand.self
+            return HelpTests.type(root, path).map { root.helpMessage(for: $0, columns: 1000) } ?? ""
+        }
+
+        var optionsWithValue: [String] { help.matches(of: /\n  (?:-\w, )?(--[a-z-]+) </).map { String($0.1) } }
+
         /// `--option value` for each value after "such as" in the help of an option.
         var optionExamples: [[String]] {
-            let root: any ParsableCommand.Type = root == "ble" ? BleCommand.self : LinbleCommand.self
-            guard let command = HelpTests.type(root, path) else { return [] }
-            // Wide enough not to wrap.
-            let help = root.helpMessage(for: command, columns: 1000)
             // The help of an option with a long name begins on the next line.
             return help.replacing(/\n {10,}/, with: " ").split(separator: "\n").flatMap { line -> [[String]] in
                 guard let option = line.firstMatch(of: /(--[a-z-]+) </),
@@ -133,6 +137,22 @@ import Testing
         let all = Self.commands.flatMap(\.optionExamples)
         for option in [["--rssi", "-80"], ["--power", "-10"], ["--manufacturer", "004C:0215"]] {
             #expect(all.contains(option), "\(option)")
+        }
+    }
+
+    @Test(arguments: HelpTests.commands) func anInvalidValueIsAnsweredWithAnExample(_ command: Command) {
+        for option in command.optionsWithValue {
+            let arguments = command.path + [option, "?"]
+            do {
+                try Self.parse(command.root, arguments)
+            } catch {
+                let text =
+                    command.root == "ble"
+                    ? BleCommand.explanation(of: error, for: arguments).text
+                    : LinbleCommand.explanation(of: error, for: arguments).text
+                guard text.contains("The value '?' is invalid for") else { continue }
+                #expect(text.contains(#/such as |default: \d|one of |\d to /#), "\(text)")
+            }
         }
     }
 

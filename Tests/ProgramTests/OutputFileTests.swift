@@ -75,12 +75,39 @@ import Testing
         let force = output.kind == .log || output.kind == .port ? " --force" : ""
         let ended = try await inShell(
             "echo precious >$FOLDER/file; \(output.line("$FOLDER/file"))\(force) >/dev/null; echo $?; cat $FOLDER/file")
-        #expect(ended.output == "\(output.kind == .port ? 74 : 73)\nprecious\n", "\(ended.messages)")
+        #expect(ended.output == "73\nprecious\n", "\(ended.messages)")
         #expect(ended.messages.contains("/file"), "\(ended.messages)")
         if output.kind == .document || output.kind == .stream {
             #expect(
                 ended.messages.contains("Choose another name, or replace the file with --force."), "\(ended.messages)")
         }
+    }
+
+    @Test(arguments: outputs) func whatCannotBeCreatedIsNamed(_ output: Output) async throws {
+        guard output.name != "--history" else { return }
+        let ended = try await inShell(
+            "\(output.line("/nowhere/file")); echo $?; \(output.line("''")); echo $?; ls $FOLDER")
+        #expect(ended.output == "73\n64\nerr\nout\n", "\(ended.output)")
+        #expect(
+            ended.messages.contains(": Cannot create /nowhere/file: there is no folder /nowhere.\n"),
+            "\(ended.messages)")
+        #expect(ended.messages.hasSuffix(": The name of the file to write is empty.\n"), "\(ended.messages)")
+    }
+
+    /// Whatever reads it, and before there is a device.
+    @Test(
+        arguments: [
+            "linble send $FOLDER --simulate", "ble write 2A39 file:$FOLDER --simulate",
+            "ble exec --file $FOLDER --simulate", "ble serve $FOLDER --simulate", "ble pair --oob $FOLDER --simulate",
+            "ble read 2A19 --passkey $FOLDER --simulate", "ble read 2A19 --irk $FOLDER --simulate",
+            "ble decode $FOLDER",
+            "ble scan --world $FOLDER", "ble exec --simulate \"write 2A39 file:$FOLDER\"",
+        ])
+    func aFolderIsNoFile(_ command: String) async throws {
+        let ended = try await inShell("\(command); echo $? $FOLDER")
+        #expect(ended.output.hasPrefix("66 "), "\(ended.output)")
+        let folder = ended.output.dropFirst(3).dropLast()
+        #expect(ended.messages.hasSuffix(": \(folder): it is a folder.\n"), "\(ended.messages)")
     }
 
     @Test(arguments: outputs.filter { $0.kind != .port && $0.name != "--history" })

@@ -131,22 +131,34 @@ import Testing
         let ended = try await run(
             "ble", ["read", "--simulate", "--format", "text", Self.secret], answers: [("Pair with .* \\[y/N]", "n")])
         #expect(ended.status == 76)
-        #expect(ended.messages.contains("ble pair --simulate -a C0:98:E5:12:34:58 --address-type random\n"))
+        #expect(ended.messages.hasSuffix("ble read --simulate --format text \(Self.secret) --security encrypted\n"))
     }
 
-    @Test(
-        arguments: [
-            ([], "ble pair --simulate -a C0:98:E5:12:34:58 --address-type random\n"),
-            (["-n", "Pulse-Z1", "-i", "hci0"], "ble pair --simulate -i hci0 -n Pulse-Z1\n"),
-            (["-a", "C0:98:E5:12:34:58"], "-a C0:98:E5:12:34:58 --address-type random\n"),
-            (["-n", "Pulse-Z1", "--bonds", "/tmp/no bonds"], "--bonds '/tmp/no bonds' -n Pulse-Z1\n"),
-        ] as [([String], String)])
-    func withoutAUserTheErrorNamesTheCommandThatPairs(_ options: [String], _ command: String) async throws {
-        let ended = try await run("ble", ["read", Self.secret, "--simulate"] + options)
+    /// What it names is the whole command, which works: a simulated device loses its bonds with the process.
+    @Test(arguments: ["", "-n Pulse-Z1 -i hci0", "-a C0:98:E5:12:34:58", "--bonds \"$FOLDER/no bonds\""])
+    func withoutAUserTheErrorNamesTheCommandThatPairs(_ options: String) async throws {
+        let ended = try await inShell(
+            """
+            ble read \(Self.secret) --simulate --format text \(options) 2>$FOLDER/messages; echo $?
+            eval "$(sed -n 's/^Pair from this command: //p' $FOLDER/messages)"
+            """)
+        #expect(ended.output == "76\nsecret\n", "\(ended.messages)")
+        #expect(ended.messages == "")
+    }
+
+    @Test func aStepIsPairedByAStep() async throws {
+        let ended = try await run("ble", ["exec", "--simulate", "read \(Self.secret)"])
         #expect(ended.status == 76)
-        #expect(ended.messages.contains(command), "\(ended.messages)")
-        #expect(ended.messages.hasSuffix("--security encrypted\n"))
-        _ = await shell("rm -rf '/tmp/no bonds'")
+        #expect(ended.messages.hasSuffix("\nPair with the step: pair\n"), "\(ended.messages)")
+        let paired = try await run("ble", ["exec", "--simulate", "pair; read --format text \(Self.secret)"])
+        #expect(paired.output.hasSuffix("secret\n"), "\(paired.messages)")
+    }
+
+    @Test(arguments: [["explore"], ["explore", "--pair"], ["read", "2A19"], ["pair"]])
+    func withoutAUserNothingIsAuthenticated(_ command: [String]) async throws {
+        let ended = try await run("ble", command + ["--simulate", "--security", "authenticated"])
+        #expect(ended.status == 76)
+        #expect(ended.messages.contains("run this command in a terminal, or give the passkey"), "\(ended.messages)")
     }
 
     @Test(
@@ -176,7 +188,7 @@ import Testing
                 "belongs to another device, 00:AA:01:00:00:01"
             ),
             (["pair", "--simulate", "--oob", "BLE-OOB:00"], 64, "for another machine with ble: ble oob"),
-            (["pair", "--simulate", "--oob", "/tmp"], 74, "Cannot read /tmp"),
+            (["pair", "--simulate", "--oob", "/tmp"], 66, "/tmp: it is a folder."),
             (["oob", "--simulate", "--privacy", "on"], 64, "--privacy off"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {

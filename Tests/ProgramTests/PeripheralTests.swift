@@ -54,7 +54,7 @@ import Testing
 
     @Test(
         arguments: [
-            (["--service", "xyz"], 64, "xyz"), (["--manufacturer", "4C"], 64, "4C"),
+            (["--service", "xyz"], 64, "xyz"), (["--manufacturer", "4C:0"], 64, "4C:0"),
             (["--clear", "-n", "x"], 64, "--clear"), (["--interval", "5"], 64, "'5'"),
             (["--extended", "3m"], 64, "3m"), (["--power", "99"], 64, "dBm"),
             (["--ibeacon", "1"], 64, "UUID,MAJOR"), (["--eddystone-url", "ftp://x"], 64, "http://"),
@@ -76,6 +76,16 @@ import Testing
         #expect(events.contains { $0.contains("\(event)  \(uuid)") }, "\(ended.output)")
         #expect(events.last?.hasSuffix("disconnected  remote") == true)
         #expect(ended.messages.contains("receives \(uuid)"))
+    }
+
+    @Test(arguments: ["battery", "bench"]) func aLongNameIsShortened(_ profile: String) async throws {
+        let arguments = [
+            "serve", profile, "--simulate", "--once", "--for", "60", "-n", String(repeating: "n", count: 40),
+        ]
+        let ended = try await run("ble", arguments)
+        #expect(ended.status == 0, "\(ended.messages)")
+        #expect(ended.messages.contains("shortened to '\(String(repeating: "n", count: 29))'"), "\(ended.messages)")
+        #expect(ended.lines.last?.hasSuffix("disconnected  remote") == true, "\(ended.output)")
     }
 
     @Test func aDescribedDeviceIsServed() async throws {

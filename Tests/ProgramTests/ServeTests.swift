@@ -11,6 +11,10 @@ import Testing
             (["--sample"], "receives 0D 43 31 2E 32", "4 bytes received"),
             (["--profile", "nordic", "-n", "other"], "\"hello\"", "5 bytes received"),
             (
+                ["-n", String(repeating: "n", count: 40)], "shortened to '\(String(repeating: "n", count: 29))'",
+                "5 bytes received"
+            ),
+            (
                 ["--service", "FFF5", "--write", "FFF6", "--notify", "FFF7", "--request", "-n", "own"], "\"hello\"",
                 "5 bytes received"
             ),
@@ -18,7 +22,7 @@ import Testing
     func aUARTIsServed(_ arguments: [String], _ answer: String, _ count: String) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--once", "--for", "60"] + arguments)
         #expect(ended.status == 0, "\(ended.messages)")
-        #expect(ended.lines.first?.contains("serves a") == true)
+        #expect(ended.lines.first?.contains("serves the") == true)
         let events = ended.lines.dropFirst().map(\.timeless)
         #expect(events.count == 3)
         #expect(events.first?.hasSuffix("connected") == true)
@@ -71,7 +75,7 @@ import Testing
             (["--profile", "auto"], 64, "profile"),
             (["--security", "authenticated"], 64, "--passkey"),
             (["--security", "secure-connections", "--encrypted"], 64, "--passkey"),
-            (["--pty", "/nowhere/link"], 74, "/nowhere/link"), (["--pty", "/tmp"], 74, "/tmp"),
+            (["--pty", "/tmp"], 73, "/tmp"),
         ] as [([String], Int32, String)])
     func invalidArgumentsAreRejected(_ arguments: [String], _ status: Int32, _ words: String) async throws {
         let ended = try await run("linble", ["serve", "--simulate", "--for", "1"] + arguments)

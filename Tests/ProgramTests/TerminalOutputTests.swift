@@ -108,6 +108,16 @@ import Testing
         #expect(broken.isEmpty, "\(text)")
     }
 
+    @Test func aNarrowTerminalShowsWhatAValueIs() async throws {
+        let (text, _) = try await Self.onTerminal(40, "ble --no-color doctor --simulate")
+        let lines = text.split(whereSeparator: \.isNewline)
+        let indent = String(repeating: " ", count: 18)
+        #expect(lines.contains { $0.hasPrefix(indent) }, "\(text)")
+        for line in lines { #expect(line.hasPrefix(indent) || !line.hasPrefix(" "), "\(text)") }
+        let (adapters, _) = try await Self.onTerminal(40, "ble adapters --simulate")
+        #expect(adapters.contains("MANUFACTURER"), "\(adapters)")
+    }
+
     @Test func aTerminalShowsTheLocalTime() async throws {
         let (text, status) = try await Self.onTerminal(
             80, "TZ=UTC-5 ble notify 2A37 --simulate --count 1; date -u +%H; ble bonds --simulate")

@@ -27,9 +27,20 @@ import Testing
     @Test(
         arguments: [
             // Refused; ambiguous UUID; unknown UUID; invalid selector; no device; two devices; device not seen.
-            (["read", "--simulate", "CA010005-1234-5678-9ABC-DEF012345678"], 76, "ble pair"),
+            (["read", "--simulate", "CA010005-1234-5678-9ABC-DEF012345678"], 76, "--security encrypted"),
             (["read", "--simulate", "2901"], 64, "by its handle"),
             (["read", "--simulate", "2AFF"], 76, "no attribute 2AFF"),
+            (["read", "--simulate", "2AFF"], 76, "List its attributes with: ble explore --simulate\n"),
+            (
+                ["read", "--simulate", "-n", "Pulse-Z1", "2AFF"], 76,
+                "List its attributes with: ble explore --simulate -n Pulse-Z1\n"
+            ),
+            (
+                ["read", "--simulate", "180F"], 64,
+                "180F Battery is a service.\nName one of its characteristics: 180F/2A19\n"
+            ),
+            (["write", "--simulate", "180D", "01"], 64, "Name one of its characteristics: 180D/2A39\n"),
+            (["read", "--simulate", "180D/2A19"], 76, "no attribute 180D/2A19.\n2A19 is here: 180F/2A19\n"),
             (["read", "--simulate", "0xZZ"], 64, "0xZZ"),
             (["read", "2A19"], 64, "-n NAME"),
             (["read", "--simulate", "-n", "a", "-a", "C0:98:E5:12:34:58", "2A19"], 64, "either"),
@@ -67,7 +78,10 @@ import Testing
                 "subscribe body-sensor-location of C0"
             ),
             (["read", "--simulate", "--format", "u128", "2A00"], 64, "sfloat or float"),
-            (["read", "--simulate", "heart rate"], 64, "2A37 Heart Rate Measurement 0x000F in 180D, 2A39"),
+            (
+                ["read", "--simulate", "heart rate"], 64,
+                "'heart rate' matches 2 attributes: 2A37 Heart Rate Measurement 0x000F in 180D, 2A39"
+            ),
             (["read", "--simulate", "humidity"], 76, "no attribute humidity"),
             (["write", "--simulate", "2A39", "02"], 76, "0x80"),
             (["write", "--simulate", "2A39", "xyz"], 64, "text:WORDS"),
@@ -78,11 +92,16 @@ import Testing
                 "'256' is not a value of u8: give 0 to 255."
             ),
             (["write", "--simulate", "2A39", "--fromat", "u8", "1"], 64, "'--fromat u8 1' is not a value"),
+            (["write", "--simulate", "2A39", "file:"], 64, "'file:' is not a value: give hexadecimal digits"),
             (["write", "--simulate", "2A39", "file:/nowhere"], 66, "/nowhere: there is no such file."),
             (["write", "--simulate", "--command", "2A39", "file:/proc/version"], 0, ""),
             (["notify", "--simulate", "2A38", "--for", "1"], 76, "does not support that"),
             (["notify", "--simulate", "180F/2A19/2904", "--for", "1"], 76, "not a characteristic"),
-            (["notify", "--simulate", "2A19", "--for", "1", "--count", "1"], 75, "0 of 1 values"),
+            (["notify", "--simulate", "-n", "nobody", "2A37", "--keep", "--for", "1"], 75, "no subscription"),
+            (
+                ["notify", "--simulate", "2A19", "--for", "1", "--count", "1"], 75,
+                "Only 0 of 1 results within the time limit."
+            ),
         ] as [([String], Int32, String)])
     func everyFailureHasItsStatusAndMessage(arguments: [String], status: Int32, words: String) async throws {
         let ended = try await run("ble", arguments)

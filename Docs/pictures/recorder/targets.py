@@ -13,6 +13,7 @@ KINDS = {'program': 'tint2', 'api': 'tint1', 'host': 'tint5', 'kernel': 'tint3',
 TARGETS = {
     'CoreBluetooth': ('program', 'Apple’s API'),
     'CCoreBluetooth': ('program', 'its error codes'),
+    'BluetoothGateway': ('program', 'several adapters as one'),
     'LINBLE': ('program', 'UARTs, framers'),
     'LINBLESimulation': ('program', 'a LINBLE on the radio'),
     'BluetoothLE': ('api', 'adapters, scans, connections,\nattributes, channels, traces'),

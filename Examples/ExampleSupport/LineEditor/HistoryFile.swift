@@ -2,12 +2,6 @@ import BluetoothLE
 import BluetoothPrimitives
 import BluetoothSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The file in which a shell keeps its lines, readable by its user only; several shells may append to it at once.
 ///
 /// Its first line names its kind, so that no other file is changed. A line end within a line is stored as `\n`, a

@@ -1,11 +1,5 @@
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A terminal on which a user types lines while a program prints: the program's output appears above the line, which is
 /// drawn again below.
 ///

@@ -1,11 +1,5 @@
 import Dispatch
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Calls a handler when the size of the terminal changes (SIGWINCH), until it is released.
 // Unchecked: the source does not change, and is only cancelled.
 final class SizeWatch: @unchecked Sendable {

@@ -79,3 +79,11 @@ extension AdvertisedField {
         if case .service(let data) = self { data.service } else { nil }
     }
 }
+
+extension Console {
+    /// Prints the name that is advertised if it is a shortened one.
+    public func reportShortenedName(in payloads: AdvertisingPayloads?) {
+        guard let data = payloads?.data, data.isLocalNameShortened, let name = data.localName else { return }
+        message("The advertised name is shortened to '\(printable(name))'.")
+    }
+}

@@ -66,7 +66,7 @@ extension AdvertisementDecoder {
         var text: [String] = []
         if voltage > 0 { text.append("\(voltage) mV") }
         if let temperature { text.append("\(formatDecimal(temperature, digits: 1)) °C") }
-        text += ["\(packets) packets", "up \(formatDecimal(uptime, digits: 1)) s"]
+        text += [quantity(packets, "packet"), "up \(formatDecimal(uptime, digits: 1)) s"]
         text[0] = "Eddystone-TLM " + text[0]
         return DecodedField(
             "Eddystone-TLM", text: text,

@@ -8,14 +8,19 @@ extension Table {
     /// - Parameters:
     ///   - resolver: the devices that are shown under the names of their keys, each once.
     ///   - width: the terminal's width in cells; nil for a table that is not cut.
-    public init(of devices: [DeviceTable.Device], _ resolver: IdentityResolver? = nil, width: Int?) {
+    ///   - isOnce: whether there is one report of each device, which has no graph and no interval.
+    public init(
+        of devices: [DeviceTable.Device], _ resolver: IdentityResolver? = nil, width: Int?, isOnce: Bool = false
+    ) {
         let rows = devices.map { Self.cells(of: $0, resolver) }
-        self.init([
+        let columns = [
             Column("ADDRESS"), Column("TYPE", omission: 1), Column("RSSI", .right), Column("", omission: 3),
             Column("ADV", .right, omission: 2), Column("NAME", minimum: Self.maximumName),
             Column("SERVICES / DATA", omission: 4, minimum: Self.minimum(for: rows, width), cutsBetweenWords: true),
-        ])
-        for row in rows { add(row) }
+        ]
+        let shown = columns.indices.filter { !isOnce || !(3...4).contains($0) }
+        self.init(shown.map { columns[$0] })
+        for row in rows { add(shown.map { row[$0] }) }
     }
 
     /// A legacy advertisement has room for a name of 29 bytes.

@@ -49,7 +49,7 @@ public struct ValueFormat: Hashable, Sendable {
         guard let number else { throw ValueFormatError("\(name) is not a format of numbers") }
         let size = number.byteCount
         guard !value.isEmpty, value.count % size == 0 else {
-            let length = value.count == 1 ? "1 byte long" : value.isEmpty ? "empty" : "\(value.count) bytes long"
+            let length = value.isEmpty ? "empty" : "\(quantity(value.count, "byte")) long"
             let bytes = value.isEmpty ? "it" : value.hexadecimal
             throw ValueFormatError("\(bytes) is \(length); \(name) needs a multiple of \(size) bytes")
         }

@@ -5,18 +5,18 @@ import BluetoothPrimitives
 ///
 /// | operation | bytes |
 /// | --- | --- |
-/// | receive | 1, 1, run |
-/// | send | 1, 2, run, 0 for notifications or 1 for indications, size (2 bytes), count (4 bytes, 0 until stopped) |
-/// | stop | 1, 3, run |
+/// | receive | 2, 1, run |
+/// | send | 2, 2, run, size (2 bytes), count (4 bytes, 0 until stopped) |
+/// | stop | 2, 3, run |
 enum BenchmarkControl: Hashable, Sendable {
     /// Counts the packets written to Sink, from 0.
     case receive(run: UInt8)
     /// Sends `count` packets of `size` bytes, with 0 until it is stopped; then the end packet.
-    case send(run: UInt8, as: BenchmarkSending, size: UInt16, count: UInt32)
+    case send(run: UInt8, size: UInt16, count: UInt32)
     /// Ends sending. Without an effect if the run has ended.
     case stop(run: UInt8)
 
-    static let version: UInt8 = 1
+    static let version: UInt8 = 2
     /// The error of a value with another version.
     static let unsupportedVersion = ATTErrorCode(0x80)
     /// The error of an unknown operation.
@@ -44,10 +44,7 @@ enum BenchmarkControl: Hashable, Sendable {
         switch operation {
         case 1: return .success(.receive(run: run))
         case 2:
-            let kind = try reader.readUInt8()
-            let (size, count) = (try reader.readUInt16(), try reader.readUInt32())
-            guard let sending = BenchmarkSending(rawValue: kind) else { return .failure(.valueNotAllowed) }
-            return .success(.send(run: run, as: sending, size: size, count: count))
+            return .success(.send(run: run, size: try reader.readUInt16(), count: try reader.readUInt32()))
         default: return .success(.stop(run: run))
         }
     }
@@ -55,8 +52,7 @@ enum BenchmarkControl: Hashable, Sendable {
     var bytes: [UInt8] {
         switch self {
         case .receive(let run): [Self.version, 1, run]
-        case .send(let run, let sending, let size, let count):
-            [Self.version, 2, run, sending.rawValue] + littleEndian(size) + littleEndian(count)
+        case .send(let run, let size, let count): [Self.version, 2, run] + littleEndian(size) + littleEndian(count)
         case .stop(let run): [Self.version, 3, run]
         }
     }
@@ -64,8 +60,7 @@ enum BenchmarkControl: Hashable, Sendable {
 
 /// The value read from Control: what Sink has received in the last run.
 ///
-/// Version 1, run, received packets (4 bytes), their bytes (8), packets out of order (4), duplicates (4), corrupted
-/// packets (4).
+/// The version, run, received packets (4 bytes), their bytes (8), corrupted packets (4).
 struct BenchmarkReport: Hashable, Sendable {
     var run: UInt8 = 0
     var counts = PacketCounts()
@@ -82,8 +77,6 @@ struct BenchmarkReport: Hashable, Sendable {
             run = try reader.readUInt8()
             counts.received = try reader.readUInt32()
             counts.bytes = try reader.readUInt64()
-            counts.outOfOrder = try reader.readUInt32()
-            counts.duplicates = try reader.readUInt32()
             counts.corrupted = try reader.readUInt32()
         } catch {
             return nil
@@ -92,7 +85,7 @@ struct BenchmarkReport: Hashable, Sendable {
 
     var bytes: [UInt8] {
         [BenchmarkControl.version, run] + littleEndian(counts.received) + littleEndian(counts.bytes)
-            + littleEndian(counts.outOfOrder) + littleEndian(counts.duplicates) + littleEndian(counts.corrupted)
+            + littleEndian(counts.corrupted)
     }
 }
 

@@ -5,7 +5,6 @@ struct BenchmarkResponder: Sendable {
     /// What the source has to send.
     private struct Sending: Sendable {
         var run: UInt8
-        var kind: BenchmarkSending
         var size: Int
         /// 0 until stopped.
         var count: UInt32
@@ -16,8 +15,6 @@ struct BenchmarkResponder: Sendable {
     private var counter: PacketCounter?
     private var receivingRun: UInt8 = 0
     private var sending: Sending?
-    /// The value last written to Echo.
-    private(set) var echo: [UInt8] = []
 
     /// The value of Control.
     var report: BenchmarkReport {
@@ -27,21 +24,21 @@ struct BenchmarkResponder: Sendable {
     /// Starts or stops a run.
     /// - Parameters:
     ///   - mostBytes: the greatest size of a packet on this link.
-    ///   - isSubscribed: whether the central has subscribed to Source in this way.
+    ///   - isSubscribed: whether the central has subscribed to Source.
     /// - Returns: whether a run of sending has begun: packets are then to be taken with ``nextPacket()``.
     mutating func control(
-        _ control: BenchmarkControl, mostBytes: Int, isSubscribed: (BenchmarkSending) -> Bool
+        _ control: BenchmarkControl, mostBytes: Int, isSubscribed: Bool
     ) throws(ATTErrorCode) -> Bool {
         switch control {
         case .receive(let run):
             (receivingRun, counter) = (run, PacketCounter(run: run))
             return false
-        case .send(let run, let kind, let size, let count):
+        case .send(let run, let size, let count):
             guard sending == nil else { throw .procedureAlreadyInProgress }
             guard Int(size) >= BenchmarkPacket.leastSize, Int(size) <= min(mostBytes, BenchmarkPacket.greatestSize)
             else { throw .outOfRange }
-            guard isSubscribed(kind) else { throw .clientCharacteristicConfigurationDescriptorImproperlyConfigured }
-            sending = Sending(run: run, kind: kind, size: Int(size), count: count)
+            guard isSubscribed else { throw .clientCharacteristicConfigurationDescriptorImproperlyConfigured }
+            sending = Sending(run: run, size: Int(size), count: count)
             return true
         case .stop(let run):
             if sending?.run == run { sending?.isStopped = true }
@@ -49,25 +46,19 @@ struct BenchmarkResponder: Sendable {
         }
     }
 
-    /// Counts a value written to Sink.
-    mutating func receive(_ value: [UInt8]) throws(ATTErrorCode) {
-        guard counter != nil else { throw .writeRequestRejected }
-        counter?.receive(value)
-    }
-
-    /// Stores a value written to Echo.
-    mutating func storeEcho(_ value: [UInt8]) { echo = value }
+    /// Counts a value written to Sink, if a run has begun.
+    mutating func receive(_ value: [UInt8]) { counter?.receive(BenchmarkPacket(value)) }
 
     /// The next packet of Source; after the end packet nil.
-    mutating func nextPacket() -> (bytes: [UInt8], kind: BenchmarkSending)? {
+    mutating func nextPacket() -> BenchmarkPacket? {
         guard let current = sending else { return nil }
         let isOver = current.isStopped || (current.count > 0 && current.sent >= current.count) || current.sent == .max
         if isOver {
             sending = nil
-            return (BenchmarkPacket.end(run: current.run, sent: current.sent).bytes, current.kind)
+            return .end(run: current.run, sent: current.sent)
         }
         sending?.sent += 1
-        return (BenchmarkPacket.data(run: current.run, number: current.sent, size: current.size).bytes, current.kind)
+        return .data(run: current.run, number: current.sent, size: current.size)
     }
 
     /// Ends sending without the end packet, since the central does not accept packets.

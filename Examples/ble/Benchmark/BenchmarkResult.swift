@@ -1,28 +1,23 @@
+import ArgumentParser
 import BluetoothLE
 
 /// What is measured.
-enum BenchmarkMeasurement: String, Sendable, CaseIterable {
-    case writeLatency = "write request"
-    case readLatency = "read"
-    case echoLatency = "command and echo"
-    case writeCommands = "write commands"
-    case writeRequests = "write requests"
-    case notifications = "notifications"
-    case indications = "indications"
+enum BenchmarkMeasurement: String, Sendable, CaseIterable, ExpressibleByArgument {
+    /// The round trip of a read.
+    case latency
+    /// Write Commands to the device.
+    case up
+    /// Notifications from the device.
+    case down
 
-    /// The group that the command line names.
-    var group: BenchmarkGroup {
+    /// What is sent.
+    var title: String {
         switch self {
-        case .writeLatency, .readLatency, .echoLatency: .latency
-        case .writeCommands, .writeRequests: .up
-        case .notifications, .indications: .down
+        case .latency: "read"
+        case .up: "write commands"
+        case .down: "notifications"
         }
     }
-}
-
-/// The measurements that the command line names together.
-enum BenchmarkGroup: String, Sendable, CaseIterable {
-    case latency, up, down
 }
 
 /// The end of each measurement: after a number of packets, a time, or whichever comes first.
@@ -37,12 +32,9 @@ struct BenchmarkLimit: Sendable {
 
 /// The result of a measurement of round trips.
 struct LatencyResult: Sendable {
-    var measurement: BenchmarkMeasurement
-    /// The number of bytes of a value.
-    var size: Int
+    /// The number of bytes of the last value.
+    var size = 0
     var durations = DurationStatistics()
-    /// The answers that differ from what was sent.
-    var corrupted = 0
     /// Whether the measurement has not been interrupted.
     var isComplete = false
 }
@@ -71,5 +63,21 @@ struct ThroughputResult: Sendable {
     }
 }
 
-/// A result, and the error that has ended the measurement.
-typealias BenchmarkOutcome<Result> = (result: Result, failure: (any Error)?)
+/// The distribution of durations.
+struct DurationStatistics: Sendable {
+    private var durations: [Duration] = []
+
+    mutating func add(_ duration: Duration) { durations.append(duration) }
+
+    var count: Int { durations.count }
+
+    /// Nil without durations.
+    var minimum: Duration? { durations.min() }
+    var maximum: Duration? { durations.max() }
+    var mean: Duration? { durations.isEmpty ? nil : durations.reduce(.zero, +) / durations.count }
+
+    /// The least duration that is not exceeded by `percent` of them: number ⌈count × percent / 100⌉ in ascending order.
+    func percentile(_ percent: Int) -> Duration? {
+        durations.isEmpty ? nil : durations.sorted()[max(1, (count * percent + 99) / 100) - 1]
+    }
+}

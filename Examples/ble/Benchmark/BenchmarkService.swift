@@ -7,9 +7,8 @@ import BluetoothLE
 /// | characteristic | UUID | properties | |
 /// | --- | --- | --- | --- |
 /// | Control | `…0002` | write, read | written: ``BenchmarkControl``; read: ``BenchmarkReport`` |
-/// | Sink | `…0003` | write, write without response | receives ``BenchmarkPacket`` from the central |
-/// | Source | `…0004` | notify, indicate | sends ``BenchmarkPacket`` to the central |
-/// | Echo | `…0005` | read, write, write without response, notify | reads return the value last written, a Write Command is notified back |
+/// | Sink | `…0003` | write without response | receives ``BenchmarkPacket`` from the central |
+/// | Source | `…0004` | notify | sends ``BenchmarkPacket`` to the central |
 ///
 /// Each central has a state of its own, which ends with its link.
 enum BenchmarkService {
@@ -17,7 +16,6 @@ enum BenchmarkService {
     static let control = own(0x0002)
     static let sink = own(0x0003)
     static let source = own(0x0004)
-    static let echo = own(0x0005)
 
     /// The advertised name of `ble serve bench`.
     static let deviceName = "Bench"
@@ -27,8 +25,18 @@ enum BenchmarkService {
     }
 }
 
-/// How the source sends.
-enum BenchmarkSending: UInt8, Sendable, CaseIterable {
-    case notifications = 0
-    case indications = 1
+/// The characteristics of the benchmark service of a device.
+struct BenchmarkCharacteristics: Sendable {
+    var control, sink, source: RemoteCharacteristic
+
+    /// Nil if the database has no benchmark service, or not all of it.
+    init?(in database: RemoteDatabase) {
+        func found(_ uuid: BluetoothUUID) -> RemoteCharacteristic? {
+            database.characteristic(uuid, in: BenchmarkService.uuid)
+        }
+        guard let control = found(BenchmarkService.control), let sink = found(BenchmarkService.sink),
+            let source = found(BenchmarkService.source)
+        else { return nil }
+        (self.control, self.sink, self.source) = (control, sink, source)
+    }
 }

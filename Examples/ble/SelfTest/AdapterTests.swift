@@ -36,9 +36,9 @@ struct AdapterTests: Sendable {
                 times.add(clock.now() - start)
             }
             return SelfTestFigure(
-                "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), "
-                    + "longest \(times.maximum.map(formatMilliseconds) ?? "?") for a command",
-                [("median", times.percentile(50).map(milliseconds) ?? .null)])
+                "median \(formatMilliseconds(times.percentile(50))), "
+                    + "longest \(formatMilliseconds(times.maximum)) for a command",
+                [("median", milliseconds(times.percentile(50)))])
         }
     }
 
@@ -121,7 +121,7 @@ struct AdapterTests: Sendable {
                     ? nil : "Run it where a device advertises, or with a second adapter: ble selftest --with hciN")
         }
         return SelfTestFigure(
-            "\(reports) reports of \(devices.count) \(devices.count == 1 ? "device" : "devices") in "
+            "\(quantity(reports, "report")) of \(quantity(devices.count, "device")) in "
                 + "\(formatDecimal(Self.scanTime / .seconds(1), digits: 0)) s",
             [("reports", .integer(reports)), ("devices", .integer(devices.count))])
     }
@@ -136,14 +136,13 @@ struct AdapterTests: Sendable {
             withExtendedLifetime(scan) {}
         }
         return SelfTestFigure(
-            "5 times, median \(times.percentile(50).map(formatMilliseconds) ?? "?") to start",
-            [("median", times.percentile(50).map(milliseconds) ?? .null)])
+            "5 times, median \(formatMilliseconds(times.percentile(50))) to start",
+            [("median", milliseconds(times.percentile(50)))])
     }
 
     private func countSets() async throws -> SelfTestFigure {
         var sets: [AdvertisingSet] = []
-        let result: Result<SelfTestFigure, any Error>
-        do {
+        return try await finishing {
             while sets.count < Self.mostSets {
                 do throws(BluetoothError) {
                     sets.append(
@@ -156,14 +155,11 @@ struct AdapterTests: Sendable {
                 }
             }
             let reported = tested.properties?.advertisingSetCount
-            result = .success(
-                SelfTestFigure(
-                    "\(sets.count)" + (reported.map { "; the controller reports \($0)" } ?? ""),
-                    [("sets", .integer(sets.count)), ("reported", JSONValue(reported))]))
-        } catch {
-            result = .failure(error)
+            return SelfTestFigure(
+                "\(sets.count)" + (reported.map { "; the controller reports \($0)" } ?? ""),
+                [("sets", .integer(sets.count)), ("reported", JSONValue(reported))])
+        } then: {
+            for set in sets { await set.stop() }
         }
-        for set in sets { await set.stop() }
-        return try result.get()
     }
 }

@@ -32,11 +32,10 @@ struct LinkTests: Sendable {
         }
         try await run.test("discover", "discovery") {
             let database = try await link.connected().discover(cached: false, timeout: .seconds(20))
-            guard BenchmarkCharacteristics(in: database) != nil else {
-                throw SelfTestObstacle.failed("the published services were not found")
-            }
+            _ = try service(in: database)
             let count = database.services.reduce(0) { $0 + $1.characteristics.count }
-            return SelfTestFigure("\(database.services.count) services, \(count) characteristics")
+            return SelfTestFigure(
+                "\(quantity(database.services.count, "service")), \(quantity(count, "characteristic"))")
         }
         try await runAttributes(run)
         try await runParameters(run)
@@ -70,35 +69,41 @@ struct LinkTests: Sendable {
         }
         let mtu = try await link.connected().maximumTransmissionUnit
         return SelfTestFigure(
-            "median \(times.percentile(50).map(formatMilliseconds) ?? "?"), longest "
-                + "\(times.maximum.map(formatMilliseconds) ?? "?"), ATT_MTU \(mtu)",
+            "median \(formatMilliseconds(times.percentile(50))), longest "
+                + "\(formatMilliseconds(times.maximum)), ATT_MTU \(mtu)",
             [
-                ("median", times.percentile(50).map(milliseconds) ?? .null),
-                ("maximum", times.maximum.map(milliseconds) ?? .null), ("mtu", .integer(mtu)),
+                ("median", milliseconds(times.percentile(50))),
+                ("maximum", milliseconds(times.maximum)), ("mtu", .integer(mtu)),
             ])
     }
 
     private func runAttributes(_ run: SelfTestRun) async throws {
         let link = link
         try await run.test("latency", "reads and writes") {
-            let results = try await measure([.writeLatency, .readLatency, .echoLatency], BenchmarkLimit(count: 20))
-            var texts: [String] = []
-            var values: [(String, JSONValue)] = []
-            for case .latency(let result) in results {
-                let median = result.durations.percentile(50)
-                texts.append("\(result.measurement.rawValue) \(median.map(formatMilliseconds) ?? "?")")
-                values.append((result.measurement.rawValue, median.map(milliseconds) ?? .null))
-                guard result.corrupted == 0 else {
-                    throw SelfTestObstacle.failed("\(result.corrupted) values came back changed")
+            let connection = try await link.connected()
+            let service = try service(in: try await connection.discover(timeout: .seconds(20)))
+            var (writes, reads) = (DurationStatistics(), DurationStatistics())
+            for run in UInt8(1)...20 {
+                let start = clock.now()
+                try await connection.write(
+                    BenchmarkControl.receive(run: run).bytes, to: service.control, timeout: .seconds(10))
+                let written = clock.now()
+                let value = try await connection.read(service.control, timeout: .seconds(10))
+                writes.add(written - start)
+                reads.add(clock.now() - written)
+                guard BenchmarkReport(value) == BenchmarkReport(run: run) else {
+                    throw SelfTestObstacle.failed("a value came back changed: \(value.hexadecimal)")
                 }
             }
-            return SelfTestFigure(texts.joined(separator: ", "), values)
+            let figures = [("write request", writes), ("read", reads)].map { ($0, $1.percentile(50)) }
+            return SelfTestFigure(
+                figures.map { "\($0) \(formatMilliseconds($1))" }.joined(separator: ", "),
+                figures.map { ($0, milliseconds($1)) })
         }
-        for (test, measurement) in [("up", BenchmarkMeasurement.writeCommands), ("down", .notifications)] {
+        for (test, measurement) in [("up", BenchmarkMeasurement.up), ("down", .down)] {
             let title = "throughput \(test == "up" ? "to" : "from") the other adapter"
             try await run.test(test, title) {
-                let results = try await measure([measurement], BenchmarkLimit(duration: .milliseconds(500)))
-                guard case .throughput(let result)? = results.first, let rate = result.rate else {
+                guard case .throughput(let result)? = try await measure(measurement), let rate = result.rate else {
                     throw SelfTestObstacle.failed("nothing was received")
                 }
                 let parameters = try await link.connected().parameters
@@ -107,28 +112,33 @@ struct LinkTests: Sendable {
                         + (parameters.map { " at an interval of \(formatMilliseconds($0.interval))" } ?? ""),
                     [("bytesPerSecond", .number(rate.rounded())), ("lost", JSONValue(result.lost))])
                 if let lost = result.lost, lost > 0 {
-                    throw SelfTestObstacle.failed("\(lost) packets were lost", figure: figure)
+                    throw SelfTestObstacle.failed("\(quantity(lost, "packet")) lost", figure: figure)
                 }
                 if let corrupted = result.counts?.corrupted, corrupted > 0 {
-                    throw SelfTestObstacle.failed("\(corrupted) packets were changed", figure: figure)
+                    throw SelfTestObstacle.failed("\(quantity(corrupted, "packet")) changed", figure: figure)
                 }
                 return figure
             }
         }
     }
 
-    private func measure(
-        _ measurements: [BenchmarkMeasurement], _ limit: BenchmarkLimit
-    ) async throws -> [BenchmarkRun.Result] {
-        let connection = try await link.connected()
-        guard let service = BenchmarkCharacteristics(in: try await connection.discover(timeout: .seconds(20))) else {
+    private func service(in database: RemoteDatabase) throws -> BenchmarkCharacteristics {
+        guard let service = BenchmarkCharacteristics(in: database) else {
             throw SelfTestObstacle.failed("the published services were not found")
         }
-        let run = BenchmarkRun(measurements: measurements, limit: limit, timeout: .seconds(10), clock: clock)
+        return service
+    }
+
+    private func measure(_ measurement: BenchmarkMeasurement) async throws -> BenchmarkRun.Result? {
+        let connection = try await link.connected()
+        let database = try await connection.discover(timeout: .seconds(20))
+        let run = BenchmarkRun(
+            measurements: [measurement], limit: BenchmarkLimit(duration: .milliseconds(500)), timeout: .seconds(10),
+            clock: clock)
         return try await central.adapter.run {
-            var results: [BenchmarkRun.Result] = []
-            try await run.run(on: connection, with: service) { results.append($0) }
-            return results
+            var result: BenchmarkRun.Result?
+            try await run.run(on: connection, database) { result = $0 }
+            return result
         }
     }
 
@@ -192,32 +202,26 @@ struct LinkTests: Sendable {
         let (central, peripheral, clock) = (central.adapter, peripheral.adapter, clock)
         let name = SelfTest.newName()
         let bytes = (0..<16_384).map { UInt8(truncatingIfNeeded: $0 &* 31 &+ $0 >> 8) }
-        return try await withThrowingTaskGroup(of: SelfTestFigure?.self) { group in
-            group.addTask {
+        return try await firstResult(of: [
+            {
                 try await UARTServer.run(on: peripheral, options: UARTServerOptions(name: name)) { peer in
                     while let bytes = try await peer.read() { try await peer.send(bytes) }
                 }
                 return nil
-            }
-            group.addTask {
+            },
+            {
                 let uart = try await UARTConnection.open(.name(name), on: central)
-                let result: Result<Duration, any Error>
-                do { result = .success(try await Self.echo(bytes, over: uart, clock)) } catch {
-                    result = .failure(error)
+                let time = try await finishing {
+                    try await Self.echo(bytes, over: uart, clock)
+                } then: {
+                    await uart.disconnect(timeout: .zero)
                 }
-                await uart.disconnect(timeout: .zero)
-                let time = try result.get()
                 let rate = Double(2 * bytes.count) / (time / .seconds(1))
                 return SelfTestFigure(
                     "16 KiB there and back in \(formatMilliseconds(time)), \(formatRate(rate))",
                     [("time", milliseconds(time)), ("bytesPerSecond", .number(rate.rounded()))])
-            }
-            defer { group.cancelAll() }
-            while let figure = try await group.next() {
-                if let figure { return figure }
-            }
-            throw CancellationError()
-        }
+            },
+        ])
     }
 
     private static func echo(_ bytes: [UInt8], over uart: UARTConnection, _ clock: BenchmarkClock) async throws
@@ -229,7 +233,7 @@ struct LinkTests: Sendable {
         while received.count < bytes.count, let next = try await uart.read(timeout: .seconds(10)) { received += next }
         try await sent
         guard received == bytes else {
-            throw SelfTestObstacle.failed("\(received.count) bytes came back, or their content differed")
+            throw SelfTestObstacle.failed("\(quantity(received.count, "byte")) came back, or their content differed")
         }
         return clock.now() - start
     }

@@ -23,22 +23,23 @@ struct SelfTest: Sendable {
             let left = await restore(openings, within: .seconds(2))
             for leftover in left { console.message("could not restore \(leftover)") }
         }
-        let result: Result<Void, any Error>
-        do { result = .success(try await test(openings, run)) } catch { result = .failure(error) }
-        // In a task of its own, which Ctrl-C does not cancel.
-        let left = await Task(executorPreference: clock.loop) {
-            await restore(openings, within: .seconds(20))
-        }.value
-        onSecondSignal(nil)
-        if !left.isEmpty {
-            let reasons = left.map(\.text).joined(separator: "; ")
-            let remedy = left.map(\.remedy).joined(separator: "\n")
-            run.record(
-                SelfTestResult(
-                    "restore", "restoring everything",
-                    .failure(SelfTestObstacle.failed("could not restore \(reasons)", remedy: remedy)), in: .zero))
+        try await finishing {
+            try await test(openings, run)
+        } then: {
+            // In a task of its own, which Ctrl-C does not cancel.
+            let left = await Task(executorPreference: clock.loop) {
+                await restore(openings, within: .seconds(20))
+            }.value
+            onSecondSignal(nil)
+            if !left.isEmpty {
+                let reasons = left.map(\.text).joined(separator: "; ")
+                let remedy = left.map(\.remedy).joined(separator: "\n")
+                run.record(
+                    SelfTestResult(
+                        "restore", "restoring everything",
+                        .failure(SelfTestObstacle.failed("could not restore \(reasons)", remedy: remedy)), in: .zero))
+            }
         }
-        try result.get()
         return openings.compactMap(\.tested)
     }
 

@@ -1,12 +1,6 @@
 import BluetoothLE
 import ExampleSupport
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The report of a self-test for a list of hardware: without addresses and names. Docs/schemas/selftest.json describes
 /// it.
 struct SelfTestReport: Sendable {

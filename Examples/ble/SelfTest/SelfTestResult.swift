@@ -88,13 +88,13 @@ struct SelfTestObstacle: Error {
     }
 }
 
-/// Milliseconds as a figure: 12 ms, 0.4 ms.
-func formatMilliseconds(_ duration: Duration) -> String {
-    let milliseconds = duration / .milliseconds(1)
+/// Milliseconds as a figure: 12 ms, 0.4 ms; `?` for nil.
+func formatMilliseconds(_ duration: Duration?) -> String {
+    guard let milliseconds = duration.map({ $0 / .milliseconds(1) }) else { return "?" }
     return "\(formatDecimal(milliseconds, digits: milliseconds < 10 ? 1 : 0)) ms"
 }
 
 /// Milliseconds as a value, to the microsecond.
-func milliseconds(_ duration: Duration) -> JSONValue {
-    .number((duration / .microseconds(1)).rounded() / 1000)
+func milliseconds(_ duration: Duration?) -> JSONValue {
+    duration.map { .number(($0 / .microseconds(1)).rounded() / 1000) } ?? .null
 }

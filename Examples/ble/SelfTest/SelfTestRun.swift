@@ -29,7 +29,7 @@ final class SelfTestRun: Sendable {
     ) async throws -> Bool {
         try Task.checkCancellation()
         guard isSelected(test) else { return true }
-        line.withLock { $0?.show(shortened("testing: \(title)", toCells: $0?.width ?? 0)) }
+        line.withLock { $0?.show("testing: \(title)") }
         console.detail("testing: \(title)")
         defer { line.withLock { $0?.clear() } }
         let start = clock.now()

@@ -290,11 +290,13 @@ extension ATTBearerCore {
         return events
     }
 
-    /// Continues a request with the program's answer.
+    /// Continues the request of an event with the program's answer, or with nil refuses the pending request as a whole.
     ///
     /// - Returns: Further events that the program must know of or respond to.
-    package mutating func answer(_ answer: ServerAnswer, database: inout AttributeDatabase) -> [GATTServerEvent] {
-        let events = served.answer(answer, database: &database)
+    package mutating func answer(
+        _ event: GATTServerEvent?, with result: Result<[UInt8], ATTErrorCode>, database: inout AttributeDatabase
+    ) -> [GATTServerEvent] {
+        let events = served.answer(event, with: result, database: &database)
         respond()
         return events
     }

@@ -1,20 +1,6 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// The program's answer to a request or a command of the peer's client.
-package enum ServerAnswer: Sendable {
-    /// The value read, or the error code.
-    case read(GATTReadRequest, Result<[UInt8], ATTErrorCode>)
-    /// Success of the whole write, or the error code.
-    case write(GATTWriteRequest, Result<Void, ATTErrorCode>)
-    /// The client's authorization for its request.
-    case authorization(GATTAuthorizationRequest, isAuthorized: Bool)
-    /// The client's authorization for a command.
-    case command(AttributeWrite)
-    /// A refusal of the pending request as a whole.
-    case refuse(ATTErrorCode)
-}
-
 /// The server of one bearer with its pending response and its pending Service Changed indication.
 struct BearerServer {
     var server: GATTServer
@@ -37,24 +23,11 @@ struct BearerServer {
         return events
     }
 
-    /// Continues a request with the program's answer.
-    mutating func answer(_ answer: ServerAnswer, database: inout AttributeDatabase) -> [GATTServerEvent] {
-        response.removeAll()
-        switch answer {
-        case .read(let request, .success(let value)):
-            return server.answer(request, value: value, database: &database, into: &response)
-        case .read(let request, .failure(let code)):
-            return server.refuse(request, with: code, database: &database, into: &response)
-        case .write(let request, .success): return server.accept(request, database: &database, into: &response)
-        case .write(let request, .failure(let code)): server.refuse(request, with: code, into: &response)
-        case .authorization(let request, true):
-            return server.authorize(request, database: &database, into: &response)
-        case .authorization(let request, false):
-            return server.refuse(request, database: &database, into: &response)
-        case .command(let write): return server.perform(write, database: &database)
-        case .refuse(let code): server.refusePending(with: code, into: &response)
-        }
-        return []
+    /// Continues the request of an event with the program's answer, or with nil refuses the pending request.
+    mutating func answer(
+        _ event: GATTServerEvent?, with result: Result<[UInt8], ATTErrorCode>, database: inout AttributeDatabase
+    ) -> [GATTServerEvent] {
+        server.answer(event, with: result, database: &database, into: &response)
     }
 
     /// Records that the response was sent; returns a new ATT_MTU if one is now in force.

@@ -1,14 +1,12 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// Discover All Primary Services (Core Vol 3 Part G §4.4.1), and likewise all secondary services.
+/// Discover All Primary Services (Core Vol 3 Part G §4.4.1).
 public struct ServiceDiscovery: ClientProcedure {
-    private var gathering: ServiceGathering
+    private var gathering = ServiceGathering(type: .primaryService)
 
-    /// A discovery of all services with the given declaration type.
-    public init(type: BluetoothUUID = .primaryService) {
-        gathering = ServiceGathering(type: type)
-    }
+    /// A discovery of all primary services.
+    public init() {}
 
     /// The services found so far, in the order of their handles.
     var services: [RemoteService] { gathering.services }
@@ -32,9 +30,6 @@ public struct ServiceDiscovery: ClientProcedure {
             while let entry = list.next() { gathering.add(entry.range, BluetoothUUID(attributeValue: entry.value)) }
             gathering.endOfAnswer()
         case .errorResponse(let error) where error.code == .attributeNotFound:
-            gathering.walk.end()
-        case .errorResponse(let error)
-        where error.code == .unsupportedGroupType && gathering.type != .primaryService:
             gathering.walk.end()
         default: throw failure(answer)
         }

@@ -80,8 +80,8 @@ public struct ValueReadByUUID: ClientProcedure {
     }
 }
 
-/// Read Multiple Characteristic Values and Read Multiple Variable Length Characteristic Values
-/// (Core Vol 3 Part G §4.8.4, §4.8.5): the values of several attributes with as few requests as the ATT_MTU permits.
+/// Read Multiple Variable Length Characteristic Values (Core Vol 3 Part G §4.8.5): the values of several attributes with
+/// as few requests as the ATT_MTU permits.
 ///
 /// The read repeats the request for a value that a response has no room for, and continues one that fits no response
 /// with Read Blob Requests. With a server that does not support the request, or violates the specification, it reads
@@ -96,8 +96,6 @@ public struct MultipleValueRead: ClientProcedure {
     }
 
     private let handles: [AttributeHandle]
-    /// The lengths of the values, required by a Read Multiple Request; empty for a Read Multiple Variable Request.
-    private let lengths: [Int]
     private var usesMultipleReads: Bool
     private var isSupported = true
     private var values: [[UInt8]] = []
@@ -112,20 +110,7 @@ public struct MultipleValueRead: ClientProcedure {
     /// - Parameter isSupported: False when the server is known not to support the request.
     public init(_ handles: [AttributeHandle], isSupported: Bool = true) {
         self.handles = handles
-        lengths = []
         usesMultipleReads = isSupported
-        self.isSupported = isSupported
-    }
-
-    /// A read of values of known lengths with Read Multiple Requests (Core Vol 3 Part F §3.4.4.7).
-    ///
-    /// When a response has another length than all its values together, the values are read separately.
-    ///
-    /// - Parameter lengths: The lengths in bytes, one for each handle.
-    public init(_ handles: [AttributeHandle], lengths: [Int], isSupported: Bool = true) {
-        self.handles = handles
-        self.lengths = lengths
-        usesMultipleReads = isSupported && lengths.count == handles.count
         self.isSupported = isSupported
     }
 
@@ -134,10 +119,10 @@ public struct MultipleValueRead: ClientProcedure {
         mtu = writer.capacity
         guard values.count < handles.count else { throw .invalid("no attribute to read") }
         if single == nil {
-            let count = usesMultipleReads ? batch() : 1
+            let count = usesMultipleReads ? min(handles.count - values.count, (mtu - 1) / 2) : 1
             if count >= 2 {
                 requestedCount = count
-                var request = ATTReadMultipleRequestBuilder(variable: lengths.isEmpty)
+                var request = ATTReadMultipleRequestBuilder(variable: true)
                 for handle in handles[values.count..<values.count + count] {
                     guard request.append(handle, to: &writer) else {
                         throw .invalid("\(count) handles do not fit into an ATT_MTU of \(mtu)")
@@ -150,20 +135,6 @@ public struct MultipleValueRead: ClientProcedure {
         try single?.writeRequest(into: &writer)
     }
 
-    /// The number of remaining values in the next request.
-    private func batch() -> Int {
-        let left = min(handles.count - values.count, (mtu - 1) / 2)
-        guard !lengths.isEmpty else { return left }
-        var room = ATTValueLimits(mtu: mtu).readMultiple
-        var count = 0
-        for length in lengths[values.count..<values.count + left] {
-            guard length >= 0, length <= room else { break }
-            room -= length
-            count += 1
-        }
-        return count
-    }
-
     /// Processes the response.
     public mutating func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> ProcedureStep<Output> {
         if let step = try single?.receive(answer) {
@@ -173,9 +144,8 @@ public struct MultipleValueRead: ClientProcedure {
             return next()
         }
         switch answer {
-        case .readMultipleVariableResponse(let list) where lengths.isEmpty:
+        case .readMultipleVariableResponse(let list):
             if isTrusted(list) { try append(list) } else { stopMultipleReads() }
-        case .readMultipleResponse(let all) where !lengths.isEmpty: append(all)
         case .errorResponse(let error) where error.code == .requestNotSupported: stopMultipleReads()
         default: throw failure(answer)
         }
@@ -224,19 +194,6 @@ public struct MultipleValueRead: ClientProcedure {
             }
             values.append([UInt8](entry.value))
             taken += 1
-        }
-    }
-
-    private mutating func append(_ all: RawSpan) {
-        let lengths = lengths[values.count..<values.count + requestedCount]
-        guard lengths.reduce(0, +) == all.byteCount else {
-            usesMultipleReads = false
-            return
-        }
-        var rest = all
-        for length in lengths {
-            values.append([UInt8](rest.extracting(first: length)))
-            rest = rest.extracting(droppingFirst: length)
         }
     }
 }

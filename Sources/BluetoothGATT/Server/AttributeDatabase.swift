@@ -30,6 +30,8 @@ public struct AttributeDatabase: Sendable {
         /// a declaration.
         public internal(set) var groupEnd: AttributeHandle
         var content: Content
+        /// Whether the program answers each read and write, also where the database stores the value.
+        var isAnsweredByProgram: Bool
 
         /// The stored value, or nil when the program or the client determines the value.
         public var storedValue: [UInt8]? {
@@ -119,6 +121,20 @@ extension AttributeDatabase {
         attributes[position].content = .stored(value)
     }
 
+    /// Has the program answer each read and write of the attribute, whose value the database stores.
+    package mutating func askProgram(for handle: AttributeHandle) {
+        guard let position = position(of: handle), case .stored = attributes[position].content else { return }
+        attributes[position].isAnsweredByProgram = true
+    }
+
+    /// Performs a write of a stored value that the program has accepted, or only checks it before the program is asked.
+    package mutating func perform(_ write: AttributeWrite, isCheck: Bool) throws(ATTErrorCode) {
+        guard let position = position(of: write.handle), var value = attributes[position].storedValue else { return }
+        try attributes[position].replace(&value, with: write)
+        guard attributes[position].valueLengths.contains(value.count) else { throw .invalidAttributeValueLength }
+        if !isCheck { attributes[position].content = .stored(value) }
+    }
+
     /// The position in ``attributes`` of the first attribute with `handle` or a higher one.
     package func lowerBound(_ handle: AttributeHandle) -> Int {
         partitionPoint(of: attributes) { $0.handle < handle }
@@ -145,6 +161,20 @@ extension AttributeDatabase {
         let start = partitionPoint(of: all) { $0 < range.start }
         let end = partitionPoint(of: all) { $0 <= range.end }
         return all[start..<max(start, end)]
+    }
+}
+
+extension AttributeDatabase.Attribute {
+    /// Whether the value has a fixed length.
+    var hasFixedLength: Bool { valueLengths.lowerBound == valueLengths.upperBound }
+
+    /// Writes into `value`. Bytes at offset 0 replace it, unless its length is fixed: then they change its beginning.
+    func replace(_ value: inout [UInt8], with write: AttributeWrite) throws(ATTErrorCode) {
+        guard write.offset <= value.count else { throw .invalidOffset }
+        guard write.offset + write.value.count <= valueLengths.upperBound else { throw .invalidAttributeValueLength }
+        if write.offset == 0, !hasFixedLength { return value = write.value }
+        let end = min(write.offset + write.value.count, value.count)
+        value.replaceSubrange(write.offset..<end, with: write.value)
     }
 }
 

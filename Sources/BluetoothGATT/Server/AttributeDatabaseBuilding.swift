@@ -294,7 +294,7 @@ private struct AttributeDatabaseBuilder {
         attributes.append(
             AttributeDatabase.Attribute(
                 handle: handle, type: type, permissions: permissions, valueLengths: lengths, groupEnd: handle,
-                content: content))
+                content: content, isAnsweredByProgram: content == .dynamic))
         return attributes.count - 1
     }
 

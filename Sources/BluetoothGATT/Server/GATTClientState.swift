@@ -80,10 +80,7 @@ extension GATTServer {
     public mutating func databaseChanged(_ database: borrowing AttributeDatabase) {
         client.databaseChanged(database)
         preparedWrites.databaseChanged(database)
-        if case .write(let request, let opcode, var own)? = pendingRequest {
-            own.removeAll { database.position(of: $0.handle) == nil }
-            pendingRequest = .write(request, opcode: opcode, own: own)
-        }
+        pendingRequest?.own.removeAll { database.position(of: $0.handle) == nil }
     }
 
     /// Whether a PDU may be processed, given the client's change-awareness (Core Vol 3 Part G §2.5.2.1); refuses

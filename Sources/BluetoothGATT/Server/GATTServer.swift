@@ -57,7 +57,8 @@ public struct GATTServer: Sendable {
 
     var preparedWrites = PreparedWriteQueue()
     var pendingRequest: PendingRequest?
-    private var questionNumber: UInt64 = 0
+    /// The number of questions to the program so far, which distinguishes the next from all others.
+    private(set) var questionNumber: UInt64 = 0
 
     /// A server on a bearer that has just opened.
     public init(
@@ -96,86 +97,49 @@ public struct GATTServer: Sendable {
         return process(pdu, opcode: opcode, known: ProgramAnswers(), database: &database, into: &writer)
     }
 
-    /// Answers a read with the program's value.
+    /// Answers an event that asks the program, or with nil refuses the pending request as a whole, even where a part of it
+    /// could be answered. A repeated answer, or one to an event of another server, has no effect.
     ///
-    /// The response may need further values, so more events can follow.
+    /// The response may need further answers, so more events can follow. A refused value or access ends a response with
+    /// several attributes, which contains those before it. An authorization to prepare a write of an attribute lasts
+    /// until the prepared writes are executed; that of a command repeats all other checks.
     ///
     /// - Parameters:
-    ///   - value: The value, at most 512 bytes in all; a longer one is refused as Unlikely Error.
-    ///   - start: The offset of the first byte of `value` in the complete value, at most the request's offset.
+    ///   - result: The value of a read, at most 512 bytes in all, where a longer one is refused as Unlikely Error;
+    ///     nothing to accept all values of a write or to authorize an access; or the error code.
+    ///   - start: The offset of the first byte of a value in the complete value, at most the request's offset.
     public mutating func answer(
-        _ request: GATTReadRequest, value: [UInt8], startingAt start: Int = 0, database: inout AttributeDatabase,
-        into writer: inout ByteWriter
-    ) -> [GATTServerEvent] {
-        let fits =
-            start >= 0 && start <= request.offset
-            && value.count <= AttributeProtocol.maximumAttributeValueLength - min(start, request.offset)
-        let result: ProgramValue = fits ? .value(value, start: start) : .refused(.unlikelyError)
-        return resume(request, with: result, database: &database, into: &writer)
-    }
-
-    /// Refuses a read.
-    ///
-    /// A response with several attributes contains those before this one.
-    public mutating func refuse(
-        _ request: GATTReadRequest, with code: ATTErrorCode, database: inout AttributeDatabase,
-        into writer: inout ByteWriter
-    ) -> [GATTServerEvent] {
-        resume(request, with: .refused(code), database: &database, into: &writer)
-    }
-
-    private mutating func resume(
-        _ request: GATTReadRequest, with result: ProgramValue, database: inout AttributeDatabase,
-        into writer: inout ByteWriter
+        _ event: GATTServerEvent?, with result: Result<[UInt8], ATTErrorCode>, startingAt start: Int = 0,
+        database: inout AttributeDatabase, into writer: inout ByteWriter
     ) -> [GATTServerEvent] {
         begin(&writer)
-        guard case .read(request, let pdu, var known)? = pendingRequest, let opcode = pdu.first else { return [] }
+        if case .commandAuthorizationRequested(let command)? = event {
+            if case .success = result { return perform(command, database: &database) }
+            return []
+        }
+        guard let pending = pendingRequest, event == nil || event == pending.event else { return [] }
         pendingRequest = nil
-        known.values[request.handle] = result
+        var known = pending.known
+        switch (event, result) {
+        case (.readRequested(let handle, let offset, _), .success(let value)):
+            let fits =
+                start >= 0 && start <= offset
+                && value.count <= AttributeProtocol.maximumAttributeValueLength - min(start, offset)
+            known.values[handle] = fits ? .value(value, start: start) : .refused(.unlikelyError)
+        case (.readRequested(let handle, _, _), .failure(let code)): known.values[handle] = .refused(code)
+        case (.authorizationRequested(let handle, let access, _), _):
+            known.authorizations[.init(handle: handle, kind: access)] = (try? result.get()) != nil
+        case (_, .success):
+            write(pending.opcode == .executeWriteRequest ? .executeWriteResponse : .writeResponse, to: &writer)
+            return commit(pending.own, database: &database)
+        case (_, .failure(let code)):
+            if pending.opcode == .executeWriteRequest { preparedWrites = PreparedWriteQueue() }
+            let handle = pending.event.access?.handle ?? .none
+            write(.errorResponse(ATTError(requestOpcode: pending.opcode, handle: handle, code: code)), to: &writer)
+            return []
+        }
         return process(
-            pdu.span.bytes, opcode: ATTOpcode(opcode), known: known, database: &database, into: &writer)
-    }
-
-    /// Accepts all values of a write.
-    public mutating func accept(
-        _ request: GATTWriteRequest, database: inout AttributeDatabase, into writer: inout ByteWriter
-    ) -> [GATTServerEvent] {
-        begin(&writer)
-        guard case .write(request, let opcode, let own)? = pendingRequest else { return [] }
-        pendingRequest = nil
-        write(opcode == .executeWriteRequest ? .executeWriteResponse : .writeResponse, to: &writer)
-        return commit(own, database: &database)
-    }
-
-    /// Refuses all values of a write.
-    ///
-    /// - Parameter handle: The handle in the Error Response; nil for that of the first write.
-    public mutating func refuse(
-        _ request: GATTWriteRequest, at handle: AttributeHandle? = nil, with code: ATTErrorCode,
-        into writer: inout ByteWriter
-    ) {
-        begin(&writer)
-        guard case .write(request, let opcode, _)? = pendingRequest else { return }
-        pendingRequest = nil
-        write(
-            .errorResponse(
-                ATTError(requestOpcode: opcode, handle: handle ?? request.writes.first?.handle ?? .none, code: code)),
-            to: &writer)
-    }
-
-    /// Refuses the pending request as a whole, even where a part of it could be answered.
-    public mutating func refusePending(with code: ATTErrorCode, into writer: inout ByteWriter) {
-        begin(&writer)
-        guard let pendingRequest else { return }
-        self.pendingRequest = nil
-        let (opcode, handle) =
-            switch pendingRequest {
-            case .read(let request, let pdu, _): (ATTOpcode(pdu.first ?? 0), request.handle)
-            case .authorization(let request, let pdu, _): (ATTOpcode(pdu.first ?? 0), request.handle)
-            case .write(let request, let opcode, _): (opcode, request.writes.first?.handle ?? .none)
-            }
-        if opcode == .executeWriteRequest { preparedWrites = PreparedWriteQueue() }
-        write(.errorResponse(ATTError(requestOpcode: opcode, handle: handle, code: code)), to: &writer)
+            pending.pdu.span.bytes, opcode: pending.opcode, known: known, database: &database, into: &writer)
     }
 }
 
@@ -186,10 +150,13 @@ public struct GATTServer: Sendable {
 /// A read, or a request that requires authorization, is stored as a PDU and processed again with all answers so far, so
 /// that a response with many values needs no state of its own. A write is stored as the writes that the server itself
 /// must perform once the program agrees.
-enum PendingRequest: Sendable {
-    case read(GATTReadRequest, pdu: [UInt8], known: ProgramAnswers)
-    case authorization(GATTAuthorizationRequest, pdu: [UInt8], known: ProgramAnswers)
-    case write(GATTWriteRequest, opcode: ATTOpcode, own: [AttributeWrite])
+struct PendingRequest: Sendable {
+    /// The event that asks the program.
+    var event: GATTServerEvent
+    var opcode: ATTOpcode
+    var pdu: [UInt8]
+    var known: ProgramAnswers
+    var own: [AttributeWrite]
 }
 
 /// The program's answer for one value of the current request.
@@ -201,9 +168,8 @@ enum ProgramValue: Sendable {
 /// The reason for which a request has no response yet.
 enum Interruption: Error {
     case refused(ATTErrorCode, AttributeHandle)
-    case needsValue(AttributeHandle, offset: Int)
-    case needsAuthorization(AttributeHandle, AttributeAccess)
-    case needsDecision([AttributeWrite], own: [AttributeWrite])
+    /// The program must answer the event; the server performs its own writes afterwards.
+    case asks(GATTServerEvent, own: [AttributeWrite] = [])
 }
 
 extension GATTServer {
@@ -237,25 +203,15 @@ extension GATTServer {
             case .refused(let code, let handle):
                 write(.errorResponse(ATTError(requestOpcode: opcode, handle: handle, code: code)), to: &writer)
                 return []
-            case .needsValue(let handle, let offset):
-                let request = GATTReadRequest(number: nextNumber(), handle: handle, offset: offset)
-                pendingRequest = .read(request, pdu: [UInt8](pdu), known: known)
-                return [.readRequested(request)]
-            case .needsAuthorization(let handle, let access):
-                let request = GATTAuthorizationRequest(number: nextNumber(), handle: handle, access: access)
-                pendingRequest = .authorization(request, pdu: [UInt8](pdu), known: known)
-                return [.authorizationRequested(request)]
-            case .needsDecision(let writes, let own):
-                let request = GATTWriteRequest(number: nextNumber(), writes: writes)
-                pendingRequest = .write(request, opcode: opcode, own: own)
-                return [.writeRequested(request)]
+            case .asks(let event, let own):
+                questionNumber &+= 1
+                // A write is not processed again.
+                let isWrite = if case .writeRequested = event { true } else { false }
+                pendingRequest = PendingRequest(
+                    event: event, opcode: opcode, pdu: isWrite ? [] : [UInt8](pdu), known: known, own: own)
+                return [event]
             }
         }
-    }
-
-    private mutating func nextNumber() -> UInt64 {
-        questionNumber &+= 1
-        return questionNumber
     }
 
     private mutating func dispatch(

@@ -1,18 +1,6 @@
 import BluetoothATT
 import BluetoothPrimitives
 
-/// A client's request for access that requires authorization or a bond (Core Vol 3 Part F §3.2.5).
-///
-/// It belongs to the server that created it and is answered once; a repeated answer, or one for another request, has no
-/// effect.
-public struct GATTAuthorizationRequest: Hashable, Sendable {
-    let number: UInt64
-    /// The attribute handle.
-    public let handle: AttributeHandle
-    /// The kind of access that the client requests.
-    public let access: AttributeAccess
-}
-
 /// The program's answers so far for the current request.
 struct ProgramAnswers: Sendable {
     struct Access: Hashable {
@@ -41,7 +29,9 @@ extension GATTServer {
         if let refusal { throw .refused(refusal, attribute.handle) }
         guard lacksBond(for: access, to: attribute) || lacksAuthorization(for: access, to: attribute) else { return }
         let decision = known.authorizations[.init(handle: attribute.handle, kind: access)]
-        if decision == nil, asksForAuthorization { throw .needsAuthorization(attribute.handle, access) }
+        if decision == nil, asksForAuthorization {
+            throw .asks(.authorizationRequested(attribute.handle, access, number: questionNumber))
+        }
         guard decision == true else { throw .refused(.insufficientAuthorization, attribute.handle) }
     }
 
@@ -58,39 +48,8 @@ extension GATTServer {
         attribute.permissions.needsAuthorization(to: access) && !client.isAuthorized(for: attribute.handle)
     }
 
-    /// Authorizes the client for this request and continues it.
-    ///
-    /// The response may need further answers, so more events can follow. An authorization to prepare a write of an
-    /// attribute lasts until the prepared writes are executed.
-    public mutating func authorize(
-        _ request: GATTAuthorizationRequest, database: inout AttributeDatabase, into writer: inout ByteWriter
-    ) -> [GATTServerEvent] {
-        decide(request, isAuthorized: true, database: &database, into: &writer)
-    }
-
-    /// Denies the client's authorization, with Insufficient Authorization. A response with several attributes contains
-    /// those before this one.
-    public mutating func refuse(
-        _ request: GATTAuthorizationRequest, database: inout AttributeDatabase, into writer: inout ByteWriter
-    ) -> [GATTServerEvent] {
-        decide(request, isAuthorized: false, database: &database, into: &writer)
-    }
-
-    private mutating func decide(
-        _ request: GATTAuthorizationRequest, isAuthorized: Bool, database: inout AttributeDatabase,
-        into writer: inout ByteWriter
-    ) -> [GATTServerEvent] {
-        begin(&writer)
-        guard case .authorization(request, let pdu, var known)? = pendingRequest, let opcode = pdu.first else {
-            return []
-        }
-        pendingRequest = nil
-        known.authorizations[.init(handle: request.handle, kind: request.access)] = isAuthorized
-        return process(pdu.span.bytes, opcode: ATTOpcode(opcode), known: known, database: &database, into: &writer)
-    }
-
     /// Performs a Write Command for which the client is authorized; repeats all other checks.
-    public mutating func perform(
+    mutating func perform(
         _ command: AttributeWrite, database: inout AttributeDatabase
     ) -> [GATTServerEvent] {
         guard !client.isOutOfSync else { return [] }

@@ -2,21 +2,23 @@ import BluetoothATT
 import BluetoothPrimitives
 
 /// An event of a client that the program must know of or respond to.
+///
+/// One that asks the program belongs to the server that created it, where its number distinguishes it from all others.
 public enum GATTServerEvent: Hashable, Sendable {
-    /// The client reads a value of the program; answer with
-    /// ``GATTServer/answer(_:value:startingAt:database:into:)`` or refuse with ``GATTServer/refuse(_:with:database:into:)``.
-    case readRequested(GATTReadRequest)
-    /// The client writes values of the program; accept with
-    /// ``GATTServer/accept(_:database:into:)`` or refuse with ``GATTServer/refuse(_:at:with:into:)``.
-    case writeRequested(GATTWriteRequest)
+    /// The client reads a value of the program, first from offset 0; answer with ``GATTServer/answer(_:with:startingAt:database:into:)``.
+    case readRequested(AttributeHandle, offset: Int, number: UInt64)
+    /// The client writes one or several values of the program, all or nothing and at least one: the writes in order, with
+    /// consecutive parts of a value joined. Answer with
+    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
+    case writeRequested([AttributeWrite], number: UInt64)
     /// The client wrote a value of the program without response.
     case writeCommandReceived(AttributeWrite)
     /// The client requests access that requires authorization, or a bond that
     /// ``BearerSecurity/isBonded`` does not confirm; answer with
-    /// ``GATTServer/authorize(_:database:into:)`` or ``GATTServer/refuse(_:database:into:)``.
-    case authorizationRequested(GATTAuthorizationRequest)
-    /// The client sent a command that requires authorization or a bond, without response; see
-    /// ``GATTServer/perform(_:database:)``.
+    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
+    case authorizationRequested(AttributeHandle, AttributeAccess, number: UInt64)
+    /// The client sent a command that requires authorization or a bond, without response; answer with
+    /// ``GATTServer/answer(_:with:startingAt:database:into:)``.
     case commandAuthorizationRequested(AttributeWrite)
     /// The client changed a stored value.
     case storedValueChanged(AttributeHandle)
@@ -31,6 +33,35 @@ public enum GATTServerEvent: Hashable, Sendable {
     /// The client sent a request before the response to the previous one (Core Vol 3 Part F §3.3.2). There is no
     /// response; close the bearer.
     case requestOutOfTurn(ATTOpcode)
+}
+
+extension GATTServerEvent {
+    /// The access that the program is asked about, of several the first; nil for an event that asks nothing.
+    package var access: (handle: AttributeHandle, kind: AttributeAccess)? {
+        switch self {
+        case .readRequested(let handle, _, _): (handle, .read)
+        case .writeRequested(let writes, _): writes.first.map { ($0.handle, .write) }
+        case .authorizationRequested(let handle, let access, _): (handle, access)
+        case .writeCommandReceived(let write), .commandAuthorizationRequested(let write): (write.handle, .write)
+        default: nil
+        }
+    }
+
+    /// Whether the client waits for a response.
+    package var isRequest: Bool {
+        switch self {
+        case .readRequested, .writeRequested, .authorizationRequested: true
+        default: false
+        }
+    }
+
+    /// Whether the access requires authorization or a bond.
+    package var asksForAuthorization: Bool {
+        switch self {
+        case .authorizationRequested, .commandAuthorizationRequested: true
+        default: false
+        }
+    }
 }
 
 /// A write by a client into a value.
@@ -48,28 +79,6 @@ public struct AttributeWrite: Hashable, Sendable {
         self.offset = offset
         self.value = value
     }
-}
-
-/// A client's request for a value of the program.
-///
-/// It belongs to the server that created it and is answered once; a repeated answer, or one for another request, has no
-/// effect.
-public struct GATTReadRequest: Hashable, Sendable {
-    let number: UInt64
-    /// The attribute handle.
-    public let handle: AttributeHandle
-    /// The offset at which the client reads; zero at first.
-    public let offset: Int
-}
-
-/// A client's request to write one or several values of the program.
-///
-/// It belongs to the server that created it and is answered once; a repeated answer, or one for another request, has no
-/// effect.
-public struct GATTWriteRequest: Hashable, Sendable {
-    let number: UInt64
-    /// The writes, in order, all or nothing; never empty. Consecutive parts of a value are joined.
-    public let writes: [AttributeWrite]
 }
 
 /// The reason for which a value cannot be notified or indicated to a client.
@@ -101,11 +110,11 @@ extension GATTServerEvent: CustomStringConvertible {
     /// The event in one line, values in hexadecimal.
     public var description: String {
         switch self {
-        case .readRequested(let request): "read of \(request.handle) from \(request.offset) requested"
-        case .writeRequested(let request):
-            "write of \(request.writes.map { $0.description }.joined(separator: ", ")) requested"
+        case .readRequested(let handle, let offset, _): "read of \(handle) from \(offset) requested"
+        case .writeRequested(let writes, _):
+            "write of \(writes.map { $0.description }.joined(separator: ", ")) requested"
         case .writeCommandReceived(let write): "write command \(write)"
-        case .authorizationRequested(let request): "authorization to \(request.access) \(request.handle) requested"
+        case .authorizationRequested(let handle, let access, _): "authorization to \(access) \(handle) requested"
         case .commandAuthorizationRequested(let write): "authorization for write command \(write) requested"
         case .storedValueChanged(let handle): "stored value of \(handle) changed"
         case .configurationChanged(let handle, let configuration): "configuration of \(handle): \(configuration)"

@@ -23,15 +23,15 @@ extension GATTServer {
         of attribute: AttributeDatabase.Attribute, from offset: Int = 0, known: ProgramAnswers
     ) throws(Interruption) -> AvailableValue {
         switch attribute.content {
-        case .stored(let bytes):
+        case .stored(let bytes) where !attribute.isAnsweredByProgram:
             return AvailableValue(bytes: bytes)
         case .clientConfiguration(let characteristic, _):
             return AvailableValue(bytes: bytes(of: configurations[characteristic] ?? []))
         case .clientFeatures:
             return AvailableValue(bytes: client.features.isEmpty ? [0] : client.features)
-        case .dynamic:
+        case .dynamic, .stored:
             guard let known = known.values[attribute.handle] else {
-                throw .needsValue(attribute.handle, offset: offset)
+                throw .asks(.readRequested(attribute.handle, offset: offset, number: questionNumber))
             }
             switch known {
             case .value(let bytes, let start): return AvailableValue(bytes: bytes, start: start)

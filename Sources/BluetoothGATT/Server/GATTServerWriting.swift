@@ -53,8 +53,8 @@ extension GATTServer {
         into writer: inout ByteWriter
     ) throws(Interruption) -> [GATTServerEvent] {
         let write = try checkedWrite(handle, value, known: known, database: database)
-        if case .dynamic = database.attributes[write.position].content {
-            throw .needsDecision([write.write], own: [])
+        if database.attributes[write.position].isAnsweredByProgram {
+            throw .asks(.writeRequested([write.write], number: questionNumber))
         }
         self.write(.writeResponse, to: &writer)
         return commit([write.write], database: &database)
@@ -68,10 +68,10 @@ extension GATTServer {
         do throws(Interruption) {
             write = try checkedWrite(handle, value, known: known, database: database)
         } catch {
-            guard case .needsAuthorization = error else { return [] }
+            guard case .asks = error else { return [] }
             return [.commandAuthorizationRequested(AttributeWrite(handle, value: [UInt8](value)))]
         }
-        if case .dynamic = database.attributes[write.position].content {
+        if database.attributes[write.position].isAnsweredByProgram {
             return [.writeCommandReceived(write.write)]
         }
         return commit([write.write], database: &database)
@@ -184,11 +184,11 @@ extension GATTServer {
                 assembled = try assemble(prepared.writes, known: known.merging(prepared), database: database)
             } catch {
                 // The request is processed again once the program has decided.
-                if case .needsAuthorization = error { preparedWrites = prepared }
+                if case .asks = error { preparedWrites = prepared }
                 throw error
             }
             guard assembled.program.isEmpty else {
-                throw .needsDecision(assembled.program, own: assembled.own)
+                throw .asks(.writeRequested(assembled.program, number: questionNumber), own: assembled.own)
             }
             events = commit(assembled.own, database: &database)
         }
@@ -205,8 +205,8 @@ extension GATTServer {
         var own: [AttributeWrite] = []
         for part in prepared {
             let attribute = database.attributes[try writable(part.handle, known: known, in: database)]
-            let maximum = attribute.valueLengths.upperBound
             guard let old = wholeValue(of: attribute) else {
+                let maximum = attribute.valueLengths.upperBound
                 guard part.offset <= maximum else { throw .refused(.invalidOffset, part.handle) }
                 guard part.offset + part.value.count <= maximum else {
                     throw .refused(.invalidAttributeValueLength, part.handle)
@@ -221,17 +221,12 @@ extension GATTServer {
                 continue
             }
             let index = own.firstIndex { $0.handle == part.handle } ?? own.endIndex
-            if index == own.endIndex {
-                // A write at offset 0 replaces the value, unless its length is fixed.
-                own.append(
-                    AttributeWrite(part.handle, value: part.offset == 0 && !attribute.hasFixedLength ? [] : old))
+            if index == own.endIndex { own.append(AttributeWrite(part.handle, value: old)) }
+            do {
+                try attribute.replace(&own[index].value, with: part)
+            } catch {
+                throw .refused(error, part.handle)
             }
-            guard part.offset <= own[index].value.count else { throw .refused(.invalidOffset, part.handle) }
-            guard part.offset + part.value.count <= maximum else {
-                throw .refused(.invalidAttributeValueLength, part.handle)
-            }
-            let end = min(part.offset + part.value.count, own[index].value.count)
-            own[index].value.replaceSubrange(part.offset..<end, with: part.value)
         }
         for write in own {
             guard let attribute = database.attribute(at: write.handle) else { continue }
@@ -242,12 +237,7 @@ extension GATTServer {
 
     /// The complete current value, or nil when the program has it.
     private func wholeValue(of attribute: AttributeDatabase.Attribute) -> [UInt8]? {
-        if case .dynamic = attribute.content { return nil }
+        if attribute.isAnsweredByProgram { return nil }
         return try? value(of: attribute, known: ProgramAnswers()).bytes
     }
-}
-
-extension AttributeDatabase.Attribute {
-    /// Whether the value has a fixed length.
-    var hasFixedLength: Bool { valueLengths.lowerBound == valueLengths.upperBound }
 }

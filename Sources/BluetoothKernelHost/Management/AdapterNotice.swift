@@ -24,8 +24,6 @@ package enum AdapterNotice: Sendable {
     case longTermKey(UInt16, LongTermKey)
     /// Pairing exchanged an identity resolving key that must be stored, with a device of this private address.
     case identityResolvingKey(UInt16, IdentityResolvingKey, of: BluetoothAddress?)
-    /// Pairing exchanged a signature resolving key that must be stored.
-    case signatureResolvingKey(UInt16, SignatureResolvingKey)
     /// Another program has made the kernel forget a device.
     case unpaired(UInt16, BluetoothAddress)
     /// A pairing asks a question or has ended.
@@ -55,8 +53,6 @@ extension AdapterNotice {
                 self = .longTermKey(index, event.key)
             } else if let event = try packet.as(ManagementNewIdentityResolvingKey.self), event.isStored {
                 self = .identityResolvingKey(index, event.key, of: event.randomAddress)
-            } else if let event = try packet.as(ManagementNewSignatureResolvingKey.self), event.isStored {
-                self = .signatureResolvingKey(index, event.key)
             } else if let event = try packet.as(ManagementDeviceUnpaired.self) {
                 self = .unpaired(index, event.value.address)
             } else if let pairing = try PairingEvent(packet) {

@@ -173,7 +173,6 @@ package final class KernelKeys: HostKeys {
         switch notice {
         case .identityResolvingKey(index, let key, let address):
             announce(key.address) { ($0.identityResolvingKey, $0.privateAddress) = (key.value, address) }
-        case .signatureResolvingKey(index, let key): announce(key.address) { $0.signatureKeys.append(key) }
         case .longTermKey(index, let key):
             guard status != .others, key.address.isIdentity else { return }
             // Legacy pairing makes a key for each role.

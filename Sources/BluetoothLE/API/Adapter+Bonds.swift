@@ -93,8 +93,8 @@ extension Adapter {
         try await session.removeBond(with: identity)
     }
 
-    /// Stores a bond in place of the one with the same device, such as to change its name or
-    /// ``Bond/signingKey``, or to restore one with ``Bond/init(stored:for:)``. Changed keys are loaded into the kernel.
+    /// Stores a bond in place of the one with the same device, such as to change its name, or to
+    /// restore one with ``Bond/init(stored:for:)``. Changed keys are loaded into the kernel.
     /// - Throws: `.storageFailed` when the store cannot write the bond, which then lasts as long as the adapter is
     ///   open; `.invalidArgument` when the identity is not an identity address; `.cancelled`.
     public nonisolated(nonsending) func setBond(_ bond: Bond) async throws(BluetoothError) {

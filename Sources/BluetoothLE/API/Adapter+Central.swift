@@ -3,7 +3,7 @@ import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
 
-extension Adapter {
+extension Adapter: Central {
     /// A stream of advertisements; the controller scans when the call returns.
     ///
     /// Several scans may run at once, each with its filter, its duplicate policy and its buffer. Malformed reports are
@@ -25,38 +25,9 @@ extension Adapter {
     ///   PHY is requested, `.busy` when another program does not release the scanner, `.adapterOff`, `.adapterBlocked`,
     ///   `.noAdapter`, `.timedOut` when the controller does not respond, `.cancelled`.
     public nonisolated(nonsending) func scan(
-        _ options: ScanOptions = ScanOptions()
+        _ options: ScanOptions
     ) async throws(BluetoothError) -> BoundedStream<Advertisement> {
         try await session.scan(options)
-    }
-
-    /// The devices that advertise within a time, each once, with its newest advertisement: strongest RSSI first, those
-    /// without an RSSI last.
-    ///
-    /// An advertising set counts as a device of its own, as in a ``DeviceTable``. Returns when the time is over.
-    /// - Parameters:
-    ///   - duration: the time to scan, in place of ``ScanOptions/duration``.
-    ///   - options: the options of the scan; ``ScanOptions/duplicates`` has no effect. Beyond
-    ///     ``ScanOptions/deviceLimit`` the least recently received device is dropped.
-    /// - Throws: what ``scan(_:)`` and its stream throw.
-    public nonisolated(nonsending) func devices(
-        for duration: Duration, options: ScanOptions = ScanOptions()
-    ) async throws(BluetoothError) -> [Advertisement] {
-        try await session.devices(for: duration, options: options)
-    }
-
-    /// The first advertisement that fulfils a condition; scans until then.
-    /// - Parameters:
-    ///   - timeout: the maximum time to scan; nil for ``ScanOptions/duration``, and without one no limit.
-    ///   - options: the options of the scan.
-    ///   - condition: called on the adapter's loop for each advertisement that passes the options' filter; by default
-    ///     all do.
-    /// - Throws: `.notFound` when the time is over, besides what ``scan(_:)`` throws.
-    public nonisolated(nonsending) func firstAdvertisement(
-        timeout: Duration? = .seconds(10), options: ScanOptions = ScanOptions(),
-        where condition: @Sendable (Advertisement) -> Bool = { _ in true }
-    ) async throws(BluetoothError) -> Advertisement {
-        try await session.firstAdvertisement(timeout: timeout, options: options, where: condition)
     }
 
     /// Connects to a device and exchanges the ATT_MTU.
@@ -82,102 +53,9 @@ extension Adapter {
     ///   object, is connected to the device, or a channel keeps a link on which a response is outstanding, `.adapterOff`,
     ///   `.adapterBlocked`, `.noAdapter`, `.cancelled`, and what ``Connection/raiseSecurity(to:timeout:)`` throws for a ``SecurityOptions/level``.
     public nonisolated(nonsending) func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
+        to peer: BluetoothAddress, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
         try await session.connect(to: peer, options: options)
-    }
-
-    /// Connects to the device of an advertisement, as ``connect(to:options:)-(BluetoothAddress,_)`` does.
-    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
-    public nonisolated(nonsending) func connect(
-        to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions()
-    ) async throws(BluetoothError) -> Connection {
-        try await session.connect(to: advertisement, options: options)
-    }
-
-    /// Connects to a device by its identity resolving key, whatever its private address is.
-    ///
-    /// Scans for the device, and connects to the address it advertises with. If it changes that before the link is up, it
-    /// is found again; an attempt to one address takes 11 s at most. A device that is bonded needs no scan. Needs
-    /// CAP_NET_RAW for the scan. ``Connection/peer`` is the address connected to.
-    /// - Throws: `.notFound` when the device was not seen within ``ConnectionOptions/timeout``, besides what
-    ///   ``scan(_:)`` and ``connect(to:options:)-(BluetoothAddress,_)`` throw.
-    public nonisolated(nonsending) func connect(
-        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions()
-    ) async throws(BluetoothError) -> Connection {
-        try await SessionRadio(session).connect(to: identity, options: options)
-    }
-
-    /// Scans, and connects to the first connectable device that fulfils a condition.
-    ///
-    /// The scan ends with the call at the latest. The time limit is for both together. Needs CAP_NET_RAW for the scan.
-    /// - Parameters:
-    ///   - options: the options of the connection.
-    ///   - scan: the options of the scan.
-    ///   - condition: called on the adapter's loop for each advertisement of a connectable device.
-    /// - Throws: `.notFound` when the time is over without such a device, besides what scanning and connecting throw.
-    public nonisolated(nonsending) func connect(
-        options: ConnectionOptions = ConnectionOptions(), scan: ScanOptions = ScanOptions(),
-        firstMatching condition: @Sendable (Advertisement) -> Bool
-    ) async throws(BluetoothError) -> Connection {
-        try await session.connect(options: options, scan: scan, firstMatching: condition)
-    }
-
-    /// Connects, calls `body` with the connection, and disconnects however `body` ends: by returning, throwing, or the
-    /// task's cancellation.
-    ///
-    /// The link is down when the call returns, except in a cancelled task, which does not wait for that, see
-    /// ``Connection/disconnect(timeout:)``, and where others have the same connection, which they keep.
-    public nonisolated(nonsending) func withConnection<Result: Sendable>(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
-        _ body: @Sendable (Connection) async throws -> Result
-    ) async throws -> Result {
-        let connection = try await connect(to: peer, options: options)
-        do {
-            let result = try await body(connection)
-            await connection.leave()
-            return result
-        } catch {
-            await connection.leave()
-            throw error
-        }
-    }
-
-    /// Keeps a device connected until the returned object is disconnected or released. Needs no privilege.
-    /// - Parameters:
-    ///   - peer: the device.
-    ///   - options: the options of each connection; the time limit is for the ATT_MTU only, since a device that is out
-    ///     of range is waited for.
-    ///   - policy: when to connect again.
-    public func keepConnected(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions(),
-        policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) -> KeptConnection {
-        KeptConnection(to: .address(peer), by: session, options, policy)
-    }
-
-    /// Keeps the device of an advertisement connected, as
-    /// ``keepConnected(to:options:policy:)-(BluetoothAddress,_,_)`` does.
-    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
-    public func keepConnected(
-        to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions(),
-        policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) throws(BluetoothError) -> KeptConnection {
-        KeptConnection(
-            to: .address(try advertisement.connectableAddress(for: session.operation("connect"))), by: session,
-            options.hearing(advertisement), policy)
-    }
-
-    /// Keeps a device connected that is known by its identity resolving key, whatever its private address is.
-    ///
-    /// A change of the address does not concern a link that is up; afterwards the device is found by scanning, as
-    /// ``connect(to:options:)-(DeviceIdentity,_)`` does, however long that takes. Needs CAP_NET_RAW for the scan, unless the
-    /// device is bonded.
-    public func keepConnected(
-        to identity: DeviceIdentity, options: ConnectionOptions = ConnectionOptions(),
-        policy: ReconnectionPolicy = ReconnectionPolicy()
-    ) -> KeptConnection {
-        KeptConnection(to: .identity(identity), by: session, options, policy)
     }
 
     /// Opens a connection-oriented channel to a service of a device, without an attribute channel.
@@ -202,5 +80,14 @@ extension Adapter {
     /// - Throws: `.notPermitted`, `.adapterOff`, `.adapterBlocked`, `.noAdapter`, `.timedOut`, `.cancelled`.
     package nonisolated(nonsending) func hasExtendedAdvertising() async throws(BluetoothError) -> Bool {
         try await session.hasExtendedAdvertising()
+    }
+
+    /// Waits until the adapter is closed or can no longer be followed; returns the reason, or `.cancelled` when the task is
+    /// cancelled.
+    /// - Parameter handler: called with the reason on the loop, as part of the closing.
+    public nonisolated(nonsending) func closed(
+        _ handler: @escaping @Sendable (BluetoothError) -> Void
+    ) async -> BluetoothError {
+        await session.closed(handler)
     }
 }

@@ -26,8 +26,15 @@ extension Adapter {
     public nonisolated(nonsending) func publish(
         _ services: [LocalService], authorizing: Authorizer? = nil
     ) async throws(BluetoothError) -> PublishedServices {
-        PublishedServices(
-            try await session.publish(services, authorizing: authorizing), session.localServer, session)
+        try await publish(services, authorizing: authorizing, events: nil)
+    }
+
+    /// Publishes services; `events` receives clients' requests in place of handlers.
+    @discardableResult
+    package nonisolated(nonsending) func publish(
+        _ services: [LocalService], authorizing: Authorizer? = nil, events: PeerEventReceiver?
+    ) async throws(BluetoothError) -> PublishedServices {
+        PublishedServices(try await session.publish(services, authorizing: authorizing, events: events), session)
     }
 
     /// Publishes services that are written as a list, in which `if` and `for` may be used; see
@@ -37,23 +44,6 @@ extension Adapter {
         authorizing: Authorizer? = nil, @GATTBuilder<LocalService> services: () -> [LocalService]
     ) async throws(BluetoothError) -> PublishedServices {
         try await publish(services(), authorizing: authorizing)
-    }
-
-    /// Publishes services in the attribute server's terms, with one set of handlers.
-    @discardableResult
-    package nonisolated(nonsending) func publish(
-        _ services: [GATTService], handlers: AttributeHandlers = AttributeHandlers()
-    ) async throws(BluetoothError) -> PublishedServices {
-        PublishedServices(
-            try await session.publish(services) { _ in handlers }, session.localServer, session)
-    }
-
-    /// Publishes a tree of services in the attribute server's terms.
-    @discardableResult
-    package nonisolated(nonsending) func publish(
-        handlers: AttributeHandlers = AttributeHandlers(), @GATTBuilder<GATTService> services: () -> [GATTService]
-    ) async throws(BluetoothError) -> PublishedServices {
-        try await publish(services(), handlers: handlers)
     }
 
     /// Sets the connection parameters that this program prefers as a peripheral: the characteristic Peripheral Preferred

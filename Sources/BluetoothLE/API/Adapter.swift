@@ -10,7 +10,7 @@ import Logging
 /// by its address, also under another index, and works again when the adapter is back. ``states`` reports the state,
 /// and ``ready(timeout:)`` waits for the adapter.
 public final class Adapter: Sendable {
-    let session: AdapterSession
+    package let session: AdapterSession
 
     init(_ session: AdapterSession) {
         self.session = session

@@ -66,16 +66,6 @@ extension Connection {
         }
     }
 
-    /// Discovers all secondary services without their characteristics, included or not, by Read By Group Type
-    /// (Core Vol 3 Part F §3.4.4.9); none where the peer does not group them.
-    public nonisolated(nonsending) func discoverSecondaryServices(timeout: Duration? = nil) async throws(BluetoothError)
-        -> [RemoteService]
-    {
-        try await core { (link) async throws(BluetoothError) in
-            try await link.discoverSecondaryServices(timeout: timeout)
-        }
-    }
-
     /// Discovers the services that a service includes (Core Vol 3 Part G §4.5.1).
     ///
     /// A UUID of 128 bits takes one more request for each included service.

@@ -9,7 +9,7 @@ extension Connection {
     ///
     /// Calls under way fail with `BluetoothError.Code.disconnected` at once, and streams end with it. The kernel
     /// drops a link two seconds after its last channel is closed, so that this takes as long; a
-    /// ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` meanwhile uses the link again, and this returns. It
+    /// ``Central/connect(to:options:)-(BluetoothAddress,_)`` meanwhile uses the link again, and this returns. It
     /// returns at once with a timeout of zero, when its task is cancelled, when the connection has ended already or
     /// another call is ending it, and while a ``ConnectionOrientedChannel`` of this program keeps the link; a response
     /// that is outstanding then keeps the device `.busy` for connecting.
@@ -48,7 +48,7 @@ extension Connection {
         await core { await $0.disconnected() }
     }
 
-    /// The name of the adapter that has the link, such as `hci0`: of several in an ``AdapterGroup``, the one that made it.
+    /// The name of the adapter that has the link, such as `hci0`: of several in an `AdapterGroup`, the one that made it.
     public var adapterName: String {
         get async { await core { $0.adapter?.adapterName ?? "" } }
     }

@@ -16,7 +16,7 @@ public enum WriteType: Hashable, Sendable {
 extension Connection {
     /// Exchanges the ATT_MTU with the peer (Core Vol 3 Part G §4.3.1).
     ///
-    /// Permitted once per link; ``Adapter/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
+    /// Permitted once per link; ``Central/connect(to:options:)-(BluetoothAddress,_)`` has done so. `mtu` is 23 to 517
     /// bytes, and at most ``ConnectionOptions/maximumTransmissionUnit``; other values are clamped.
     public nonisolated(nonsending) func exchangeMTU(offering mtu: UInt16, timeout: Duration? = nil)
         async throws(BluetoothError)
@@ -119,27 +119,6 @@ extension Connection {
         try await core { (link) async throws(BluetoothError) in try await link.read(attributes, timeout: timeout) }
     }
 
-    /// Reads several values whose lengths are known in as few requests as the ATT_MTU allows
-    /// (Core Vol 3 Part G §4.8.4).
-    ///
-    /// For peers before Bluetooth 5.2, which do not support the request for values of any length. The values in a
-    /// response have no separators: if its length differs from the sum of the lengths, or the peer does not support the
-    /// request, they are read one by one.
-    /// - Parameters:
-    ///   - attributes: the attributes.
-    ///   - lengths: the length of each value in bytes.
-    ///   - timeout: the maximum time to wait for everything.
-    /// - Returns: the values, in the order of `attributes`.
-    /// - Throws: `BluetoothError`: `.invalidArgument` when there are not as many lengths as attributes,
-    ///   `.attributeProtocol` when one of the values is not readable; its handle is in the error.
-    public nonisolated(nonsending) func read(
-        _ attributes: [any RemoteAttribute], lengths: [Int], timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [[UInt8]] {
-        try await core { (link) async throws(BluetoothError) in
-            try await link.read(attributes, lengths: lengths, timeout: timeout)
-        }
-    }
-
     /// Writes several values, or parts of values, all at once or not at all (Core Vol 3 Part G §4.9.5).
     ///
     /// The peer queues each part and echoes it; the queue is executed only when every echo is right. When a part is
@@ -155,37 +134,5 @@ extension Connection {
         _ writes: [AttributeWrite], timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in try await link.writeReliably(writes, timeout: timeout) }
-    }
-
-    /// The longest value a Signed Write Command carries: ATT_MTU − 15 bytes (Core Vol 3 Part F §3.4.5.4).
-    public var maximumSignedLength: Int {
-        get async { await core { $0.maximumSignedLength } }
-    }
-
-    /// Sends a Signed Write Command to a bonded peer: signed in place of encrypted, and without a response
-    /// (Core Vol 3 Part G §4.9.2).
-    ///
-    /// On an encrypted link a Write Command is sent, as the specification requires. Returns as soon as the kernel has
-    /// the command, like ``writeCommand(_:to:timeout:)``. A peer without the signature's key, or that has received its
-    /// counter before, silently drops the command.
-    /// - Parameters:
-    ///   - value: at most ``maximumSignedLength`` bytes.
-    ///   - attribute: the attribute; a characteristic needs the property `authenticatedSignedWrites`.
-    ///   - key: the signature key of the bond: one ``Bond/signingKey`` object for all writes.
-    ///   - timeout: the maximum time to wait for room.
-    /// - Throws: `.unsupported` for a characteristic without that property, `.invalidArgument` for a longer value,
-    ///   besides what every call throws.
-    public nonisolated(nonsending) func writeSigned(
-        _ value: [UInt8], to attribute: some RemoteAttribute, with key: SigningKey, timeout: Duration? = nil
-    ) async throws(BluetoothError) {
-        try await writeSigned(value, to: attribute, signer: key, timeout: timeout)
-    }
-
-    package nonisolated(nonsending) func writeSigned(
-        _ value: [UInt8], to attribute: some RemoteAttribute, signer: some AttributeSigner, timeout: Duration? = nil
-    ) async throws(BluetoothError) {
-        try await core { (link) async throws(BluetoothError) in
-            try await link.writeSigned(value, to: attribute, signer: signer, timeout: timeout)
-        }
     }
 }

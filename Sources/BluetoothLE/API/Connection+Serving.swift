@@ -15,7 +15,7 @@ extension Connection {
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
-            try await link.notify(value, of: characteristic, timeout: timeout)
+            try await link.send(value, of: characteristic, as: .notification, timeout: timeout)
         }
     }
 
@@ -30,7 +30,7 @@ extension Connection {
         _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
     ) async throws(BluetoothError) {
         try await core { (link) async throws(BluetoothError) in
-            try await link.indicate(value, of: characteristic, timeout: timeout)
+            try await link.send(value, of: characteristic, as: .indication, timeout: timeout)
         }
     }
 

@@ -8,25 +8,20 @@ import BluetoothGATT
 /// values are addressed by the published definitions: `published[rate].notify(bytes)`.
 public final class PublishedServices: Sendable {
     /// The handles, from the first declaration to the last attribute.
-    public let handles: AttributeHandleRange
-    /// The number of the publication, which distinguishes it from later ones at the same handles.
-    let number: UInt64
+    public var handles: AttributeHandleRange { publication.handles }
+    let publication: Publication
     private let server: LocalServer
-    /// The definitions; nil when the services were published with one set of handlers.
-    let definitions: PublishedDefinitions?
     let session: AdapterSession
 
-    init(_ publication: LocalServer.Publication, _ server: LocalServer, _ session: AdapterSession) {
-        handles = publication.layout.handles
-        number = publication.number
-        definitions = publication.handlers.definitions
-        self.server = server
+    init(_ publication: Publication, _ session: AdapterSession) {
+        self.publication = publication
+        server = session.localServer
         self.session = session
     }
 
     /// The handle of a definition; nil when these services do not contain it, or they have been withdrawn.
     func handle(of definition: DefinitionID) -> AttributeHandle? {
-        isWithdrawn ? nil : definitions?[definition]
+        isWithdrawn ? nil : publication[definition]
     }
 
     /// The handle of the value of the first characteristic with this UUID; nil when there is none.
@@ -37,7 +32,7 @@ public final class PublishedServices: Sendable {
     }
 
     /// Whether they have been withdrawn.
-    var isWithdrawn: Bool { !server.isPublished(number, at: handles.start) }
+    var isWithdrawn: Bool { !server.isPublished(publication) }
 
     /// The configurations to which devices can set a characteristic.
     func supportedConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
@@ -45,10 +40,7 @@ public final class PublishedServices: Sendable {
     }
 
     /// The stored value of an attribute; nil when none is stored there, or the services have been withdrawn.
-    package func value(of handle: AttributeHandle) -> [UInt8]? {
-        if let stored = definitions?.stored(at: handle) { return isWithdrawn ? nil : stored.bytes }
-        return server.value(of: handle, in: number)
-    }
+    package func value(of handle: AttributeHandle) -> [UInt8]? { server.value(of: handle, in: publication) }
 
     /// Replaces a stored value, without notifying subscribers.
     /// - Throws: `.invalidArgument` when no value is stored there, the value cannot have this length, or the services
@@ -58,24 +50,17 @@ public final class PublishedServices: Sendable {
         guard handles.contains(handle) else {
             throw .invalidArgument(operation, "\(handle) is not among these services, which have \(handles).")
         }
-        if let stored = definitions?.stored(at: handle), !isWithdrawn {
-            guard stored.set(value) else {
-                throw .invalidArgument(operation, "the value at \(handle) cannot have \(value.count) bytes")
-            }
-            return
-        }
-        let isThere: Bool
         do throws(AttributeDatabaseError) {
-            isThere = try server.setValue(value, of: handle, in: number)
+            if try server.setValue(value, of: handle, in: publication) { return }
         } catch {
             throw .invalidArgument(operation, "\(error)")
         }
-        guard isThere else { throw .invalidArgument(operation, "These services have been withdrawn.") }
+        throw .invalidArgument(operation, "These services have been withdrawn.")
     }
 
     /// Removes the services, and indicates Service Changed to the devices that have subscribed to it. Further calls
     /// have no effect. Services that include these must be withdrawn first.
     public func withdraw() async {
-        await session.withdraw(number, at: handles)
+        await session.withdraw(publication)
     }
 }

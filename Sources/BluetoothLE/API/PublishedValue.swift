@@ -119,10 +119,6 @@ extension PublishedServices {
     /// not wait for answers. The stream ends when the services are withdrawn, and throws when the adapter is closed.
     /// - Throws: `.busy` while another stream of these requests is being read.
     public func requests() throws(BluetoothError) -> BoundedStream<ClientRequest> {
-        let operation = session.operation("follow requests")
-        guard let definitions else {
-            throw .invalidArgument(operation, "These services have handlers for all values.")
-        }
-        return try definitions.makeStream(operation, keeping: session)
+        try publication.makeStream(session.operation("follow requests"), keeping: session)
     }
 }

@@ -7,23 +7,6 @@ import BluetoothGATT
 ///
 /// Descriptions, the mirror and `dump` show the kind of each key, never its bytes.
 public struct Bond: Hashable, Sendable {
-    /// A signature key with its counter (Core Vol 3 Part H §2.4.2.2, §2.4.5).
-    package struct SignatureKey: Hashable, Sendable {
-        /// The owner of the signatures and the strength of the pairing that made the key.
-        package var kind: SignatureResolvingKey.Kind
-        /// The secret key.
-        package var value: SecurityKey
-        /// The next counter value to sign with, or the lowest to accept. It must never decrease.
-        package var signCounter: UInt32
-
-        /// Creates a key from its parts.
-        package init(kind: SignatureResolvingKey.Kind, value: SecurityKey, signCounter: UInt32 = 0) {
-            self.kind = kind
-            self.value = value
-            self.signCounter = signCounter
-        }
-    }
-
     /// The device's identity address: public or static random, whatever address the device uses on the air.
     public package(set) var identity: BluetoothAddress
     /// The keys that encrypt links with the device: one from LE Secure Connections, or one for each role from legacy
@@ -31,8 +14,6 @@ public struct Bond: Hashable, Sendable {
     package var longTermKeys: [LongTermKey]
     /// The key that resolves the device's private addresses; nil when the device has distributed none.
     package var identityResolvingKey: SecurityKey?
-    /// The keys of signed writes, at most one of each kind.
-    package var signatureKeys: [SignatureKey]
     /// The device's name, if the device has supplied one.
     public var name: String?
     /// The time of the pairing in seconds since 1970 (UTC).
@@ -48,13 +29,12 @@ public struct Bond: Hashable, Sendable {
     /// Creates a bond from its parts.
     package init(
         identity: BluetoothAddress, longTermKeys: [LongTermKey] = [], identityResolvingKey: SecurityKey? = nil,
-        signatureKeys: [SignatureKey] = [], name: String? = nil, time: UInt64 = 0, wasUsedAgain: Bool = false,
+        name: String? = nil, time: UInt64 = 0, wasUsedAgain: Bool = false,
         client: GATTClientRecord? = nil
     ) {
         self.identity = identity
         self.longTermKeys = longTermKeys
         self.identityResolvingKey = identityResolvingKey
-        self.signatureKeys = signatureKeys
         self.name = name
         self.time = time
         self.wasUsedAgain = wasUsedAgain
@@ -84,40 +64,6 @@ public struct Bond: Hashable, Sendable {
         }
         longTermKeys.append(key)
     }
-
-    /// Adds a signature key, whose counter starts at 0.
-    mutating func add(_ key: SignatureResolvingKey) {
-        signatureKeys.removeAll { $0.kind.isLocal == key.kind.isLocal }
-        signatureKeys.append(SignatureKey(kind: key.kind, value: key.value))
-    }
-}
-
-extension Bond {
-    /// The key with which this machine signs writes to the device; nil if pairing has distributed none, or all values of
-    /// its counter have been used.
-    ///
-    /// Each access creates an object with the stored counter: use one object for all writes, since devices drop a
-    /// counter value that they have received. After the last signature read the bond again, set its key to that object,
-    /// and store it with ``Adapter/setBond(_:)``.
-    public var signingKey: SigningKey? {
-        get {
-            signatureKeys.first { $0.kind.isLocal }.flatMap { SigningKey($0.value.bytes, signCounter: $0.signCounter) }
-        }
-        set {
-            let kind = signatureKeys.first { $0.kind.isLocal }?.kind ?? .unauthenticatedLocal
-            signatureKeys.removeAll { $0.kind.isLocal }
-            // Without a counter all values have been used, and the key is of no use.
-            guard let newValue, let counter = newValue.signCounter, let value = SecurityKey(newValue.bytes) else {
-                return
-            }
-            signatureKeys.append(SignatureKey(kind: kind, value: value, signCounter: counter))
-        }
-    }
-}
-
-extension SignatureResolvingKey.Kind {
-    /// Whether the key makes this adapter's signatures.
-    package var isLocal: Bool { self == .unauthenticatedLocal || self == .authenticatedLocal }
 }
 
 extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
@@ -130,7 +76,6 @@ extension Bond: CustomStringConvertible, CustomDebugStringConvertible, CustomRef
         var text = "\(identity) (\(identity.kind)): " + parts.joined(separator: ", ")
         if longTermKeys.isEmpty { text = "\(identity) (\(identity.kind)): no key" }
         if identityResolvingKey != nil { text += "; resolves private addresses" }
-        if !signatureKeys.isEmpty { text += "; signs" }
         return text
     }
 

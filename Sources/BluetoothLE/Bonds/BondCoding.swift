@@ -7,10 +7,10 @@ import BluetoothGATT
 
 private let format = RecordFormat("BLE-BOND", version: 1, trustsLaterVersions: true)
 
+// 3 is reserved for signature keys, which are not stored.
 private enum Field {
     static let longTermKey: UInt8 = 1
     static let identityResolvingKey: UInt8 = 2
-    static let signatureKey: UInt8 = 3
     static let name: UInt8 = 4
     static let time: UInt8 = 5
     static let subscription: UInt8 = 6
@@ -26,7 +26,7 @@ extension Bond {
     /// The maximum number of keys in an encoded bond: more than any pairing has.
     static let maximumKeyCount = 64
 
-    private var keyCount: Int { longTermKeys.count + signatureKeys.count + (identityResolvingKey == nil ? 0 : 1) }
+    private var keyCount: Int { longTermKeys.count + (identityResolvingKey == nil ? 0 : 1) }
 
     /// The encoded form of the bond with one adapter.
     func encoded(for adapter: BluetoothAddress) throws(BufferFull) -> [UInt8] {
@@ -53,13 +53,6 @@ extension Bond {
         }
         if let identityResolvingKey {
             try writer.writeField(Field.identityResolvingKey, identityResolvingKey.bytes)
-        }
-        for key in signatureKeys {
-            try writer.writeField(Field.signatureKey) { (field) throws(BufferFull) in
-                try field.write(key.kind.rawValue)
-                try field.write(key.signCounter)
-                try field.write(key.value.bytes)
-            }
         }
         if let client { try writer.write(client) }
         return format.seal(writer.bytes)
@@ -110,10 +103,6 @@ extension Bond {
                     address: identity, kind: kind, isCentral: isCentral, encryptionSize: size,
                     encryptedDiversifier: diversifier, randomNumber: number, value: try field.readKey()))
         case Field.identityResolvingKey: identityResolvingKey = try field.readKey()
-        case Field.signatureKey:
-            let kind = SignatureResolvingKey.Kind(rawValue: try field.readUInt8())
-            let counter = try field.readUInt32()
-            signatureKeys.append(SignatureKey(kind: kind, value: try field.readKey(), signCounter: counter))
         case Field.subscription:
             let handle = AttributeHandle(try field.readUInt16())
             let configuration = ClientCharacteristicConfiguration(rawValue: try field.readUInt16())

@@ -193,7 +193,6 @@ final class BondManager: AdapterStore {
         bond.add(key)
         bond.time = now
         bond.identityResolvingKey = made.identityResolvingKey ?? bond.identityResolvingKey
-        for key in made.signatureKeys { bond.add(key) }
         let resolvesOthers = bond.identityResolvingKey != known[identity]?.identityResolvingKey
         known[identity] = bond
         refusals.foreign.remove(identity)

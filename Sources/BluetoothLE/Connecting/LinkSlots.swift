@@ -6,7 +6,7 @@ import BluetoothPrimitives
 /// The room of an adapter for links: the connects that wait for it, and the limit that the controller has shown.
 //
 // Lives on the loop, with the session.
-final class LinkSlots {
+package final class LinkSlots {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
     private let host: any HostCapacity
@@ -18,7 +18,7 @@ final class LinkSlots {
     /// Whether no link has ended since the controller refused another.
     private var hasRefused = false
     /// The handlers of free slots that no connect claims.
-    var roomFollowers = HandlerList<Void>()
+    package var roomFollowers = HandlerList<Void>()
 
     /// - Parameter ownLinkCount: returns the number of this program's links.
     init(_ host: any HostCapacity, on loop: EventLoop, ownLinkCount: @escaping () -> Int) {
@@ -34,7 +34,7 @@ final class LinkSlots {
     var isClaimed: Bool { queue.isClaimed }
 
     /// Whether there is no room for another connect, as far as this is known.
-    var isFull: Bool { hasRefused || isClaimed }
+    package var isFull: Bool { hasRefused || isClaimed }
 
     // MARK: Waiting
 
@@ -42,7 +42,7 @@ final class LinkSlots {
     func enter() -> UInt64 { queue.enter() }
 
     /// Adds a connect that the controller has refused.
-    func enterRefused() -> UInt64 {
+    package func enterRefused() -> UInt64 {
         let place = queue.enter()
         queue.refused(place)
         return place
@@ -50,7 +50,7 @@ final class LinkSlots {
 
     /// Waits until a connect may try.
     /// - Throws: `.linkLimitReached` when the time is over, `.cancelled`, the reason why the adapter cannot be used.
-    nonisolated(nonsending) func waitForTurn(
+    package nonisolated(nonsending) func waitForTurn(
         _ place: UInt64, until deadline: KernelInstant, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
         guard let call = queue.wait(place) else { return }
@@ -63,7 +63,7 @@ final class LinkSlots {
     }
 
     /// Records that the controller has refused a connect.
-    func refused(_ place: UInt64?) {
+    package func refused(_ place: UInt64?) {
         hasRefused = true
         if let place { queue.refused(place) }
         advance()
@@ -71,7 +71,7 @@ final class LinkSlots {
     }
 
     /// Removes a connect that waits or tries.
-    func leave(_ place: UInt64, hasLink: Bool) {
+    package func leave(_ place: UInt64, hasLink: Bool) {
         queue.leave(place, hasLink: hasLink, at: loop.now)
         advance()
         reportRoom()

@@ -138,9 +138,9 @@ final class ATTBearer {
         case .send: send()
         case .encodeValue:
             updateSecurity()
-            if peerClient.encodeValue(&core, into: &writer) { send() }
+            if localServer.withDatabase({ core.encodeValue(database: $0, into: &writer) }) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
-        case .clientChanged: peerClient.onChange?()
+        case .clientChanged: owner?.clientChanged()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): channel.setReading(isOn)
         case .quiet: onQuiesced.take()?()
@@ -256,6 +256,10 @@ protocol BearerOwner: AnyObject {
     func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
     /// The security of the link and the bond of the peer's client; nil after the end of the link.
     var clientSecurity: BearerSecurity? { get }
+    /// Handles the peer's client before a request or a command of it is processed, if it is awaited.
+    func clientBecomesActive()
+    /// Handles a change of the client's state without a request.
+    func clientChanged()
     /// Handles an event of the peer's client that concerns the program.
     func handle(_ event: GATTServerEvent, from bearer: UInt64?)
     /// Handles a change of the peer's attributes.
@@ -278,38 +282,40 @@ extension ATTBearer {
         flush()
     }
 
-    /// Passes the program's answer on and continues the request.
-    func answer(_ answer: ServerAnswer) {
-        report(peerClient.receive(answer, &core, enhancing: mainBearer))
+    /// Continues the request of an event with the program's answer, or with nil refuses the pending request as a whole.
+    func answer(_ event: GATTServerEvent?, with result: Result<[UInt8], ATTErrorCode>) {
+        report(peerClient.serve(&core, enhancing: mainBearer) { $0.answer(event, with: result, database: &$1) })
         flush()
     }
 
     /// Updates the link's security in the server, if any attribute requires security.
     func updateSecurity() {
-        guard peerClient.requiresSecurity, let security = owner?.clientSecurity else { return }
+        guard localServer.isProtected, let security = owner?.clientSecurity else { return }
         core.server.security = security
     }
 
     /// Indicates Service Changed for a change of the local attributes, if the peer's client has subscribed.
     func localServicesChanged(in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?) {
-        peerClient.servicesChanged(in: range, serviceChanged, &core)
+        localServer.withDatabase { core.databaseChanged(in: range, $0, serviceChanged: serviceChanged) }
         flush()
     }
 
     /// Indicates Service Changed for changes during the client's absence, if it has subscribed.
     func indicateMissedChanges() {
-        peerClient.indicateMissedChanges(&core)
+        core.indicateServiceChanged(in: .all, at: localServer.serviceChanged)
         flush()
     }
 
     /// Marks prepared writes on an enhanced bearer as outdated by a change of the attributes.
-    func preparedWritesMayBeStale() { peerClient.preparedWritesMayBeStale(&core) }
+    func preparedWritesMayBeStale() { localServer.withDatabase { core.server.databaseChanged($0) } }
+
+    private var localServer: LocalServer { peerClient.localServer }
 
     /// Responds to a request of the peer's client. Further requests wait in the host while the response cannot be sent.
     private func receiveFromClient(_ bytes: RawSpan) {
         updateSecurity()
-        peerClient.onRequest?()
-        report(peerClient.receive(bytes, &core, enhancing: mainBearer))
+        if peerClient.isAwaited { owner?.clientBecomesActive() }
+        report(peerClient.serve(&core, enhancing: mainBearer) { $0.receive(bytes, database: &$1) })
     }
 
     /// Passes events of the client to the owner.

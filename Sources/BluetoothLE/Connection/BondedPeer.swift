@@ -95,18 +95,17 @@ final class BondedPeer {
     /// is unconfirmed and it receives nothing.
     func awaitClient(_ link: Link) {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
-        bearer.peerClient.onChange = { [weak self, weak link] in if let self, let link { persistClientState(link) } }
         guard let bond = link.bond else { return }
         (awaitsRestoring, confirmsBondWhenEncrypted) = (bond.client != nil, link.bonds?.recordsUse(of: bond) == true)
         guard awaitsRestoring || confirmsBondWhenEncrypted else { return }
-        bearer.peerClient.onRequest = { [weak self, weak link] in if let self, let link { restore(link) } }
+        bearer.peerClient.isAwaited = true
         // Deferred until the new owner of the link has it.
         link.loop.executeLocally { [weak self, weak link] in if let self, let link { restore(link) } }
     }
 
     /// Restores a bonded client's subscriptions and change-awareness once encryption has confirmed its identity (Core
     /// Vol 3 Part G §2.5.2.1, §3.3.3.3, §7.2).
-    private func restore(_ link: Link) {
+    func restore(_ link: Link) {
         guard let bearer = try? link.bearer(for: .init("restore subscriptions", peer: link.peer)) else { return }
         guard isBonded(link) else {
             silence?.set(after: Self.silenceLimit)
@@ -120,7 +119,7 @@ final class BondedPeer {
         if awaitsRestoring {
             awaitsRestoring = false
             guard let record = link.bond?.client else {
-                if !confirmsBondWhenEncrypted { bearer.peerClient.onRequest = nil }
+                if !confirmsBondWhenEncrypted { bearer.peerClient.isAwaited = false }
                 return
             }
             let before = Set(bearer.client.configurations.keys)
@@ -164,7 +163,7 @@ final class BondedPeer {
             guard let configuration = bearer.client.configurations[handle] else { continue }
             link.report(PeerSubscription(characteristic: handle, configuration: configuration))
         }
-        if restored.isEmpty, !confirmsBondWhenEncrypted { bearer.peerClient.onRequest = nil }
+        if restored.isEmpty, !confirmsBondWhenEncrypted { bearer.peerClient.isAwaited = false }
     }
 
     /// Returns whether the program has not been notified of a subscription yet.

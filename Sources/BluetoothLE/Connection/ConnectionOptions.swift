@@ -57,8 +57,10 @@ public struct ConnectionOptions: Hashable, Sendable {
     var bondLevel: SecurityLevel?
     /// The time limit for the exchange of the ATT_MTU, if it is not ``timeout``.
     package var attributeTimeout: Duration?
+    /// Whether one of several adapters has heard the device just now, so that the others are about to.
+    package var isJustHeard = false
     /// Whether the connect was admitted to room that others wait for.
-    var isAdmitted = false
+    package var isAdmitted = false
     /// The time limit for finding a device by its key.
     package var searchLimit = SearchLimit.shared
 
@@ -157,7 +159,7 @@ public struct SecurityOptions: Hashable, Sendable {
     public var minimumKeySize: Int?
     /// Whether a link to a bonded peer stays unencrypted until the peer, or ``level``, requires encryption.
     ///
-    /// By default the key of the bond encrypts such a link before ``Adapter/connect(to:options:)-(BluetoothAddress,_)``
+    /// By default the key of the bond encrypts such a link before ``Central/connect(to:options:)-(BluetoothAddress,_)``
     /// returns; a peer without it is refused with `PairingFailure.keyMissing`, since any device can have its address.
     /// This is for a device that has lost its keys and must be used nevertheless: what is read and written may be
     /// another device's, and others can read along.

@@ -13,13 +13,6 @@ extension Link {
             ServiceDiscoveryByUUID(uuid: uuid, isFirstOnly: isFirstOnly), "discover service \(uuid)", timeout: timeout)
     }
 
-    nonisolated(nonsending) func discoverSecondaryServices(timeout: Duration? = nil) async throws(BluetoothError)
-        -> [RemoteService]
-    {
-        try await perform(
-            ServiceDiscovery(type: .secondaryService), "discover secondary services", timeout: timeout)
-    }
-
     nonisolated(nonsending) func discoverIncludedServices(
         of service: RemoteService, timeout: Duration? = nil
     ) async throws(BluetoothError) -> [RemoteIncludedService] {

@@ -9,19 +9,7 @@ import Logging
 extension Link {
     // MARK: Sending values
 
-    nonisolated(nonsending) func notify(
-        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
-    ) async throws(BluetoothError) {
-        try await send(value, of: characteristic, as: .notification, timeout: timeout)
-    }
-
-    nonisolated(nonsending) func indicate(
-        _ value: [UInt8], of characteristic: AttributeHandle, timeout: Duration? = nil
-    ) async throws(BluetoothError) {
-        try await send(value, of: characteristic, as: .indication, timeout: timeout)
-    }
-
-    private nonisolated(nonsending) func send(
+    nonisolated(nonsending) func send(
         _ value: [UInt8], of characteristic: AttributeHandle, as kind: ClientCharacteristicConfiguration,
         timeout: Duration?
     ) async throws(BluetoothError) {
@@ -41,13 +29,13 @@ extension Link {
     }
 
     func peerConfiguration(of characteristic: AttributeHandle) -> ClientCharacteristicConfiguration {
-        (try? bearer(for: .init("look", peer: peer)))?.client.configurations[characteristic] ?? []
+        mainBearer?.client.configurations[characteristic] ?? []
     }
 
     /// The peer's subscriptions whose values may be sent: restored ones are excluded until the link has the required
     /// security.
     var currentPeerSubscriptions: [PeerSubscription] {
-        ((try? bearer(for: .init("look", peer: peer)))?.client.configurations ?? [:])
+        (mainBearer?.client.configurations ?? [:])
             .filter { bondedPeerIfAny?.isRestored($0.key) != true }.sorted { $0.key < $1.key }
             .map { PeerSubscription(characteristic: $0.key, configuration: $0.value) }
     }
@@ -70,7 +58,7 @@ extension Link {
         if let enhancedBearersIfAny {
             for bearer in enhancedBearersIfAny.open { bearer.preparedWritesMayBeStale() }
         }
-        guard let bearer = try? bearer(for: .init("tell of changes", peer: peer)) else { return }
+        guard let bearer = mainBearer else { return }
         let before = bearer.client.configurations.keys
         bearer.localServicesChanged(in: range, serviceChanged)
         let ended = before.filter { bearer.client.configurations[$0] == nil }.sorted()
@@ -85,7 +73,7 @@ extension Link {
     func report(_ subscription: PeerSubscription) {
         peerRequestsIfAny?.subscriptions.send(subscription)
         guard let connection else { return }
-        localServer.handlers(of: subscription.characteristic)?.events?.receiver(.subscription(subscription), connection)
+        localServer.publication(of: subscription.characteristic)?.events?(.subscription(subscription), connection)
     }
 
     // MARK: The client's security
@@ -129,17 +117,16 @@ extension Link {
 
     // MARK: Answering
 
+    func clientBecomesActive() { bondedPeerIfAny?.restore(self) }
+
+    func clientChanged() { bondedPeerIfAny?.persistClientState(self) }
+
     /// Handles an event of the peer's client on an enhanced bearer, or, with nil, on the fixed channel.
     func handle(_ event: GATTServerEvent, from bearer: UInt64?) {
         switch event {
-        case .readRequested(let request): add(.read(request, bearer: bearer))
-        case .writeRequested(let request):
-            let job = PeerRequests.Job.write(request, bearer: bearer)
-            if !handOver(request.writes, job) { add(job) }
-        case .authorizationRequested(let request): add(.authorization(request, bearer: bearer))
-        case .writeCommandReceived(let write):
-            if !handOver([write], nil) { add(.command(write)) }
-        case .commandAuthorizationRequested(let write): add(.commandAuthorization(write, bearer: bearer))
+        case .readRequested, .writeRequested, .writeCommandReceived, .authorizationRequested,
+            .commandAuthorizationRequested:
+            peerRequests.add(event, from: bearer, self)
         case .configurationChanged(let handle, let configuration):
             _ = bondedPeerIfAny?.discardRestored(handle)
             report(PeerSubscription(characteristic: handle, configuration: configuration))
@@ -149,59 +136,26 @@ extension Link {
         }
     }
 
-    /// Passes writes to a program whose handler receives them synchronously, with the question to answer if there is
-    /// one; false when there is no such handler.
-    private func handOver(_ writes: [AttributeWrite], _ job: PeerRequests.Job?) -> Bool {
-        guard let handle = writes.first?.handle,
-            case .atOnce(let receiver)? = localServer.handlers(of: handle)?.events
-        else { return false }
-        let question = job.map { job in
-            let link = LoopBound(WeakReference(to: self), on: loop)
-            return PeerQuestion { [loop] result in
-                let answer: @Sendable () -> Void = {
-                    link.value.object?.answer(job, result.map { _ in .accepted })
-                }
-                if loop.isCurrent { answer() } else { loop.execute(answer) }
-                return true
-            }
-        }
-        if let connection { receiver(.write(writes, question), connection) }
-        return true
-    }
-
-    private func add(_ job: PeerRequests.Job) { peerRequests.add(job, self) }
-
     /// Responds to the peer with the program's answer.
-    func answer(_ job: PeerRequests.Job, _ result: Result<HandlerWork.Outcome, ATTErrorCode>) {
-        var isAuthorized = false
-        if case .success(.authorized(let range)) = result {
-            isAuthorized = true
-            if let range { (try? bearer(for: .init("authorize", peer: peer)))?.client.authorize(range) }
-        }
-        switch job {
-        case .read(let request, let bearer):
-            answering(bearer)?.answer(
-                .read(request, result.map { if case .value(let value) = $0 { value } else { [] } }))
-        case .write(let request, let bearer): answering(bearer)?.answer(.write(request, result.map { _ in }))
-        case .authorization(let request, let bearer):
-            answering(bearer)?.answer(.authorization(request, isAuthorized: isAuthorized))
-        case .commandAuthorization(let write, let bearer):
-            if isAuthorized { answering(bearer)?.answer(.command(write)) }
-        case .command: break
-        }
-    }
-
-    private func answering(_ bearer: UInt64?) -> ATTBearer? {
-        if let bearer { enhancedBearersIfAny?[bearer] } else { try? self.bearer(for: .init("answer", peer: peer)) }
+    /// - Parameter range: the attributes for which the program has authorised the client, for the lifetime of the link.
+    func answer(
+        _ event: GATTServerEvent, from bearer: UInt64?, _ result: PeerQuestion.Answer,
+        authorizing range: AttributeHandleRange? = nil
+    ) {
+        if let range { mainBearer?.client.authorize(range) }
+        // A command for which the client is authorised is still to be performed.
+        if event.isRequest || event.asksForAuthorization { answering(bearer)?.answer(event, with: result) }
     }
 
     /// Refuses a whole request that the program has not answered in time.
-    func giveUp(_ job: PeerRequests.Job) {
-        switch job {
-        case .read(_, let bearer), .write(_, let bearer): answering(bearer)?.answer(.refuse(.unlikelyError))
-        case .authorization(_, let bearer): answering(bearer)?.answer(.refuse(.insufficientAuthorization))
-        case .command, .commandAuthorization: break
-        }
+    func giveUp(_ event: GATTServerEvent, from bearer: UInt64?) {
+        guard event.isRequest else { return }
+        let code: ATTErrorCode = event.asksForAuthorization ? .insufficientAuthorization : .unlikelyError
+        answering(bearer)?.answer(nil, with: .failure(code))
+    }
+
+    private func answering(_ bearer: UInt64?) -> ATTBearer? {
+        if let bearer { enhancedBearersIfAny?[bearer] } else { mainBearer }
     }
 }
 

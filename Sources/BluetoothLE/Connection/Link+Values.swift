@@ -27,40 +27,13 @@ extension Link {
     nonisolated(nonsending) func read(
         _ attributes: [any RemoteAttribute], timeout: Duration? = nil
     ) async throws(BluetoothError) -> [[UInt8]] {
-        let isSupported = try !bearer(for: .init("read several", peer: peer))
-            .peerServer.unsupportedRequests.contains(.readMultipleVariableRequest)
-        return try await read(
-            MultipleValueRead(try handles(of: attributes), isSupported: isSupported),
-            by: .readMultipleVariableRequest, timeout: timeout, count: attributes.count)
-    }
-
-    nonisolated(nonsending) func read(
-        _ attributes: [any RemoteAttribute], lengths: [Int], timeout: Duration? = nil
-    ) async throws(BluetoothError) -> [[UInt8]] {
-        let operation = BluetoothError.Operation("read several", peer: peer)
-        guard lengths.count == attributes.count else {
-            throw .invalidArgument(operation, "\(lengths.count) lengths for \(attributes.count) values.")
-        }
-        let isSupported = try !bearer(for: operation).peerServer.unsupportedRequests.contains(.readMultipleRequest)
-        return try await read(
-            MultipleValueRead(try handles(of: attributes), lengths: lengths, isSupported: isSupported),
-            by: .readMultipleRequest, timeout: timeout, count: attributes.count)
-    }
-
-    private func handles(of attributes: [any RemoteAttribute]) throws(BluetoothError) -> [AttributeHandle] {
+        let bearer = try bearer(for: .init("read several", peer: peer))
         var handles: [AttributeHandle] = []
         for attribute in attributes { handles.append(try current(attribute, "read several")) }
-        return handles
-    }
-
-    private nonisolated(nonsending) func read(
-        _ procedure: MultipleValueRead, by request: ATTOpcode, timeout: Duration?, count: Int
-    ) async throws(BluetoothError) -> [[UInt8]] {
-        guard count > 0 else { return [] }
-        let output = try await perform(procedure, "read several", timeout: timeout)
-        if !output.isSupported, let bearer = try? bearer(for: .init("read several", peer: peer)) {
-            bearer.peerServer.unsupportedRequests.insert(request)
-        }
+        guard !handles.isEmpty else { return [] }
+        let read = MultipleValueRead(handles, isSupported: bearer.peerServer.readsSeveralValues)
+        let output = try await perform(read, "read several", timeout: timeout)
+        if !output.isSupported { bearer.peerServer.readsSeveralValues = false }
         return output.values
     }
 

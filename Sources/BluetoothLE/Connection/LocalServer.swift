@@ -9,36 +9,27 @@ import Synchronization
 ///
 /// Used on the loop, and from any thread to read and change stored values.
 final class LocalServer: Sendable {
-    private struct Handler {
-        /// The number of earlier publications, which distinguishes this one from others at the same handles.
-        var number: UInt64
-        var range: AttributeHandleRange
-        var handlers: AttributeHandlers
-    }
-
     private struct State {
         var database: AttributeDatabase
         /// The number of attributes that require security.
         var protectedCount: Int
         /// In ascending order of handles, without overlap.
-        var handlers: [Handler] = []
-        var nextPublication: UInt64 = 0
+        var publications: [Publication] = []
 
-        /// The index of the first of ``handlers`` whose range ends at or after `handle`.
+        /// The index of the first of ``publications`` whose range ends at or after `handle`.
         func position(of handle: AttributeHandle) -> Int {
-            var (low, high) = (0, handlers.count)
+            var (low, high) = (0, publications.count)
             while low < high {
                 let middle = low + (high - low) / 2
-                if handlers[middle].range.end < handle { low = middle + 1 } else { high = middle }
+                if publications[middle].handles.end < handle { low = middle + 1 } else { high = middle }
             }
             return low
         }
 
-        /// Whether an attribute belongs to a current publication.
-        func isPublished(_ number: UInt64, at handle: AttributeHandle) -> Bool {
+        func publication(of handle: AttributeHandle) -> Publication? {
             let index = position(of: handle)
-            return index < handlers.count && handlers[index].number == number
-                && handlers[index].range.contains(handle)
+            guard index < publications.count, publications[index].handles.contains(handle) else { return nil }
+            return publications[index]
         }
     }
 
@@ -55,103 +46,78 @@ final class LocalServer: Sendable {
         state.withLock { body(&$0.database) }
     }
 
-    /// The handlers of an attribute.
-    func handlers(of handle: AttributeHandle) -> AttributeHandlers? { publication(of: handle)?.handlers }
+    /// The publication of an attribute.
+    func publication(of handle: AttributeHandle) -> Publication? { state.withLock { $0.publication(of: handle) } }
 
-    /// The publication of an attribute: its handles and its handlers.
-    func publication(of handle: AttributeHandle) -> (range: AttributeHandleRange, handlers: AttributeHandlers)? {
-        state.withLock { state in
-            let position = state.position(of: handle)
-            guard position < state.handlers.count, state.handlers[position].range.contains(handle) else { return nil }
-            return (state.handlers[position].range, state.handlers[position].handlers)
-        }
-    }
-
-    /// Whether services are still published; `handle` is any of theirs.
-    func isPublished(_ publication: UInt64, at handle: AttributeHandle) -> Bool {
-        state.withLock { $0.isPublished(publication, at: handle) }
+    func isPublished(_ publication: Publication) -> Bool {
+        self.publication(of: publication.handles.start) === publication
     }
 
     /// The stored value of an attribute of a publication; nil when the publication or the value does not exist.
-    func value(of handle: AttributeHandle, in publication: UInt64) -> [UInt8]? {
+    func value(of handle: AttributeHandle, in publication: Publication) -> [UInt8]? {
         state.withLock { state in
-            guard state.isPublished(publication, at: handle) else { return nil }
+            guard state.publication(of: handle) === publication else { return nil }
             return state.database.attribute(at: handle)?.storedValue
         }
     }
 
     /// Changes the stored value of an attribute of a publication; false when the publication was removed.
     func setValue(
-        _ value: [UInt8], of handle: AttributeHandle, in publication: UInt64
+        _ value: [UInt8], of handle: AttributeHandle, in publication: Publication
     ) throws(AttributeDatabaseError) -> Bool {
-        let result = state.withLock { state -> Result<Bool, AttributeDatabaseError> in
-            guard state.isPublished(publication, at: handle) else { return .success(false) }
-            do throws(AttributeDatabaseError) {
-                try state.database.setValue(value, of: handle)
-                return .success(true)
-            } catch {
-                return .failure(error)
-            }
+        try state.withLock { (state) throws(AttributeDatabaseError) in
+            guard state.publication(of: handle) === publication else { return false }
+            try state.database.setValue(value, of: handle)
+            return true
         }
-        return try result.get()
+    }
+
+    /// Performs a write of a stored value that the program has accepted, or only checks it before the program is asked.
+    /// Attributes of a removed publication, and those without a stored value, remain as they are.
+    func perform(_ write: AttributeWrite, in publication: Publication, isCheck: Bool) throws(ATTErrorCode) {
+        try state.withLock { (state) throws(ATTErrorCode) in
+            guard state.publication(of: write.handle) === publication else { return }
+            try state.database.perform(write, isCheck: isCheck)
+        }
     }
 
     // MARK: Changes
 
-    /// Published services: their number, their handles and their handlers.
-    struct Publication: Sendable {
-        let number: UInt64
-        let layout: DatabaseLayout
-        let handlers: AttributeHandlers
-    }
-
-    /// Adds services, with the handlers that `handlers` returns for their handles; nil when there are no services.
+    /// Adds services; `make` returns their publication at their handles. Nil when there are no services.
     func append(
-        _ services: [GATTService], _ handlers: (DatabaseLayout) -> AttributeHandlers
+        _ services: [GATTService], _ make: (DatabaseLayout) -> Publication
     ) throws(AttributeDatabaseError) -> Publication? {
-        let result = state.withLock { state -> Result<Publication?, AttributeDatabaseError> in
-            do throws(AttributeDatabaseError) {
-                guard let layout = try state.database.append(services) else { return .success(nil) }
-                let publication = Publication(
-                    number: state.nextPublication, layout: layout, handlers: handlers(layout))
-                state.nextPublication += 1
-                state.handlers.insert(
-                    Handler(number: publication.number, range: layout.handles, handlers: publication.handlers),
-                    at: state.position(of: layout.handles.start))
-                state.protectedCount += state.database.protectedCount(in: layout.handles)
-                return .success(publication)
-            } catch {
-                return .failure(error)
-            }
+        try state.withLock { (state) throws(AttributeDatabaseError) in
+            guard let layout = try state.database.append(services) else { return nil }
+            let publication = make(layout)
+            for handle in publication.handledValues { state.database.askProgram(for: handle) }
+            state.publications.insert(publication, at: state.position(of: layout.handles.start))
+            state.protectedCount += state.database.protectedCount(in: layout.handles)
+            return publication
         }
-        return try result.get()
     }
 
     /// The handle of a published definition; nil when it is not published.
     func handle(of definition: DefinitionID) -> AttributeHandle? {
-        state.withLock { state in
-            state.handlers.lazy.compactMap { $0.handlers.definitions?[definition] }.first
-        }
+        state.withLock { $0.publications.lazy.compactMap { $0[definition] }.first }
     }
 
     /// Ends the request streams of all publications with `reason`.
     func close(_ reason: BluetoothError) {
-        let definitions = state.withLock { $0.handlers.compactMap(\.handlers.definitions) }
-        for definitions in definitions { definitions.end(reason) }
+        for publication in state.withLock({ $0.publications }) { publication.end(reason) }
     }
 
     /// Removes services; false when they were removed before.
-    func remove(_ publication: UInt64) -> Bool {
-        let removed = state.withLock { state -> Handler? in
-            guard let index = state.handlers.firstIndex(where: { $0.number == publication }) else { return nil }
-            let removed = state.handlers.remove(at: index)
-            state.protectedCount -= state.database.protectedCount(in: removed.range)
-            state.database.remove(removed.range)
-            return removed
+    func remove(_ publication: Publication) -> Bool {
+        let isRemoved = state.withLock { state in
+            guard let index = state.publications.firstIndex(where: { $0 === publication }) else { return false }
+            state.publications.remove(at: index)
+            state.protectedCount -= state.database.protectedCount(in: publication.handles)
+            state.database.remove(publication.handles)
+            return true
         }
-        removed?.handlers.definitions?.end(nil)
-        // The program's handlers are released outside the lock.
-        return withExtendedLifetime(removed) { removed != nil }
+        if isRemoved { publication.end(nil) }
+        return isRemoved
     }
 
     /// Sets the value of Server Supported Features (Core Vol 3 Part G §7.4).
@@ -176,7 +142,7 @@ final class LocalServer: Sendable {
     /// Replaces the generic services, which changes handles; false with nothing changed while services are published.
     func replaceGenericServices(by database: AttributeDatabase) -> Bool {
         state.withLock { state in
-            guard state.handlers.isEmpty else { return false }
+            guard state.publications.isEmpty else { return false }
             var database = database
             if let old = state.database.valueHandle(of: .serverSupportedFeatures, in: .genericAttribute),
                 let features = state.database.attribute(at: old)?.storedValue,
@@ -190,7 +156,7 @@ final class LocalServer: Sendable {
     }
 
     /// Whether any services are published.
-    var isPublishing: Bool { state.withLock { !$0.handlers.isEmpty } }
+    var isPublishing: Bool { state.withLock { !$0.publications.isEmpty } }
 
     /// The value handle of Service Changed; nil when the database has none.
     var serviceChanged: AttributeHandle? {

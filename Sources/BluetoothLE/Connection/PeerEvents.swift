@@ -3,28 +3,28 @@ import BluetoothGATT
 
 /// An operation of a peer's client on published services.
 package enum PeerEvent: Sendable {
-    /// The client reads a value.
-    case read(AttributeRequest, PeerQuestion)
+    /// The client reads the value of an attribute.
+    case read(AttributeHandle, PeerQuestion)
     /// The client writes values, all at once; without a question it expects no response.
     case write([AttributeWrite], PeerQuestion?)
     /// The client has subscribed to a value, or ended its subscription.
     case subscription(PeerSubscription)
 }
 
-/// The delivery of a client's reads and writes; changes of subscriptions are delivered as they arrive.
-package enum PeerEventDelivery: Sendable {
-    /// Receives the events of a link, on the loop and in the order received; must neither suspend nor block.
-    package typealias Receiver = @Sendable (PeerEvent, Connection) -> Void
+/// Receives the events of a link, on the loop and in the order received; must neither suspend nor block. A question may be
+/// answered later, within 25 s.
+package typealias PeerEventReceiver = @Sendable (PeerEvent, Connection) -> Void
 
-    /// As they arrive, for receivers that answer before they return or soon after.
-    case atOnce(Receiver)
-    /// One at a time with a question each, for receivers that let a person or a thread decide. Requests wait and time
-    /// out like those of other handlers.
-    case inTurn(Receiver)
+/// A device's subscription to a published characteristic, or its end.
+public struct PeerSubscription: Sendable, Hashable {
+    /// The handle of the characteristic's value.
+    public var characteristic: AttributeHandle
+    /// The values that the device has subscribed to; empty when it has unsubscribed.
+    public var configuration: ClientCharacteristicConfiguration
 
-    var receiver: Receiver {
-        switch self {
-        case .atOnce(let receiver), .inTurn(let receiver): receiver
-        }
+    /// A subscription from its parts.
+    public init(characteristic: AttributeHandle, configuration: ClientCharacteristicConfiguration) {
+        self.characteristic = characteristic
+        self.configuration = configuration
     }
 }

@@ -1,183 +1,210 @@
 import BluetoothATT
-import BluetoothLoop
-import BluetoothSockets
-import BluetoothPrimitives
 import BluetoothGATT
+import BluetoothLoop
+import BluetoothPrimitives
+import BluetoothSockets
 import Logging
 
-/// The queue of a client's requests for the program's handlers, and the streams of its subscriptions.
+/// The requests of a peer's client that wait for the program, and the streams of its subscriptions.
 ///
-/// Owned by its link, which is passed to each call.
+/// A receiver of events has each request at once; handlers are called one at a time. Owned by its link, which is passed to
+/// each call.
 final class PeerRequests {
     private let mark: ComponentCount.Mark
 
     init(on loop: EventLoop) { mark = loop.components.mark("PeerRequests") }
 
-    enum Job: Sendable {
-        // With the number of the enhanced bearer to respond on; nil for the fixed channel.
-        case read(GATTReadRequest, bearer: UInt64?)
-        case write(GATTWriteRequest, bearer: UInt64?)
-        case authorization(GATTAuthorizationRequest, bearer: UInt64?)
-        case command(AttributeWrite)
-        case commandAuthorization(AttributeWrite, bearer: UInt64?)
-
-        /// Whether the peer expects a response.
-        var isRequest: Bool {
-            switch self {
-            case .read, .write, .authorization: true
-            case .command, .commandAuthorization: false
-            }
-        }
-
-        /// The access that requires authorization or a bond.
-        var authorization: (handle: AttributeHandle, access: AttributeAccess)? {
-            switch self {
-            case .authorization(let request, _): (request.handle, request.access)
-            case .commandAuthorization(let write, _): (write.handle, .write)
-            case .read, .write, .command: nil
-            }
-        }
-    }
-
-    struct Waiting: Sendable {
-        var job: Job
-        /// The deadline of the response, or, once its handler runs, of a command; nil before.
-        var deadline: KernelInstant?
-        /// The client when its request arrived, which may be before the link was encrypted.
-        var client: AttributeClient
-    }
-
     private enum Work {
         /// The queue is empty.
         case none
         /// A handler is running, with the request or command it serves, if any.
-        case underWay(Task<Void, Never>, job: Waiting?)
+        case underWay(Task<Void, Never>, PendingWork?)
         /// A handler has exceeded its time and has not returned yet.
         case stuck(Task<Void, Never>)
 
-        var deadline: KernelInstant? { if case .underWay(_, let job) = self { job?.deadline } else { nil } }
+        var deadline: KernelInstant? { if case .underWay(_, let work) = self { work?.deadline } else { nil } }
         var isStuck: Bool { if case .stuck = self { true } else { false } }
     }
 
-    /// The maximum number of waiting jobs: a request of each bearer, and commands, which a server may drop when
-    /// overloaded.
+    /// A request that a receiver of events has not answered yet.
+    private struct Asked {
+        let number: UInt64
+        let event: GATTServerEvent
+        let bearer: UInt64?
+        let deadline: KernelInstant
+    }
+
+    /// The maximum number of waiting requests and commands: a request of each bearer, and commands, which a server may
+    /// drop when overloaded.
     static let capacity = 256
 
-    private var waiting = RingBuffer<Waiting>()
+    private var waiting = RingBuffer<PendingWork>()
     /// The deadlines of the waiting requests.
     private var deadlines = RingBuffer<KernelInstant>()
     /// The follow-up of the request or command just authorised: processed before all others.
-    private var next: Waiting?
-    /// The job being answered, to which a follow-up belongs.
-    private var answered: Waiting?
+    private var next: PendingWork?
+    /// The work being answered, to which a follow-up belongs.
+    private var answered: PendingWork?
     private var work = Work.none
+    private var asked: [Asked] = []
+    /// The deadline of the request of a receiver that is being answered, which is also that of its next value.
+    private var answeredDeadline: KernelInstant?
+    private var lastQuestion: UInt64 = 0
     private var watchdog: LoopTimer?
     private(set) var missedCommands = 0
     var subscriptions = Broadcaster<PeerSubscription>()
 
-    func add(_ job: Job, _ link: Link) {
+    /// Adds an event that asks the program.
+    /// - Parameter bearer: the number of the enhanced bearer to respond on; nil for the fixed channel.
+    func add(_ event: GATTServerEvent, from bearer: UInt64?, _ link: Link) {
+        if !event.asksForAuthorization, let handle = event.access?.handle,
+            let receiver = link.localServer.publication(of: handle)?.events
+        {
+            return deliver(event, from: bearer, to: receiver, link)
+        }
         if let answered {
-            next = Waiting(job: job, deadline: job.isRequest ? answered.deadline : nil, client: answered.client)
+            next = PendingWork(
+                event: event, bearer: bearer, client: answered.client,
+                deadline: event.isRequest ? answered.deadline : nil)
             return
         }
-        if !job.isRequest {
+        if !event.isRequest {
             guard waiting.count < Self.capacity else {
                 missedCommands += 1
                 return
             }
         } else if work.isStuck {
             // The handler that exceeded its time is still running.
-            return link.giveUp(job)
+            return link.giveUp(event, from: bearer)
         }
-        let deadline = job.isRequest ? link.loop.now.advanced(by: HandlerWork.limit) : nil
-        waiting.append(Waiting(job: job, deadline: deadline, client: link.client))
+        let deadline = event.isRequest ? link.loop.now.advanced(by: PendingWork.limit) : nil
+        waiting.append(PendingWork(event: event, bearer: bearer, client: link.client, deadline: deadline))
         if let deadline { deadlines.append(deadline) }
         if case .none = work { begin(link) } else { setWatchdog(link) }
     }
 
-    /// Cancels the handler and drops all jobs, as the link has ended.
+    /// Cancels the handler and drops all work, as the link has ended.
     func end(_ reason: BluetoothError) {
         watchdog?.cancel()
         switch work {
         case .none: break
         case .underWay(let task, _), .stuck(let task): task.cancel()
         }
-        while let left = popFirst() { if !left.job.isRequest { missedCommands += 1 } }
+        asked = []
+        while let left = popFirst() { if !left.event.isRequest { missedCommands += 1 } }
         subscriptions.finish(reason)
     }
 
-    private func popFirst() -> Waiting? {
+    private func popFirst() -> PendingWork? {
         if let next = next.take() { return next }
         guard let first = waiting.popFirst() else { return nil }
         if first.deadline != nil { _ = deadlines.popFirst() }
         return first
     }
 
-    // MARK: Processing
+    // MARK: Receivers of events
+
+    private func deliver(
+        _ event: GATTServerEvent, from bearer: UInt64?, to receiver: PeerEventReceiver, _ link: Link
+    ) {
+        guard let connection = link.connection else { return link.giveUp(event, from: bearer) }
+        switch event {
+        case .readRequested(let handle, _, _):
+            receiver(.read(handle, ask(event, from: bearer, link)), connection)
+        case .writeRequested(let writes, _): receiver(.write(writes, ask(event, from: bearer, link)), connection)
+        case .writeCommandReceived(let write): receiver(.write([write], nil), connection)
+        default: break
+        }
+        if !asked.isEmpty { setWatchdog(link) }
+    }
+
+    private func ask(_ event: GATTServerEvent, from bearer: UInt64?, _ link: Link) -> PeerQuestion {
+        lastQuestion += 1
+        let (number, loop) = (lastQuestion, link.loop)
+        asked.append(
+            Asked(
+                number: number, event: event, bearer: bearer,
+                deadline: answeredDeadline ?? answered?.deadline ?? loop.now.advanced(by: PendingWork.limit)))
+        let bound = LoopBound(WeakReference(to: link), on: loop)
+        return PeerQuestion { result in
+            let answer: @Sendable () -> Void = {
+                if let link = bound.value.object { link.peerRequests.answer(number, result, link) }
+            }
+            if loop.isCurrent { answer() } else { loop.execute(answer) }
+            return true
+        }
+    }
+
+    private func answer(_ number: UInt64, _ result: PeerQuestion.Answer, _ link: Link) {
+        guard let index = asked.firstIndex(where: { $0.number == number }) else { return }
+        let request = asked.remove(at: index)
+        answeredDeadline = request.deadline
+        link.answer(request.event, from: request.bearer, result)
+        answeredDeadline = nil
+    }
+
+    // MARK: Handlers
 
     private func begin(_ link: Link) {
         let (bound, requests) = (LoopBound(WeakReference(to: link), on: link.loop), LoopBound(self, on: link.loop))
+        let (server, log) = (link.localServer, link.log)
         let task = Task(executorPreference: link.loop) {
             while var work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
-                if work.awaitsBond {
-                    work.waiting.client.isBonded = await bound.value.object?.confirmBond() ?? false
+                if work.awaitsBond(in: server) {
+                    work.client.isBonded = await bound.value.object?.confirmBond() ?? false
                 }
-                let result = await work.result()
+                let result = await work.perform(in: server, log)
                 guard let link = bound.value.object, requests.value.complete(work, result, link) else { return }
             }
         }
-        work = .underWay(task, job: nil)
+        work = .underWay(task, nil)
     }
 
     /// The next call of a handler; nil ends the task.
-    private func nextWork(_ link: Link) -> HandlerWork? {
-        while link.endReason == nil, case .underWay(let task, _) = work, var waiting = popFirst() {
-            if let deadline = waiting.deadline {
-                // The jobs before it may have used up its time.
+    private func nextWork(_ link: Link) -> PendingWork? {
+        while link.endReason == nil, case .underWay(let task, _) = work, var next = popFirst() {
+            if let deadline = next.deadline {
+                // The work before it may have used up its time.
                 guard link.loop.now < deadline else {
-                    link.giveUp(waiting.job)
+                    link.giveUp(next.event, from: next.bearer)
                     continue
                 }
             } else {
-                waiting.deadline = link.loop.now.advanced(by: HandlerWork.limit)
+                next.deadline = link.loop.now.advanced(by: PendingWork.limit)
             }
-            work = .underWay(task, job: waiting)
+            work = .underWay(task, next)
             setWatchdog(link)
-            return HandlerWork(
-                waiting: waiting, connection: link.connection.map { WeakReference(to: $0) },
-                server: link.localServer, log: link.log)
+            return next
         }
-        watchdog?.cancel()
         work = .none
+        setWatchdog(link)
         return nil
     }
 
-    /// Sends the response to the peer; returns whether the task continues with the next job.
-    private func complete(_ done: HandlerWork, _ result: Result<HandlerWork.Outcome, ATTErrorCode>, _ link: Link)
-        -> Bool
-    {
+    /// Sends the response to the peer; returns whether the task continues with the next work.
+    private func complete(_ done: PendingWork, _ result: PeerQuestion.Answer, _ link: Link) -> Bool {
         guard case .underWay(let task, _) = work else {
             // The request was refused at its deadline and the task cancelled, so a new task continues.
             work = .none
             if link.endReason == nil, next != nil || !waiting.isEmpty { begin(link) }
             return false
         }
-        work = .underWay(task, job: nil)
-        answered = done.waiting
-        link.answer(done.waiting.job, result)
+        work = .underWay(task, nil)
+        answered = done
+        link.answer(done.event, from: done.bearer, result, authorizing: done.authorized)
         answered = nil
         return true
     }
 
     // MARK: Time limits
 
-    /// Sets the timer for the next deadline: that of the handler, or of a request that waits behind that of a command.
+    /// Sets the timer for the next deadline: that of the handler, of a request that waits behind that of a command, or of
+    /// one that a receiver has not answered.
     private func setWatchdog(_ link: Link) {
-        guard let running = work.deadline ?? deadlines.first else {
+        guard let deadline = earlier(handlerDeadline, asked.lazy.map(\.deadline).min()) else {
             watchdog?.cancel()
             return
         }
-        let deadline = min(running, deadlines.first ?? running)
         let timer =
             watchdog
             ?? link.loop.makeLocalTimer { [weak self, weak link] in if let self, let link { deadlinePassed(link) } }
@@ -185,198 +212,137 @@ final class PeerRequests {
         timer.set(after: link.loop.now.duration(to: deadline))
     }
 
-    /// Cancels a handler that has exceeded its time, and refuses its request and all that wait behind it, before the peer
-    /// closes the link.
+    private var handlerDeadline: KernelInstant? { earlier(work.deadline, deadlines.first) }
+
     private func deadlinePassed(_ link: Link) {
         guard link.endReason == nil else { return }
-        var overdue: Waiting?
-        if case .underWay(let task, let job) = work {
-            link.log.warning("a handler did not answer within \(HandlerWork.limit)", metadata: ["peer": "\(link.peer)"])
+        let now = link.loop.now
+        while let index = asked.firstIndex(where: { $0.deadline <= now }) {
+            let request = asked.remove(at: index)
+            link.log.warning(
+                "a request was not answered within \(PendingWork.limit)", metadata: ["peer": "\(link.peer)"])
+            link.giveUp(request.event, from: request.bearer)
+        }
+        if let handlerDeadline, handlerDeadline <= now { handlerIsLate(link) }
+        setWatchdog(link)
+    }
+
+    /// Cancels a handler that has exceeded its time, and refuses its request and all that wait behind it, before the peer
+    /// closes the link.
+    private func handlerIsLate(_ link: Link) {
+        var overdue: PendingWork?
+        if case .underWay(let task, let current) = work {
+            link.log.warning(
+                "a handler did not answer within \(PendingWork.limit)", metadata: ["peer": "\(link.peer)"])
             work = .stuck(task)
             task.cancel()
-            overdue = job
+            overdue = current
         }
         // A command's handler may return, now that it is cancelled, before the time of a request behind it is over.
-        if overdue?.job.isRequest == false, deadlines.first.map({ link.loop.now < $0 }) ?? true {
-            return setWatchdog(link)
-        }
-        for job in removeRequests(after: overdue) { link.giveUp(job) }
+        if overdue?.event.isRequest == false, deadlines.first.map({ link.loop.now < $0 }) ?? true { return }
+        for work in removeRequests(after: overdue) { link.giveUp(work.event, from: work.bearer) }
     }
 
     /// Removes all requests; commands remain.
-    private func removeRequests(after first: Waiting?) -> [Job] {
-        var requests = [first].compactMap { $0?.job }
-        waiting.removeAll { waiting in
-            if waiting.deadline != nil { requests.append(waiting.job) }
-            return waiting.deadline != nil
+    private func removeRequests(after first: PendingWork?) -> [PendingWork] {
+        var requests = [first].compactMap { $0 }
+        waiting.removeAll { work in
+            if work.deadline != nil { requests.append(work) }
+            return work.deadline != nil
         }
         deadlines = RingBuffer()
         return requests
     }
 }
 
-/// A call of a program's handlers.
-struct HandlerWork: Sendable {
-    /// The outcome of a call.
-    enum Outcome: Sendable {
-        case value([UInt8])
-        case accepted
-        /// Authorised; with a range, for those attributes and the lifetime of the link.
-        case authorized(AttributeHandleRange?)
-    }
+private func earlier(_ first: KernelInstant?, _ second: KernelInstant?) -> KernelInstant? {
+    guard let first, let second else { return first ?? second }
+    return min(first, second)
+}
 
+/// A client's request or command that waits for the program's handlers.
+struct PendingWork: Sendable {
     /// The time limit of a request, five seconds less than the peer's.
     static let limit = Duration.seconds(25)
 
-    var waiting: PeerRequests.Waiting
-    var connection: WeakReference<Connection>?
-    var server: LocalServer
-    var log: Logger
+    let event: GATTServerEvent
+    /// The number of the enhanced bearer to respond on; nil for the fixed channel.
+    let bearer: UInt64?
+    /// The client when its request arrived, which may be before the link was encrypted.
+    var client: AttributeClient
+    /// The deadline of the response, or, once its handler runs, of a command; nil before.
+    var deadline: KernelInstant?
+    /// The attributes for which the program has authorised the client, for the lifetime of the link.
+    private(set) var authorized: AttributeHandleRange?
 
-    private var client: AttributeClient { waiting.client }
-    private var peer: BluetoothAddress { client.address }
-
-    /// Whether the access requires a bond that the client does not have yet.
-    var awaitsBond: Bool {
-        guard !client.isBonded, let (handle, access) = waiting.job.authorization else { return false }
-        return permissions(of: handle).needsBond(to: access)
+    init(event: GATTServerEvent, bearer: UInt64?, client: AttributeClient, deadline: KernelInstant?) {
+        self.event = event
+        self.bearer = bearer
+        self.client = client
+        self.deadline = deadline
     }
 
-    func result() async -> Result<Outcome, ATTErrorCode> {
+    /// Whether the access requires a bond that the client does not have yet.
+    func awaitsBond(in server: LocalServer) -> Bool {
+        guard event.asksForAuthorization, !client.isBonded, let (handle, access) = event.access else { return false }
+        return server.withDatabase { $0.attribute(at: handle)?.permissions.needsBond(to: access) } ?? false
+    }
+
+    /// Calls the program's handlers; returns the value that was read, nothing for a write or an authorisation, or the
+    /// error.
+    mutating func perform(in server: LocalServer, _ log: Logger) async -> PeerQuestion.Answer {
         do {
-            switch waiting.job {
-            case .read(let request, _):
-                let handlers = server.handlers(of: request.handle)
-                let access = access(request.handle, 0)
-                let value: [UInt8]
-                if let definitions = handlers?.definitions {
-                    value = try await definitions.read(request.handle, by: client)
-                } else if case .inTurn(let receiver)? = handlers?.events {
-                    value = try await ask(receiver) { .read(access, $0) }
-                } else if let read = handlers?.read {
-                    value = try await read(access)
-                } else {
-                    return .failure(.readNotPermitted)
-                }
-                guard value.count <= AttributeProtocol.maximumAttributeValueLength else {
+            switch event {
+            case .readRequested(let handle, _, _):
+                guard let publication = server.publication(of: handle) else { return .failure(.readNotPermitted) }
+                let value = try await publication.read(handle, by: client, in: server)
+                if value.count > AttributeProtocol.maximumAttributeValueLength {
                     log.warning(
-                        "a handler read \(value.count) bytes of \(request.handle), more than the maximum of a value",
-                        metadata: ["peer": "\(peer)"])
-                    return .failure(.unlikelyError)
+                        "a handler read \(value.count) bytes of \(handle), more than the maximum of a value",
+                        metadata: ["peer": "\(client.address)"])
                 }
-                return .success(.value(value))
-            case .write(let request, _): try await perform(request.writes, isCommand: false)
-            case .command(let command): try await perform([command], isCommand: true)
-            case .authorization(let request, _): return await authorization(of: request.handle, request.access)
-            case .commandAuthorization(let write, _): return await authorization(of: write.handle, .write)
+                return .success(value)
+            case .writeRequested(let writes, _): try await perform(writes, isCommand: false, in: server)
+            case .writeCommandReceived(let command): try await perform([command], isCommand: true, in: server)
+            default: try await authorize(in: server)
             }
-            return .success(.accepted)
+            return .success([])
         } catch let code as ATTErrorCode {
             return .failure(code)
         } catch {
-            logFailure(error)
+            // A handler that was cancelled, as its answer is no longer needed, has not failed.
+            log.log(
+                level: Task.isCancelled ? .debug : .warning, "a handler failed: \(error)",
+                metadata: ["peer": "\(client.address)"])
             return .failure(.unlikelyError)
         }
     }
 
-    private func authorization(
-        of handle: AttributeHandle, _ access: AttributeAccess
-    ) async -> Result<Outcome, ATTErrorCode> {
-        guard !awaitsBond else { return .failure(.insufficientAuthorization) }
-        guard permissions(of: handle).needsAuthorization(to: access) else { return .success(.authorized(nil)) }
-        guard let (range, handlers) = server.publication(of: handle), let authorize = handlers.authorize else {
-            return .failure(.insufficientAuthorization)
+    private mutating func authorize(in server: LocalServer) async throws {
+        guard let (handle, access) = event.access, !awaitsBond(in: server),
+            let attribute = server.withDatabase({ $0.attribute(at: handle) })
+        else { throw ATTErrorCode.insufficientAuthorization }
+        guard attribute.permissions.needsAuthorization(to: access) else { return }
+        guard let publication = server.publication(of: handle), let authorize = publication.authorize else {
+            throw ATTErrorCode.insufficientAuthorization
         }
         let request = AuthorizationRequest(
-            peer: peer, handle: handle, uuid: type(of: handle), access: access, security: client.security,
+            peer: client.address, handle: handle, uuid: attribute.type, access: access, security: client.security,
             isBonded: client.isBonded)
-        do {
-            switch try await authorize(request) {
-            case .refused: return .failure(.insufficientAuthorization)
-            case .once: return .success(.authorized(nil))
-            case .whileConnected: return .success(.authorized(range))
-            }
-        } catch {
-            logFailure(error)
-            return .failure(.insufficientAuthorization)
+        switch try await authorize(request) {
+        case .refused: throw ATTErrorCode.insufficientAuthorization
+        case .once: break
+        case .whileConnected: authorized = publication.handles
         }
     }
 
-    private func perform(_ writes: [AttributeWrite], isCommand: Bool) async throws {
-        guard let first = writes.first else { return }
-        let publication = server.publication(of: first.handle)
-        if let publication, let definitions = publication.handlers.definitions {
-            let own = Array(writes.prefix { publication.range.contains($0.handle) })
-            try await definitions.write(own, isCommand: isCommand, by: client)
-            return try await perform(Array(writes.dropFirst(own.count)), isCommand: isCommand)
+    private func perform(_ writes: [AttributeWrite], isCommand: Bool, in server: LocalServer) async throws {
+        var rest = writes[...]
+        while let first = rest.first {
+            guard let publication = server.publication(of: first.handle) else { throw ATTErrorCode.writeNotPermitted }
+            let own = rest.prefix { publication.handles.contains($0.handle) }
+            try await publication.write(own, isCommand: isCommand, by: client, in: server)
+            rest = rest.dropFirst(own.count)
         }
-        if case .inTurn(let receiver)? = publication?.handlers.events {
-            _ = try await ask(receiver) { .write(writes, $0) }
-            return
-        }
-        guard let body = publication?.handlers.write else { throw ATTErrorCode.writeNotPermitted }
-        try await body(access(first.handle, first.offset), first.value)
-        try await perform(Array(writes.dropFirst()), isCommand: isCommand)
     }
-
-    /// Delivers an event with its question, and waits for the answer.
-    private func ask(
-        _ receiver: PeerEventDelivery.Receiver, _ event: (PeerQuestion) -> PeerEvent
-    ) async throws(ATTErrorCode) -> [UInt8] {
-        let answer = Promise<[UInt8], ATTErrorCode>()
-        // The connection is not retained meanwhile.
-        if let connection = connection?.object {
-            receiver(event(PeerQuestion { answer.resolve($0) }), connection)
-        } else {
-            answer.fail(.unlikelyError)
-        }
-        return try await answer.value(ifCancelled: .unlikelyError)
-    }
-
-    private func access(_ handle: AttributeHandle, _ offset: Int) -> AttributeRequest {
-        AttributeRequest(peer: peer, handle: handle, type: type(of: handle), offset: offset)
-    }
-
-    private func type(of handle: AttributeHandle) -> BluetoothUUID {
-        server.withDatabase { $0.attribute(at: handle)?.type } ?? BluetoothUUID(0)
-    }
-
-    private func permissions(of handle: AttributeHandle) -> AttributePermissions {
-        server.withDatabase { $0.attribute(at: handle)?.permissions } ?? []
-    }
-
-    private func logFailure(_ error: any Error) {
-        // A handler that was cancelled, as its answer is no longer needed, has not failed.
-        log.log(
-            level: Task.isCancelled ? .debug : .warning, "a handler failed: \(error)", metadata: ["peer": "\(peer)"])
-    }
-}
-
-/// A client's request for access that requires authorisation, over a link with the security that the access requires;
-/// see ``Adapter/publish(_:authorizing:)``.
-public struct AuthorizationRequest: Sendable, Hashable {
-    /// The address of the client, which any device can use; ``isBonded`` confirms it.
-    public let peer: BluetoothAddress
-    /// The handle of the characteristic's value or of the descriptor.
-    public let handle: AttributeHandle
-    /// The type of the characteristic or descriptor.
-    public let uuid: BluetoothUUID
-    /// The requested access: reading or writing.
-    public let access: AttributeAccess
-    /// The security of the link when the request arrived.
-    public let security: LinkSecurity
-    /// Whether the client was the bonded device when the request arrived: the link was encrypted, and there was a bond.
-    public let isBonded: Bool
-}
-
-/// The program's answer to an authorisation request.
-public enum ClientAuthorization: Sendable, Hashable {
-    /// Refused with Insufficient Authorization; the next request asks again.
-    case refused
-    /// Permitted this time; a write in several parts counts as one.
-    case once
-    /// Permitted for the lifetime of the link, for everything that requires authorisation among the attributes
-    /// published together with this one, including notifications and indications, which never cause a request of their
-    /// own.
-    case whileConnected
 }

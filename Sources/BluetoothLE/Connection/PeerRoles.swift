@@ -8,11 +8,9 @@ import BluetoothGATT
 ///
 /// Its configurations are part of the bearer's server; those of enhanced bearers are in the fixed channel's.
 struct PeerClient {
-    private let localServer: LocalServer
-    /// Called before a request is processed.
-    var onRequest: (() -> Void)?
-    /// Called when the client's state has changed without a request.
-    var onChange: (() -> Void)?
+    let localServer: LocalServer
+    /// Whether the bearer's owner waits for a request.
+    var isAwaited = false
     /// The size of the key with which the link is encrypted by the controller's report, which may precede the host's own;
     /// nil before.
     var reportedKeySize: Int?
@@ -21,55 +19,16 @@ struct PeerClient {
         self.localServer = localServer
     }
 
-    // MARK: Requests
-
-    /// Processes a request or a command; returns the events that concern the program.
-    func receive(
-        _ pdu: RawSpan, _ core: inout ATTBearerCore, enhancing main: ATTBearer?
+    /// Has the core process a PDU or an answer with the database, and with the state of the client that all bearers of the
+    /// link share; returns the events that concern the program.
+    func serve(
+        _ core: inout ATTBearerCore, enhancing main: ATTBearer?,
+        _ body: (inout ATTBearerCore, inout AttributeDatabase) -> [GATTServerEvent]
     ) -> [GATTServerEvent] {
         if let main { core.server.client = main.client }
-        let events = localServer.withDatabase { core.receive(pdu, database: &$0) }
+        let events = localServer.withDatabase { body(&core, &$0) }
         main?.client = core.server.client
         return events
-    }
-
-    /// Continues a request with the program's answer; returns the further events that concern the program.
-    func receive(
-        _ answer: ServerAnswer, _ core: inout ATTBearerCore, enhancing main: ATTBearer?
-    ) -> [GATTServerEvent] {
-        if let main { core.server.client = main.client }
-        let events = localServer.withDatabase { core.answer(answer, database: &$0) }
-        main?.client = core.server.client
-        return events
-    }
-
-    // MARK: Values
-
-    /// Encodes the next value update; false when the client may not receive it.
-    func encodeValue(_ core: inout ATTBearerCore, into writer: inout ByteWriter) -> Bool {
-        localServer.withDatabase { core.encodeValue(database: $0, into: &writer) }
-    }
-
-    /// Whether any attribute requires security.
-    var requiresSecurity: Bool { localServer.isProtected }
-
-    // MARK: Changes
-
-    /// Indicates Service Changed for a change of the local attributes, if the client has subscribed.
-    func servicesChanged(
-        in range: AttributeHandleRange, _ serviceChanged: AttributeHandle?, _ core: inout ATTBearerCore
-    ) {
-        localServer.withDatabase { core.databaseChanged(in: range, $0, serviceChanged: serviceChanged) }
-    }
-
-    /// Indicates Service Changed for changes during the client's absence, if it has subscribed.
-    func indicateMissedChanges(_ core: inout ATTBearerCore) {
-        core.indicateServiceChanged(in: .all, at: localServer.serviceChanged)
-    }
-
-    /// Marks prepared writes on an enhanced bearer as outdated by a change of the attributes.
-    func preparedWritesMayBeStale(_ core: inout ATTBearerCore) {
-        localServer.withDatabase { core.server.databaseChanged($0) }
     }
 }
 
@@ -79,8 +38,8 @@ struct PeerServer {
     var subscribers = SubscriberTable()
     /// The peer's Service Changed indications.
     var serviceChanged = RemoteServiceChanged()
-    /// The requests that the peer does not support.
-    var unsupportedRequests: Set<ATTOpcode> = []
+    /// Whether the peer supports Read Multiple Variable Requests, as far as is known.
+    var readsSeveralValues = true
 
     /// Delivers the values of a PDU to their subscribers.
     ///

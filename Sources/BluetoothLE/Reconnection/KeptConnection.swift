@@ -6,8 +6,8 @@ import BluetoothGATT
 /// A persistent connection to a device: after the end of a link, the device is connected again, with the same
 /// subscriptions.
 ///
-/// Created by ``Adapter/keepConnected(to:options:policy:)-(BluetoothAddress,_,_)``. It ends with
-/// ``disconnect(timeout:)``, with its last reference, when the policy gives up, or when the adapter is closed; its link
+/// Created by ``Central/keepConnected(to:options:policy:)-(BluetoothAddress,_,_)``. It ends with
+/// ``disconnect(timeout:)``, with its last reference, when the policy gives up, or when the central is closed; its link
 /// ends as well.
 public final class KeptConnection: Sendable {
     /// An event of the device's connection.
@@ -40,23 +40,16 @@ public final class KeptConnection: Sendable {
     public let peer: BluetoothAddress?
     private let core: SessionReference<Reconnector>
 
-    convenience init(
-        to target: ReconnectionTarget, by session: AdapterSession, _ options: ConnectionOptions,
+    init(
+        to target: ReconnectionTarget, by central: some Central, _ options: ConnectionOptions,
         _ policy: ReconnectionPolicy
     ) {
-        self.init(to: target, options, policy, on: session.loop) { await session.run($0) }
-    }
-
-    /// - Parameter run: runs the reconnector until its end.
-    init(
-        to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop,
-        _ run: @escaping @Sendable (LoopBound<Reconnector>) async -> Void
-    ) {
         peer = target.address
-        let reconnector = LoopBound(sending: Reconnector(to: target, options, policy, on: loop), to: loop)
+        let loop = central.loop
         // A separate isolation domain, so that an ended connection does not retain the adapter.
-        core = SessionReference(reconnector, in: DetachedSession(on: loop))
-        core.later { $0.begin { await run(reconnector) } }
+        core = SessionReference(
+            sending: Reconnector(to: target, options, policy, on: loop), in: DetachedSession(on: loop))
+        core.later { $0.begin(on: central) }
     }
 
     deinit {

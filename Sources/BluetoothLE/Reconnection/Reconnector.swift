@@ -18,32 +18,12 @@ enum ReconnectionTarget {
     }
 }
 
-/// The radio of a kept connection: an adapter, or several.
-protocol ReconnectionRadio {
-    nonisolated(nonsending) func connect(
-        to target: ReconnectionTarget, options: ConnectionOptions
-    ) async throws(BluetoothError) -> Connection
-
-    nonisolated(nonsending) func ready(timeout: Duration?) async throws(BluetoothError)
-}
-
-extension SessionRadio: ReconnectionRadio {
-    nonisolated(nonsending) func connect(
-        to target: ReconnectionTarget, options: ConnectionOptions
-    ) async throws(BluetoothError) -> Connection {
-        switch target {
-        case .address(let address):
-            var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
-            return try await connect(to: address, options, within: &time)
-        case .identity(let identity): return try await connect(to: identity, options: options)
-        }
-    }
-}
-
 /// The state machine behind a ``KeptConnection``.
 ///
-/// Lives on the adapter's loop; the session runs it.
-final class Reconnector {
+/// Lives on the central's loop.
+final class Reconnector: KeptLinks {
+    static let finalCodes: [BluetoothError.Code] = []
+
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let target: ReconnectionTarget
@@ -56,7 +36,7 @@ final class Reconnector {
     private var eventStreams = Broadcaster<KeptConnection.Event>()
     private var waiters = WaiterList<Connection, BluetoothError>()
     private let subscriptions: KeptSubscriptions
-    /// The task of ``run(on:)``.
+    /// The task of ``begin(on:)``.
     private var task: Task<Void, Never>?
     /// The reason why the kept connection has ended, with which its task is cancelled.
     private var end: BluetoothError?
@@ -78,54 +58,43 @@ final class Reconnector {
 
     // MARK: Running
 
-    /// Begins the one task for the lifetime of the connection.
-    func begin(_ run: @escaping @Sendable () async -> Void) {
-        task = Task(executorPreference: loop) { await run() }
-    }
-
-    /// Connects repeatedly until the end.
-    nonisolated(nonsending) func run(on radio: some ReconnectionRadio) async {
-        var progress = ReconnectionProgress(policy)
-        var waitsForSlot = false
-        while end == nil {
-            let attempt = progress.beginAttempt()
-            if !progress.isSilent { report(.connecting(attempt: attempt)) }
-            let reason: BluetoothError
-            do throws(BluetoothError) {
-                let start = try await connectOnce(on: radio, waitsForSlot: waitsForSlot)
-                waitsForSlot = false
-                reason = await endOfLink()
-                progress.linkEnded(after: start.duration(to: loop.now))
-            } catch {
-                reason = error
-                progress.attemptFailed(reason)
-                waitsForSlot = error.code == .linkLimitReached
-            }
-            guard end == nil else { return }
-            guard progress.isWorthRetrying(reason) else { return finish(reason) }
-            if waitsForSlot {
-                // The next attempt waits for the end of a link, so that no delay is needed.
-                report(.waitingForAdapter(reason))
-                continue
-            }
-            do throws(BluetoothError) {
-                try await pause(reason, progress, on: radio)
-            } catch {
-                if end == nil { finish(error) }
+    /// Begins the one task for the lifetime of the connection, which ends with its central.
+    func begin(on central: some Central) {
+        let this = SessionReference(self, in: DetachedSession(on: loop))
+        task = Task(executorPreference: loop) { [policy, loop] in
+            await withTaskGroup(of: Void.self) { group in
+                group.addTask(executorPreference: loop) { _ = await central.closed { this.value.centralClosed($0) } }
+                await this { reconnector in
+                    let reason = await reconnector.keep(on: central, policy, number: reconnector.peer?.value ?? 0)
+                    if let reason { reconnector.finish(reason) }
+                }
+                group.cancelAll()
             }
         }
     }
 
+    nonisolated(nonsending) func useLink(
+        of central: some Central, attempt: Int, waitsForSlot: Bool
+    ) async throws(BluetoothError) -> (reason: BluetoothError, duration: Duration) {
+        let start = try await connectOnce(on: central, waitsForSlot: waitsForSlot)
+        let reason = await endOfLink()
+        return (reason, start.duration(to: loop.now))
+    }
+
     /// Connects and restores the subscriptions; returns when the link came up.
     private nonisolated(nonsending) func connectOnce(
-        on radio: some ReconnectionRadio, waitsForSlot: Bool
+        on central: some Central, waitsForSlot: Bool
     ) async throws(BluetoothError) -> KernelInstant {
         var options = options
         if waitsForSlot, options.slotTimeout == nil { options.slotTimeout = ConnectionOptions.unlimited }
         let timeout = options.timeout
         options.timeout = nil
         options.attributeTimeout = timeout
-        let connection = try await radio.connect(to: target, options: options)
+        let connection =
+            switch target {
+            case .address(let peer): try await central.connect(to: peer, options: options)
+            case .identity(let identity): try await central.connect(to: identity, options: options)
+            }
         guard end == nil else {
             await connection.leave(timeout: .zero)
             throw .cancelled(operation)
@@ -162,21 +131,7 @@ final class Reconnector {
         return reason
     }
 
-    /// Waits for the adapter and for the policy's delay before the next attempt.
-    private nonisolated(nonsending) func pause(
-        _ reason: BluetoothError, _ progress: ReconnectionProgress, on radio: some ReconnectionRadio
-    ) async throws(BluetoothError) {
-        if reason.concernsAdapter {
-            report(.waitingForAdapter(reason))
-            try await radio.ready(timeout: nil)
-        }
-        let delay = progress.delay(at: loop.now, for: peer?.value ?? 0)
-        guard delay > .zero else { return }
-        if !reason.concernsAdapter, !progress.isRepeated { report(.failed(reason, retryAfter: delay)) }
-        guard await loop.sleep(for: delay) else { throw .cancelled(operation) }
-    }
-
-    private func report(_ event: KeptConnection.Event) {
+    func report(_ event: KeptConnection.Event) {
         latest = event
         eventStreams.send(event)
     }
@@ -190,14 +145,15 @@ final class Reconnector {
         subscriptions.finish(reason)
     }
 
-    /// Handles the closing of the adapter, which ends connection attempts as well.
-    func adapterClosed(_ reason: BluetoothError) {
+    /// Handles the closing of the central, which ends connection attempts as well.
+    private func centralClosed(_ reason: BluetoothError) {
+        guard end == nil else { return }
         finish(reason.about(operation))
         if connection?.core.value.isLeftByLast() == true { connection?.disconnectNow() }
         connection = nil
     }
 
-    /// Ends everything; the task of ``run(on:)`` leaves the link.
+    /// Ends everything; the task of ``begin(on:)`` leaves the link.
     func cancel() {
         finish(BluetoothError(.cancelled, operation, "This program no longer keeps the device connected."))
     }
@@ -240,17 +196,5 @@ final class Reconnector {
     ) async throws(BluetoothError) -> BoundedStream<KeptConnection.Update> {
         let connection = try await connected(timeout: timeout)
         return try await subscriptions.add(target, bufferCapacity, on: connection, timeout: timeout)
-    }
-}
-
-extension AdapterSession {
-    /// Keeps a device connected until the reconnector's end, or the adapter's.
-    func run(_ reconnector: LoopBound<Reconnector>) async {
-        let reconnector = reconnector.value
-        let id = powerState.value.follow { [weak reconnector] turn in
-            if case .ended(let reason) = turn { reconnector?.adapterClosed(reason) }
-        }
-        defer { powerState.value.unfollow(id) }
-        await reconnector.run(on: SessionRadio(self))
     }
 }

@@ -102,13 +102,13 @@ public struct ScanParameters: Hashable, Sendable {
 /// An advertising set counts as a device of its own, since it has its own data. Anonymous advertisements cannot be told
 /// apart and are all delivered. A device that was removed because of ``ScanOptions/deviceLimit`` counts as new.
 public struct DuplicatePolicy: Hashable, Sendable {
-    enum Rule: Hashable {
+    package enum Rule: Hashable {
         case once, all
         /// With the minimum change of the RSSI in dB.
         case merge(Int?)
     }
 
-    let rule: Rule
+    package let rule: Rule
 
     /// Delivers every report.
     public static let all = DuplicatePolicy(rule: .all)

@@ -98,3 +98,35 @@ public final class PendingWrite: Sendable {
     @discardableResult
     public func refuse(_ code: ATTErrorCode) -> Bool { question.resolve(.failure(code)) }
 }
+
+/// A handler that authorises clients; see ``Adapter/publish(_:authorizing:)``.
+public typealias Authorizer = @Sendable (AuthorizationRequest) async throws -> ClientAuthorization
+
+/// A client's request for access that requires authorisation, over a link with the security that the access requires;
+/// see ``Adapter/publish(_:authorizing:)``.
+public struct AuthorizationRequest: Sendable, Hashable {
+    /// The address of the client, which any device can use; ``isBonded`` confirms it.
+    public let peer: BluetoothAddress
+    /// The handle of the characteristic's value or of the descriptor.
+    public let handle: AttributeHandle
+    /// The type of the characteristic or descriptor.
+    public let uuid: BluetoothUUID
+    /// The requested access: reading or writing.
+    public let access: AttributeAccess
+    /// The security of the link when the request arrived.
+    public let security: LinkSecurity
+    /// Whether the client was the bonded device when the request arrived: the link was encrypted, and there was a bond.
+    public let isBonded: Bool
+}
+
+/// The program's answer to an authorisation request.
+public enum ClientAuthorization: Sendable, Hashable {
+    /// Refused with Insufficient Authorization; the next request asks again.
+    case refused
+    /// Permitted this time; a write in several parts counts as one.
+    case once
+    /// Permitted for the lifetime of the link, for everything that requires authorisation among the attributes
+    /// published together with this one, including notifications and indications, which never cause a request of their
+    /// own.
+    case whileConnected
+}

@@ -11,26 +11,16 @@ import BluetoothPrimitives
 /// - **Requests**: without either, reads and writes arrive at ``PublishedServices/requests()``, to be answered there.
 ///
 /// Configuration descriptors are added where `notify`, `indicate`, `broadcast` and extended properties require them.
+/// Besides the members below it has those of its definition, a `GATTCharacteristic`: `uuid`, `properties`,
+/// `extendedProperties`, `permissions`, `valueLengths` and `handle`.
+@dynamicMemberLookup
 public struct LocalCharacteristic: Identifiable, Sendable {
     /// The identity of this definition, by which its value is addressed; see ``PublishedServices``.
     public let id = DefinitionID()
-    /// The type of the characteristic.
-    public var uuid: BluetoothUUID
-    /// The operations that clients may try. `extendedProperties` is set where needed; `authenticatedSignedWrites`
-    /// cannot be published.
-    public var properties: CharacteristicProperties
-    /// The extended properties; their descriptor is added when there are any.
-    public var extendedProperties: CharacteristicExtendedProperties
-    /// The operations that the server permits, and the security that each requires.
-    public var permissions: AttributePermissions
-    /// The initial stored value, at most 512 bytes; nil for a value of handlers or of requests.
-    public var value: [UInt8]?
-    /// The permitted lengths of the value in bytes, at most 512. With equal ends the length is fixed.
-    public var valueLengths: ClosedRange<Int>
+    /// The definition, but for its descriptors.
+    var definition: GATTCharacteristic
     /// The descriptors, in the order of their handles, besides those that the properties require.
     public var descriptors: [LocalDescriptor]
-    /// The handle of the characteristic declaration, one below that of the value; nil takes the next free one.
-    public var handle: AttributeHandle?
     var handlers = ValueHandlers()
 
     /// A characteristic with these descriptors.
@@ -50,14 +40,29 @@ public struct LocalCharacteristic: Identifiable, Sendable {
         handle: AttributeHandle? = nil,
         @GATTBuilder<LocalDescriptor> descriptors: () -> [LocalDescriptor] = { [] }
     ) {
-        self.uuid = uuid
-        self.properties = properties
-        self.value = value
-        self.valueLengths = valueLengths
-        self.permissions = permissions ?? AttributePermissions(properties)
-        self.extendedProperties = extendedProperties
-        self.handle = handle
+        definition = GATTCharacteristic(
+            uuid, properties: properties, extendedProperties: extendedProperties, permissions: permissions,
+            value: AttributeValue(value), valueLengths: valueLengths, handle: handle)
         self.descriptors = descriptors()
+    }
+
+    /// A characteristic with the definition `definition` and without handlers.
+    init(_ definition: GATTCharacteristic) {
+        self.definition = definition
+        self.definition.descriptors = []
+        descriptors = definition.descriptors.map { LocalDescriptor($0) }
+    }
+
+    /// The initial stored value, at most 512 bytes; nil for a value of handlers or of requests.
+    public var value: [UInt8]? {
+        get { definition.value.bytes }
+        set { definition.value = AttributeValue(newValue) }
+    }
+
+    /// A member of the definition.
+    public subscript<Member>(dynamicMember path: WritableKeyPath<GATTCharacteristic, Member>) -> Member {
+        get { definition[keyPath: path] }
+        set { definition[keyPath: path] = newValue }
     }
 
     /// The characteristic with a handler that answers reads with the whole value, at most 512 bytes.
@@ -85,19 +90,14 @@ public struct LocalCharacteristic: Identifiable, Sendable {
 }
 
 /// A descriptor of a characteristic that this machine offers (Core Vol 3 Part G §3.3.3).
+///
+/// Besides the members below it has those of its definition, a `GATTDescriptor`: `uuid`, `permissions`, `valueLengths`
+/// and `handle`.
+@dynamicMemberLookup
 public struct LocalDescriptor: Identifiable, Sendable {
     /// The identity of this definition, by which its value is addressed.
     public let id = DefinitionID()
-    /// The type of the descriptor.
-    public var uuid: BluetoothUUID
-    /// The operations that the server permits, and the security that each requires.
-    public var permissions: AttributePermissions
-    /// The initial stored value, at most 512 bytes; nil for a value of handlers or of requests.
-    public var value: [UInt8]?
-    /// The permitted lengths of the value in bytes, at most 512.
-    public var valueLengths: ClosedRange<Int>
-    /// The handle; nil takes the next free one.
-    public var handle: AttributeHandle?
+    var definition: GATTDescriptor
     var handlers = ValueHandlers()
 
     /// A descriptor.
@@ -112,11 +112,25 @@ public struct LocalDescriptor: Identifiable, Sendable {
         valueLengths: ClosedRange<Int> = 0...512,
         handle: AttributeHandle? = nil
     ) {
-        self.uuid = uuid
-        self.permissions = permissions
-        self.value = value
-        self.valueLengths = valueLengths
-        self.handle = handle
+        definition = GATTDescriptor(
+            uuid, permissions: permissions, value: AttributeValue(value), valueLengths: valueLengths, handle: handle)
+    }
+
+    /// A descriptor with the definition `definition` and without handlers.
+    init(_ definition: GATTDescriptor) {
+        self.definition = definition
+    }
+
+    /// The initial stored value, at most 512 bytes; nil for a value of handlers or of requests.
+    public var value: [UInt8]? {
+        get { definition.value.bytes }
+        set { definition.value = AttributeValue(newValue) }
+    }
+
+    /// A member of the definition.
+    public subscript<Member>(dynamicMember path: WritableKeyPath<GATTDescriptor, Member>) -> Member {
+        get { definition[keyPath: path] }
+        set { definition[keyPath: path] = newValue }
     }
 
     /// A Characteristic User Description: text for people, in UTF-8 (Core Vol 3 Part G §3.3.3.2).
@@ -124,14 +138,12 @@ public struct LocalDescriptor: Identifiable, Sendable {
     ///   - text: the description.
     ///   - isWritable: whether clients may change it, which the extended properties then declare.
     public static func userDescription(_ text: String, isWritable: Bool = false) -> LocalDescriptor {
-        LocalDescriptor(
-            .characteristicUserDescription, permissions: isWritable ? [.read, .write] : .read,
-            value: [UInt8](text.utf8))
+        LocalDescriptor(GATTDescriptor.userDescription(text, isWritable: isWritable))
     }
 
     /// A Characteristic Presentation Format: the type and the unit of the value (Core Vol 3 Part G §3.3.3.5).
     public static func presentationFormat(_ format: PresentationFormat) -> LocalDescriptor {
-        LocalDescriptor(.characteristicPresentationFormat, value: format.bytes, valueLengths: 7...7)
+        LocalDescriptor(GATTDescriptor.presentationFormat(format))
     }
 
     /// The descriptor with a handler of reads; see ``LocalCharacteristic/onRead(_:)``.
@@ -147,6 +159,14 @@ public struct LocalDescriptor: Identifiable, Sendable {
         result.handlers.write = body
         return result
     }
+}
+
+extension AttributeValue {
+    /// A stored value, or for nil a value of the program.
+    fileprivate init(_ bytes: [UInt8]?) { self = bytes.map { .stored($0) } ?? .dynamic }
+
+    /// The stored value.
+    var bytes: [UInt8]? { if case .stored(let bytes) = self { bytes } else { nil } }
 }
 
 /// The handlers of one value.

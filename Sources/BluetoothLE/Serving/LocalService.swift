@@ -54,6 +54,15 @@ public struct LocalService: Identifiable, Sendable {
             uuid, isPrimary: isPrimary, characteristics: characteristics(), handle: handle, endHandle: endHandle)
     }
 
+    /// A service as the attribute server defines it, without handlers.
+    package init(_ definition: GATTService) {
+        self.init(
+            definition.uuid, isPrimary: definition.isPrimary,
+            characteristics: definition.characteristics.map { LocalCharacteristic($0) }, handle: definition.handle,
+            endHandle: definition.endHandle)
+        includedServices = definition.includedServices.map { .other($0) }
+    }
+
     /// The service with another included in it (Core Vol 3 Part G §3.2).
     ///
     /// The included service must be published together with this one or before it.
@@ -62,7 +71,7 @@ public struct LocalService: Identifiable, Sendable {
     }
 
     /// The service with the first other service that has this UUID included in it (Core Vol 3 Part G §3.2).
-    public func including(_ uuid: BluetoothUUID) -> LocalService { including(.first(uuid)) }
+    public func including(_ uuid: BluetoothUUID) -> LocalService { including(.other(.uuid(uuid))) }
 
     private func including(_ service: IncludedDefinition) -> LocalService {
         var result = self
@@ -75,6 +84,6 @@ public struct LocalService: Identifiable, Sendable {
 enum IncludedDefinition: Hashable, Sendable {
     /// A definition; the UUID is for messages.
     case definition(DefinitionID, BluetoothUUID)
-    /// The first published service with the UUID.
-    case first(BluetoothUUID)
+    /// A service without a definition of this program.
+    case other(IncludedService)
 }

@@ -47,16 +47,18 @@ extension HostDirectory {
                 errors.append(error)
             }
         }
-        throw combined(errors, operation)
+        throw combined(errors, selector, operation)
     }
 
     /// Combines the errors of all adapters that were tried.
-    private func combined(_ errors: [BluetoothError], _ operation: BluetoothError.Operation) -> BluetoothError {
+    private func combined(
+        _ errors: [BluetoothError], _ selector: AdapterSelector, _ operation: BluetoothError.Operation
+    ) -> BluetoothError {
         guard let first = errors.first else {
             guard !adapters.isEmpty else { return .noAdapter(operation) }
             let names = adapters.map { "\($0.name) (\($0.address))" }.joined(separator: ", ")
-            return BluetoothError(
-                .noAdapter, operation, "No adapter with LE matches; available are: \(names).")
+            let problem = selector == .first ? "No adapter supports LE" : "There is no such adapter: \(selector)"
+            return BluetoothError(.noAdapter, operation, "\(problem); available are: \(names).")
         }
         guard errors.count > 1 else { return first }
         var combined = errors.first { curable.contains($0.code) } ?? first

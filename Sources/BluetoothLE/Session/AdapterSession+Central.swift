@@ -1,36 +1,33 @@
 import BluetoothAdvertising
 import BluetoothHost
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 
 extension AdapterSession {
-    func scan(_ options: ScanOptions = ScanOptions()) async throws(BluetoothError) -> BoundedStream<
-        Advertisement
-    > {
+    func scan(_ options: ScanOptions) async throws(BluetoothError) -> BoundedStream<Advertisement> {
         try checkUsable()
         return try await scanner.scan(options, for: self)
     }
 
-    func devices(for duration: Duration, options: ScanOptions) async throws(BluetoothError) -> [Advertisement] {
-        var options = options
-        options.duration = duration
-        // Every report, so that the RSSI is that of the newest.
-        options.duplicates = .all
-        var devices = DeviceTable(capacity: options.deviceLimit)
-        for try await advertisement in try await scan(options) { devices.record(advertisement) }
-        return devices.all.map(\.latest).sorted { ($0.rssi ?? Int.min) > ($1.rssi ?? Int.min) }
-    }
-
-    func firstAdvertisement(
-        timeout: Duration?, options: ScanOptions, where condition: @Sendable (Advertisement) -> Bool
-    ) async throws(BluetoothError) -> Advertisement {
-        var options = options
-        options.duration = timeout ?? options.duration
-        for try await advertisement in try await scan(options) where condition(advertisement) { return advertisement }
-        let time = options.duration.map { " within \($0.inSeconds)" } ?? ""
-        throw BluetoothError(
-            .notFound, operation("look for a device"), "No device that matches was seen\(time).",
-            remedy: BluetoothError.outOfReachRemedy, isRetryable: true)
+    func closed(_ handler: @escaping (BluetoothError) -> Void) async -> BluetoothError {
+        let machine = powerState.value
+        if let end = machine.end {
+            handler(end)
+            return end
+        }
+        let call = Promise<BluetoothError, BluetoothError>()
+        let number = machine.follow { turn in
+            guard case .ended(let reason) = turn else { return }
+            handler(reason)
+            call.succeed(reason)
+        }
+        defer { machine.unfollow(number) }
+        do throws(BluetoothError) {
+            return try await call.value(operation("wait for the adapter's end"), timeout: nil, on: loop)
+        } catch {
+            return error
+        }
     }
 
     func defaults() async throws(BluetoothError) -> AdapterDefaults {

@@ -8,15 +8,9 @@ import Logging
 
 extension AdapterSession {
     func connect(
-        to peer: BluetoothAddress, options: ConnectionOptions = ConnectionOptions()
+        to peer: BluetoothAddress, options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
         var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
-        return try await connect(to: peer, options, within: &time)
-    }
-
-    func connect(
-        to peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
-    ) async throws(BluetoothError) -> Connection {
         do {
             return try await connectOnce(to: peer, options, within: &time, isAgain: false)
         } catch  where error.code == .preempted {
@@ -180,24 +174,6 @@ extension AdapterSession {
         return error.code == .connectionFailed && !isAgain ? error.preempted : error
     }
 
-    func connect(
-        to advertisement: Advertisement, options: ConnectionOptions = ConnectionOptions()
-    ) async throws(BluetoothError) -> Connection {
-        try await connect(
-            to: advertisement.connectableAddress(for: operation("connect")), options: options.hearing(advertisement))
-    }
-
-    func connect(
-        options: ConnectionOptions = ConnectionOptions(), scan: ScanOptions = ScanOptions(),
-        firstMatching condition: @Sendable (Advertisement) -> Bool
-    ) async throws(BluetoothError) -> Connection {
-        let start = loop.now
-        let found = try await firstAdvertisement(timeout: options.timeout, options: scan) { advertisement in
-            advertisement.hasConnectableAddress && condition(advertisement)
-        }
-        return try await connect(to: found, options: options.afterSearch(since: start, now: loop.now))
-    }
-
     /// Connects, and waits for room for another link as the options allow.
     private func establish(
         _ peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
@@ -305,22 +281,6 @@ extension BluetoothError {
 extension BluetoothError.Code {
     /// An attempt was preempted by others; never leaves the library.
     static let preempted = BluetoothError.Code(rawValue: "preempted")
-}
-
-extension Advertisement {
-    /// Whether the device accepts connections, at a known address.
-    package var hasConnectableAddress: Bool { isConnectable && address != nil }
-
-    /// The address to connect to.
-    /// - Throws: `.invalidArgument` when the advertisement is anonymous or not connectable.
-    func connectableAddress(for operation: BluetoothError.Operation) throws(BluetoothError) -> BluetoothAddress {
-        guard let address else { throw .invalidArgument(operation, "The device advertises anonymously.") }
-        guard isConnectable else {
-            throw .invalidArgument(
-                .init(operation.name, peer: address), "The device does not accept connections now.")
-        }
-        return address
-    }
 }
 
 extension AdapterSession {

@@ -7,35 +7,21 @@ import BluetoothPrimitives
 import BluetoothGATT
 
 extension AdapterSession {
-    /// Publishes definitions with the handlers that they contain.
+    /// Publishes services, whose requests `events` receives in place of their handlers.
     func publish(
-        _ definitions: [LocalService], authorizing: Authorizer?
-    ) throws(BluetoothError) -> LocalServer.Publication {
+        _ services: [LocalService], authorizing: Authorizer?, events: PeerEventReceiver?
+    ) throws(BluetoothError) -> Publication {
         try checkUsable()
-        let plan: PublicationPlan
-        do throws(PublicationPlan.Problem) {
-            plan = try PublicationPlan(definitions, published: localServer.handle)
-        } catch {
-            throw .invalidArgument(operation("publish services"), error.message)
-        }
-        return try publish(plan.services) { layout in
-            var handlers = AttributeHandlers(authorize: authorizing)
-            handlers.definitions = plan.definitions(at: layout, on: loop)
-            return handlers
-        }
-    }
-
-    /// Publishes services with the handlers that `handlers` returns for their handles.
-    func publish(
-        _ services: [GATTService], handlers: (DatabaseLayout) -> AttributeHandlers
-    ) throws(BluetoothError) -> LocalServer.Publication {
-        try checkUsable()
-        try checkPublishable(services)
+        let plan = try PublicationPlan(services, operation("publish services"), published: localServer.handle)
+        try checkPublishable(plan.services)
         let failure: AttributeDatabaseError
         do throws(AttributeDatabaseError) {
-            guard let publication = try localServer.append(services, handlers) else { throw .outOfHandles }
+            let publication = try localServer.append(plan.services) { layout in
+                Publication(services, at: layout, authorizing: authorizing, events: events, on: loop)
+            }
+            guard let publication else { throw .outOfHandles }
             incoming.offersChanged()
-            reportChange(in: publication.layout.handles)
+            reportChange(in: publication.handles)
             return publication
         } catch {
             failure = error
@@ -82,8 +68,8 @@ extension AdapterSession {
     }
 
     /// Removes published services.
-    func withdraw(_ number: UInt64, at handles: AttributeHandleRange) {
-        if localServer.remove(number) { reportChange(in: handles) }
+    func withdraw(_ publication: Publication) {
+        if localServer.remove(publication) { reportChange(in: publication.handles) }
         incoming.offersChanged()
     }
 

@@ -7,9 +7,9 @@ import Logging
 /// The session of an opened adapter: the owner and isolation domain of its components.
 ///
 /// Its public handle is ``Adapter``.
-actor AdapterSession: LoopActor {
+package actor AdapterSession: LoopActor {
     private let mark: ComponentCount.Mark
-    nonisolated let loop: EventLoop
+    package nonisolated let loop: EventLoop
 
     let log: Logger
     /// The packet trace, retained with the adapter.
@@ -18,7 +18,7 @@ actor AdapterSession: LoopActor {
     /// The host below the host seam.
     let host: any Host
     /// The adapter's power state machine.
-    let powerState: LoopBound<PowerStateMachine>
+    package nonisolated let powerState: LoopBound<PowerStateMachine>
     let central: CentralComponents
     let peripheral: PeripheralComponents
     let shared: SharedComponents

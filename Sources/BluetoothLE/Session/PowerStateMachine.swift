@@ -9,10 +9,10 @@ import Synchronization
 /// adapter.
 //
 // Confined to the event loop, with the session.
-final class PowerStateMachine {
+package final class PowerStateMachine {
     private let mark: ComponentCount.Mark
     /// A change of state, or the end.
-    enum Turn {
+    package enum Turn {
         /// Before a change of state is published; with the reason if the adapter cannot be used.
         case changing(from: AdapterState, to: AdapterState, BluetoothError?)
         /// After the change has been published.
@@ -63,7 +63,7 @@ final class PowerStateMachine {
     private var restoration = Restoration()
     private var readyWaiters = WaiterList<Void, BluetoothError>()
     /// The reason of the end; nil before.
-    private(set) var end: BluetoothError?
+    package private(set) var end: BluetoothError?
     var recovery = Recovery()
     /// The followers, the session's components first.
     private var followers = HandlerList<Turn>()
@@ -88,9 +88,9 @@ final class PowerStateMachine {
     // MARK: Followers
 
     /// Adds a follower of all turns from now on; the returned number removes it.
-    func follow(_ follower: @escaping (Turn) -> Void) -> UInt64 { followers.add(follower) }
+    package func follow(_ follower: @escaping (Turn) -> Void) -> UInt64 { followers.add(follower) }
 
-    func unfollow(_ number: UInt64) { followers.remove(number) }
+    package func unfollow(_ number: UInt64) { followers.remove(number) }
 
     /// Begins to follow the host, and applies the changes since the adapter was selected.
     func begin() {

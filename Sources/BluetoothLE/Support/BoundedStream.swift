@@ -21,7 +21,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 
     @usableFromInline let consumer: Consumer
 
-    init(channel: StreamChannel<Element>, onEnd: @escaping @Sendable () -> Void) {
+    package init(channel: StreamChannel<Element>, onEnd: @escaping @Sendable () -> Void) {
         consumer = Consumer(channel: channel, onEnd: onEnd)
     }
 
@@ -96,7 +96,7 @@ public struct BoundedStream<Element: Sendable>: AsyncSequence, Sendable {
 //
 // The consumer's side is inlinable, so that its elements are not handled as values of an unknown type.
 @usableFromInline
-final class StreamChannel<Element: Sendable>: LoopDelivery {
+package final class StreamChannel<Element: Sendable>: LoopDelivery {
     private let mark: ComponentCount.Mark
     @usableFromInline typealias Waiter = UnsafeContinuation<Result<Element?, BluetoothError>, Never>
 
@@ -123,7 +123,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     /// The event loop of the source.
     @usableFromInline let loop: EventLoop
 
-    init(
+    package init(
         capacity: Int, policy: OverflowPolicy, operation: BluetoothError.Operation, from loop: EventLoop,
         stamp: (@Sendable (inout Element, Int) -> Void)? = nil
     ) {
@@ -149,7 +149,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     /// A waiting consumer is resumed after the loop has handled all packets that are there: of several elements that
     /// arrive together, only the first resumes it.
     @discardableResult
-    func send(_ element: Element) -> Bool {
+    package func send(_ element: Element) -> Bool {
         var dropped: Element?
         defer { withExtendedLifetime(dropped) {} }
         return send(element, dropping: &dropped)
@@ -182,7 +182,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
 
     /// Resumes the waiting consumer if there is an element or an end for it.
     @usableFromInline
-    func deliver() {
+    package func deliver() {
         let (waiter, ready) = state.withLock { state -> (Waiter?, Result<Element?, BluetoothError>?) in
             state.isDelivering = false
             guard state.waiter != nil, let ready = poll(&state) else { return (nil, nil) }
@@ -193,7 +193,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     }
 
     /// Counts elements that were lost before they reached the stream.
-    func recordMissed(_ count: Int) {
+    package func recordMissed(_ count: Int) {
         state.withLock { state in
             state.missed += count
             state.missedBefore += count
@@ -201,7 +201,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     }
 
     /// Ends the stream after the buffered elements: with an error, or regularly.
-    func finish(_ error: BluetoothError? = nil) {
+    package func finish(_ error: BluetoothError? = nil) {
         state.withLock { state in
             guard state.end == nil else { return }
             state.end = error.map { .failure($0) } ?? .success(())
@@ -210,7 +210,7 @@ final class StreamChannel<Element: Sendable>: LoopDelivery {
     }
 
     /// Ends the stream and drops the buffer, as the consumer is gone.
-    func abandon() {
+    package func abandon() {
         let left = state.withLock { state in
             state.end = .success(())
             defer { state.buffer = RingBuffer() }

@@ -2,24 +2,24 @@ import BluetoothLoop
 import BluetoothSockets
 
 /// A public handle's reference to the session's component behind it, which is confined to the loop.
-struct SessionReference<Component>: Sendable {
+package struct SessionReference<Component>: Sendable {
     /// The isolation domain of the component.
     let session: any LoopActor
     private let component: LoopBound<Component>
 
     /// Creates a reference to a component that was made on the loop.
-    init(_ component: Component, in session: any LoopActor) {
+    package init(_ component: Component, in session: any LoopActor) {
         self.session = session
         self.component = LoopBound(component, on: session.loop)
     }
 
     /// Creates a reference to a component that its maker transfers.
-    init(sending component: sending Component, in session: any LoopActor) {
+    package init(sending component: sending Component, in session: any LoopActor) {
         self.session = session
         self.component = LoopBound(sending: component, to: session.loop)
     }
 
-    var loop: EventLoop { session.loop }
+    package var loop: EventLoop { session.loop }
 
     init(_ component: LoopBound<Component>, in session: any LoopActor) {
         self.session = session
@@ -28,7 +28,7 @@ struct SessionReference<Component>: Sendable {
 
     /// Calls `body` with the component on the loop.
     @inline(__always)
-    nonisolated(nonsending) func callAsFunction<Value: Sendable, Failure: Error>(
+    package nonisolated(nonsending) func callAsFunction<Value: Sendable, Failure: Error>(
         _ body: nonisolated(nonsending) @Sendable (Component) async throws(Failure) -> Value
     ) async throws(Failure) -> Value {
         try await Self.call(body, component, isolation: session)
@@ -55,10 +55,10 @@ struct SessionReference<Component>: Sendable {
 ///
 /// The handles of links, channels and kept connections use one as well, so that a handle of something that has
 /// ended does not retain the adapter.
-actor DetachedSession: LoopActor {
-    nonisolated let loop: EventLoop
+package actor DetachedSession: LoopActor {
+    package nonisolated let loop: EventLoop
 
-    init(on loop: EventLoop) {
+    package init(on loop: EventLoop) {
         self.loop = loop
     }
 }

@@ -63,7 +63,7 @@ extension BluetoothError {
 
 extension SecretFile {
     /// Checks several folders, see ``checkFolder(_:)``.
-    static func checkFolders(
+    package static func checkFolders(
         _ folders: [String], _ operation: BluetoothError.Operation
     ) throws(BluetoothError) {
         for folder in folders {

@@ -20,23 +20,39 @@ package enum EnvironmentTrace {
         Logger(label: "bluetooth.trace").warning("\(message)")
     }.map { expanded($0) }
 
-    private static let opening = Mutex<Task<PacketTrace, any Error>?>(nil)
+    private static let opening = Mutex<Task<PacketTrace?, any Error>?>(nil)
+
+    /// Opens the trace of the environment, as ``PacketTrace/open(_:replacingExisting:source:on:log:onFailure:)`` does, with
+    /// errors that name the variable; nil without it.
+    package static func open(
+        on kernel: (any BluetoothKernel)?, log: Logger = Logger(label: "bluetooth.trace"),
+        onFailure: (@Sendable (BluetoothError) -> Void)? = nil
+    ) async throws(BluetoothError) -> PacketTrace? {
+        guard let path else { return nil }
+        let operation = BluetoothError.Operation("record packets")
+        do throws(BluetoothError) {
+            guard path != "-" else { throw .init(.failed, operation, "The file cannot be standard output.") }
+            return try await PacketTrace.open(path, on: kernel, log: log, onFailure: onFailure)
+        } catch {
+            throw BluetoothError(
+                error.code, operation, "\(variable): \(error.message)",
+                remedy: "Name a new file; %p in the name is the process, %t the time.")
+        }
+    }
 
     /// A program's own trace; without one, that of the environment, unless the program has chosen the kernel.
     static func trace(
         _ own: PacketTrace?, on kernel: any BluetoothKernel
     ) async throws(BluetoothError) -> PacketTrace? {
-        guard own == nil, let path, isEnvironments(kernel) else { return own }
+        guard own == nil, path != nil, isEnvironments(kernel) else { return own }
         let task = opening.withLock { opening in
-            opening = opening ?? Task { try await PacketTrace.open(path, on: kernel) }
+            opening = opening ?? Task { try await open(on: kernel) }
             return opening
         }
         do {
-            return try await task?.value
+            return try await task?.value ?? nil
         } catch {
-            throw BluetoothError(
-                .failed, .init("record packets"), "\(variable): \((error as? BluetoothError)?.message ?? "\(error)")",
-                remedy: "Name a new file; %p in the name is the process, %t the time.")
+            throw error as? BluetoothError ?? BluetoothError(.failed, .init("record packets"), "\(error)")
         }
     }
 

@@ -47,19 +47,17 @@ extension SimulatedGATTServer {
     private func handle(_ event: GATTServerEvent, on link: SimulatedLink) {
         let program = state.withLock { $0.program }
         switch event {
-        case .readRequested(let request):
-            switch program.read?(request.handle, link) ?? .refuse(.readNotPermitted) {
+        case .readRequested(let handle, _, _):
+            switch program.read?(handle, link) ?? .refuse(.readNotPermitted) {
             case .value(let value, let delay):
-                link.schedule(after: delay) { [weak self] in
-                    self?.serve(link) { $0.answer(.read(request, .success(value)), database: &$1) }
-                }
-            case .refuse(let code): serve(link) { $0.answer(.read(request, .failure(code)), database: &$1) }
+                link.schedule(after: delay) { [weak self] in self?.answer(event, .success(value), on: link) }
+            case .refuse(let code): answer(event, .failure(code), on: link)
             case .silence: break
             }
-        case .writeRequested(let request):
-            switch program.write?(request.writes, link) ?? .accept {
-            case .accept: serve(link) { $0.answer(.write(request, .success(())), database: &$1) }
-            case .refuse(let code): serve(link) { $0.answer(.write(request, .failure(code)), database: &$1) }
+        case .writeRequested(let writes, _):
+            switch program.write?(writes, link) ?? .accept {
+            case .accept: answer(event, .success([]), on: link)
+            case .refuse(let code): answer(event, .failure(code), on: link)
             case .silence: break
             }
         case .writeCommandReceived(let write): _ = program.write?([write], link)
@@ -68,6 +66,10 @@ extension SimulatedGATTServer {
             .mtuExchanged, .indicationConfirmed, .requestOutOfTurn:
             break
         }
+    }
+
+    private func answer(_ event: GATTServerEvent, _ result: Result<[UInt8], ATTErrorCode>, on link: SimulatedLink) {
+        serve(link) { $0.answer(event, with: result, database: &$1) }
     }
 
     /// Performs the actions of a link's core, as far as there is room.

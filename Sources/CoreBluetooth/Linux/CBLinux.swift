@@ -210,6 +210,8 @@ extension CBLinux.Configuration {
                 agent = FixedPasskeyAgent(passkey)
             }
         }
+        // Reported if it is ignored; `simulation` has it already.
+        _ = environment(EnvironmentRadio.variable)
         do throws(BluetoothError) {
             kernel = try simulation.get()
         } catch {

@@ -126,12 +126,12 @@ open class CBATTRequest: NSObject, @unchecked Sendable {
     private let subject: CBCharacteristic
     private let start: Int
     private let bytes: Locked<Data?>
-    /// The pending response; the requests of one write share it.
-    let question: PeerQuestion
+    /// The pending response, which the requests of one write share; nil for a command.
+    let question: PeerQuestion?
 
     init(
         _ central: CBCentral, _ characteristic: CBCharacteristic, offset: Int, value: Data?,
-        question: PeerQuestion
+        question: PeerQuestion?
     ) {
         asker = central
         subject = characteristic

@@ -126,7 +126,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         let code = UInt8(exactly: result.rawValue) ?? ATTErrorCode.unlikelyError.rawValue
         let answer: Result<[UInt8], ATTErrorCode> =
             code == 0 ? .success(Array(request.value ?? Data())) : .failure(ATTErrorCode(code))
-        if !request.question.resolve(answer) { misuse("a request was answered twice, or too late.") }
+        if request.question?.resolve(answer) == false { misuse("a request was answered twice, or too late.") }
     }
 
     /// Sends a value to subscribed centrals.

@@ -12,6 +12,7 @@ final class PeripheralManagerHandle: Sendable {
     /// A service being published, or published.
     struct Offer {
         let service: CBMutableService
+        let definition: LocalService
         /// Nil until it is published.
         var published: PublishedServices?
         var handles: [AttributeHandle] = []
@@ -93,6 +94,8 @@ final class PeripheralManagerHandle: Sendable {
         var advertising = Advertising()
         var offers: [Offer] = []
         var characteristics: [AttributeHandle: CBMutableCharacteristic] = [:]
+        /// The number of each central's commands that wait for the program.
+        var commands: [BluetoothAddress: Int] = [:]
         var links: [BluetoothAddress: Link] = [:]
         var outbox = Outbox()
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]
@@ -242,47 +245,51 @@ final class PeripheralManagerHandle: Sendable {
     // MARK: Services
 
     func add(_ service: CBMutableService) {
-        let layout: ServiceLayout
+        let definition: LocalService
         do {
-            layout = try ServiceLayout(service)
+            definition = try service.definition
         } catch {
             return post { $1?.peripheralManager($0, didAdd: service, error: error) }
         }
         let isNew = shared { shared -> Bool in
             guard !shared.offers.contains(where: { $0.service === service }) else { return false }
-            shared.offers.append(Offer(service: service))
+            shared.offers.append(Offer(service: service, definition: definition))
             return true
         }
         guard isNew else {
             return post { $1?.peripheralManager($0, didAdd: service, error: CBError(.invalidParameters)) }
         }
+        let characteristics = service.characteristics?.compactMap { $0 as? CBMutableCharacteristic } ?? []
+        let included = service.includedServices ?? []
         radio.soon { [self] radio in
             radio.serve(self)
-            Task(executorPreference: radio.loop) { [self] in await publish(layout, service, on: radio) }
+            Task(executorPreference: radio.loop) { [self] in
+                await publish(definition, characteristics, including: included, as: service, on: radio)
+            }
         }
     }
 
     private func publish(
-        _ layout: ServiceLayout, _ service: CBMutableService, on radio: isolated Radio
+        _ definition: LocalService, _ characteristics: [CBMutableCharacteristic], including included: [CBService],
+        as service: CBMutableService, on radio: isolated Radio
     ) async {
         do throws(BluetoothError) {
             guard let adapter = radio.adapter else {
                 throw BluetoothError(.adapterOff, .init("add a service"), "There is no adapter now.")
             }
-            var definition = layout.service
-            definition.includedServices = layout.included.map { included in
-                let declaration = shared { shared in
-                    shared.offers.first { $0.service === included }?.published?.handles.start
-                }
-                return declaration.map { .declared(at: $0) } ?? .uuid(included.uuid.bluetooth)
+            var definition = definition
+            for included in included {
+                let own = shared { $0.offers.first { $0.service === included && $0.published != nil }?.definition }
+                definition =
+                    own.map { definition.including($0) } ?? definition.including(included.uuid.bluetooth)
             }
-            let published = try await adapter.publish([definition], handlers: handlers)
-            let handles = layout.valueHandles(from: published.handles.start)
+            let published = try await adapter.publish([definition], events: receiver)
+            let handles = definition.characteristics.compactMap { published[$0].handle }
             let isWanted = shared { shared -> Bool in
                 guard let index = shared.offers.firstIndex(where: { $0.service === service }) else { return false }
                 shared.offers[index].published = published
                 shared.offers[index].handles = handles
-                for (handle, characteristic) in zip(handles, layout.characteristics) {
+                for (handle, characteristic) in zip(handles, characteristics) {
                     shared.characteristics[handle] = characteristic
                 }
                 return true
@@ -334,17 +341,14 @@ final class PeripheralManagerHandle: Sendable {
 
     // MARK: Requests
 
-    private var handlers: AttributeHandlers {
-        var handlers = AttributeHandlers()
-        handlers.events = .inTurn { [weak self] event, connection in
+    private var receiver: PeerEventReceiver {
+        { [weak self] event, connection in
             switch event {
-            case .read(let request, let question): self?.read(request, question, of: connection)
-            case .write(let writes, let question?): self?.write(writes, question, of: connection)
-            case .write(_, nil): break
+            case .read(let handle, let question): self?.read(handle, question, of: connection)
+            case .write(let writes, let question): self?.write(writes, question, of: connection)
             case .subscription(let subscription): self?.receive(subscription, of: connection)
             }
         }
-        return handlers
     }
 
     func central(_ address: BluetoothAddress) -> CBCentral {
@@ -357,37 +361,58 @@ final class PeripheralManagerHandle: Sendable {
         link.central.setMaximumUpdateValueLength(link.connection.maximumCommandLengthNow)
     }
 
-    private func read(_ request: AttributeRequest, _ question: PeerQuestion, of connection: Connection) {
-        guard let characteristic = shared({ $0.characteristics[request.handle] }) else {
+    private func read(_ handle: AttributeHandle, _ question: PeerQuestion, of connection: Connection) {
+        guard let characteristic = shared({ $0.characteristics[handle] }) else {
             question.resolve(.failure(.attributeNotFound))
             return
         }
         updateMaximumLength(of: connection)
-        post(from: .device(request.peer)) { [self] manager, delegate in
-            let attRequest = CBATTRequest(
-                central(request.peer), characteristic, offset: request.offset, value: nil, question: question)
-            guard let delegate else { return manager.respond(to: attRequest, withResult: .requestNotSupported) }
-            delegate.peripheralManager(manager, didReceiveRead: attRequest)
+        let peer = connection.peer
+        post(from: .device(peer)) { [self] manager, delegate in
+            let request = CBATTRequest(central(peer), characteristic, offset: 0, value: nil, question: question)
+            guard let delegate else { return manager.respond(to: request, withResult: .requestNotSupported) }
+            delegate.peripheralManager(manager, didReceiveRead: request)
         }
     }
 
-    private func write(_ writes: [AttributeWrite], _ question: PeerQuestion, of connection: Connection) {
-        updateMaximumLength(of: connection)
+    private func write(_ writes: [AttributeWrite], _ question: PeerQuestion?, of connection: Connection) {
         let peer = connection.peer
+        guard question != nil || beginCommand(of: peer) else { return }
+        updateMaximumLength(of: connection)
         let subjects = writes.map { write in shared { $0.characteristics[write.handle] } }
         post(from: .device(peer)) { [self] manager, delegate in
-            let attRequests = zip(writes, subjects).compactMap { write, subject in
+            if question == nil { endCommand(of: peer) }
+            let requests = zip(writes, subjects).compactMap { write, subject in
                 subject.map {
                     CBATTRequest(
                         central(peer), $0, offset: write.offset, value: Data(write.value), question: question)
                 }
             }
-            guard let first = attRequests.first, attRequests.count == writes.count else {
-                question.resolve(.failure(.attributeNotFound))
+            guard let first = requests.first, requests.count == writes.count else {
+                question?.resolve(.failure(.attributeNotFound))
                 return
             }
             guard let delegate else { return manager.respond(to: first, withResult: .writeNotPermitted) }
-            delegate.peripheralManager(manager, didReceiveWrite: attRequests)
+            delegate.peripheralManager(manager, didReceiveWrite: requests)
         }
     }
+
+    /// Counts a command, which has no response that the central would wait for; false when too many wait for the program.
+    private func beginCommand(of peer: BluetoothAddress) -> Bool {
+        shared { shared in
+            guard shared.commands[peer, default: 0] < Self.maximumCommandCount else { return false }
+            shared.commands[peer, default: 0] += 1
+            return true
+        }
+    }
+
+    private func endCommand(of peer: BluetoothAddress) {
+        shared { shared in
+            let count = shared.commands[peer, default: 0] - 1
+            shared.commands[peer] = count > 0 ? count : nil
+        }
+    }
+
+    /// The maximum number of a central's commands that wait for the program; further ones are dropped.
+    private static let maximumCommandCount = 256
 }

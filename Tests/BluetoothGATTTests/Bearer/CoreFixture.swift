@@ -118,14 +118,14 @@ final class CoreFixture {
 
     /// Answers the pending read.
     func answer(_ value: [UInt8]) {
-        guard case .readRequested(let request)? = events.first else { return }
-        events = core.answer(.read(request, .success(value)), database: &database)
+        guard case .readRequested? = events.first else { return }
+        events = core.answer(events.first, with: .success(value), database: &database)
     }
 
     /// Accepts the pending write.
     func accept() {
-        guard case .writeRequested(let request)? = events.first else { return }
-        events = core.answer(.write(request, .success(())), database: &database)
+        guard case .writeRequested? = events.first else { return }
+        events = core.answer(events.first, with: .success([]), database: &database)
     }
 
     /// Reports a change of local attributes.
@@ -134,7 +134,7 @@ final class CoreFixture {
             in: AttributeHandleRange(start: start, end: end), database, serviceChanged: 0xFFFE)
     }
 
-    func giveUp() { events = core.answer(.refuse(.unlikelyError), database: &database) }
+    func giveUp() { events = core.answer(nil, with: .failure(.unlikelyError), database: &database) }
 
     func timeOut() { core.timedOut() }
 }

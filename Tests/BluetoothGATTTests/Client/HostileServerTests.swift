@@ -16,7 +16,7 @@ import BluetoothGATT
         + CharacteristicDiscoveryTests.descriptors + IncludedServiceDiscoveryTests.transcripts
         + DatabaseDiscoveryTests.transcripts + DatabaseDiscoveryTests.includes + ValueProcedureTests.mtus
         + ValueProcedureTests.reads + ValueProcedureTests.writes + ValueProcedureTests.longWrites
-        + SeveralValueTests.byUUID + SeveralValueTests.variable + SeveralValueTests.fixed
+        + SeveralValueTests.byUUID + SeveralValueTests.variable
         + SeveralValueTests.reliableWrites
 
     /// The request of a procedure and its position.

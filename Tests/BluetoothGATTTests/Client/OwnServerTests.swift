@@ -305,8 +305,6 @@ extension ServerFixture {
                 #expect(try fixture.perform(DescriptorDiscovery(in: range)).output == characteristic.descriptors)
             }
         }
-        let secondary = try fixture.perform(ServiceDiscovery(type: .secondaryService)).output
-        #expect(secondary.map(\.uuid) == services.filter { !$0.isPrimary }.map(\.uuid))
     }
 
     // MARK: Values

@@ -51,15 +51,6 @@ let longName2 = "27ADC9CB-35EB-465A-9154-B8FF9076F3E8"
             ], "1800 0020-0025; 1801 0040-0041"),
         Transcript("no services is a result", ServiceDiscovery(), ["10 0100 FFFF 0028": "01 10 0100 0A"], ""),
         Transcript(
-            "secondary services are found the same way", ServiceDiscovery(type: .secondaryService),
-            [
-                "10 0100 FFFF 0128": "11 06 0700 0800 3412",
-                "10 0900 FFFF 0128": "01 10 0900 0A",
-            ], "secondary 1234 0007-0008"),
-        Transcript(
-            "a server that has no secondary services may not know the type", ServiceDiscovery(type: .secondaryService),
-            ["10 0100 FFFF 0128": "01 10 0100 10"], ""),
-        Transcript(
             "every server knows primary services", ServiceDiscovery(), ["10 0100 FFFF 0028": "01 10 0100 10"],
             "refused 10"),
         Transcript(

@@ -150,42 +150,6 @@ import BluetoothGATT
             "an answer of the other request", MultipleValueRead([3, 5]), ["20 0300 0500": "0F 0102"], "violation"),
     ]
 
-    /// Read Multiple Characteristic Values, Core Vol 3 Part G §4.8.4.
-    static let fixed: [Transcript] = [
-        Transcript(
-            "three in one answer", MultipleValueRead([3, 7, 5], lengths: [1, 0, 2]),
-            ["0E 0300 0700 0500": "0F 010203"], "01 - 0203"),
-        Transcript(
-            "as many as fit into an answer", MultipleValueRead([3, 5, 7, 9], lengths: [10, 12, 22, 4]),
-            [
-                "0E 0300 0500": "0F" + text(22), "0A 0700": "0B" + text(22), "0C 0700 1600": "0D",
-                "0A 0900": "0B 01020304",
-            ], text(10) + " " + text(12) + " " + text(22) + " 01020304"),
-        Transcript(
-            "one that fits no response is read separately", MultipleValueRead([3, 5, 7], lengths: [30, 1, 1]),
-            ["0A 0300": "0B" + text(22), "0C 0300 1600": "0D" + text(8), "0E 0500 0700": "0F 0102"],
-            text(30) + " 01 02"),
-        Transcript(
-            "an answer of another length has all read by themselves", MultipleValueRead([3, 5], lengths: [1, 1]),
-            ["0E 0300 0500": "0F 010203", "0A 0300": "0B 01", "0A 0500": "0B 0203"], "01 0203"),
-        Transcript(
-            "a server that does not support the request is asked one by one",
-            MultipleValueRead([3, 5], lengths: [1, 1]),
-            ["0E 0300 0500": "01 0E 0000 06", "0A 0300": "0B 01", "0A 0500": "0B 02"], "01 02, not supported"),
-        Transcript(
-            "lengths that cannot be", MultipleValueRead([3, 5], lengths: [-1, .max]),
-            ["0A 0300": "0B 01", "0A 0500": "0B 02"], "01 02"),
-        Transcript(
-            "lengths of others", MultipleValueRead([3, 5], lengths: [1]), ["0A 0300": "0B 01", "0A 0500": "0B 02"],
-            "01 02"),
-        Transcript(
-            "the refusal of one is that of all", MultipleValueRead([3, 5], lengths: [1, 1]),
-            ["0E 0300 0500": "01 0E 0500 02"], "refused 02"),
-        Transcript(
-            "an answer of the other request", MultipleValueRead([3, 5], lengths: [1, 1]),
-            ["0E 0300 0500": "21 0100 01 0100 02"], "violation"),
-    ]
-
     private static func write(_ handle: AttributeHandle, _ value: String, at offset: Int = 0) -> AttributeWrite {
         AttributeWrite(handle, offset: offset, value: hex(value))
     }
@@ -234,9 +198,6 @@ import BluetoothGATT
     @Test("values of any length are read together, Core Vol 3 Part G §4.8.5", arguments: variable)
     func readVariable(_ transcript: Transcript) { transcript.check() }
 
-    @Test("values of known lengths are read together, Core Vol 3 Part G §4.8.4", arguments: fixed)
-    func readFixed(_ transcript: Transcript) { transcript.check() }
-
     @Test("several values are written together or not at all, Core Vol 3 Part G §4.9.5", arguments: reliableWrites)
     func writeReliably(_ transcript: Transcript) { transcript.check() }
 
@@ -269,27 +230,23 @@ import BluetoothGATT
         let variable = try fixture.perform(MultipleValueRead(handles))
         #expect(variable.output.values == values)
         #expect(variable.output.isSupported)
-        let fixed = try fixture.perform(MultipleValueRead(handles, lengths: lengths))
-        #expect(fixed.output.values == values)
         let byUUID = try fixture.perform(ValueReadByUUID(0xFFF1)).output
         #expect(byUUID == zip(handles, values).map { RemoteValue(handle: $0, value: $1) })
         var single = 0
         for handle in handles { single += try fixture.perform(ValueRead(handle)).requests }
         // A length takes two bytes, so that a value may fit only a response of its own.
         #expect(variable.requests <= single + lengths.count { $0 > mtu - 3 })
-        #expect(fixed.requests <= single)
     }
 
-    static let counts: [(mtu: Int, variable: Int, fixed: Int, byUUID: Int)] = [
-        (23, 20, 20, 41), (247, 2, 2, 3), (517, 1, 1, 2),
+    static let counts: [(mtu: Int, variable: Int, byUUID: Int)] = [
+        (23, 20, 41), (247, 2, 3), (517, 1, 2),
     ]
 
     @Test("twenty values of twenty bytes take this number of requests", arguments: counts)
-    func requestCounts(mtu: Int, variable: Int, fixed: Int, byUUID: Int) throws {
+    func requestCounts(mtu: Int, variable: Int, byUUID: Int) throws {
         let lengths = [Int](repeating: 20, count: 20)
         var fixture = try Self.fixture(lengths, mtu: mtu).fixture
         #expect(try fixture.perform(MultipleValueRead(Self.handles(20))).requests == variable)
-        #expect(try fixture.perform(MultipleValueRead(Self.handles(20), lengths: lengths)).requests == fixed)
         #expect(try fixture.perform(ValueReadByUUID(0xFFF1)).requests == byUUID)
     }
 

@@ -47,9 +47,9 @@ import BluetoothGATT
         while let event = fixture.events.last, fixture.server.isWaitingForProgram {
             #expect(sent.isEmpty)
             switch event {
-            case .readRequested(let request):
+            case .readRequested(let handle, _, _):
                 sent =
-                    request.handle.rawValue % 3 == 0
+                    handle.rawValue % 3 == 0
                     ? hex(try fixture.refuse(.unlikelyError)) : hex(try fixture.answer("0102030405"))
             case .writeRequested: sent = hex(try fixture.accept())
             default:

@@ -34,41 +34,38 @@ struct ServerFixture {
 
     /// Answers the pending read.
     mutating func answer(_ value: String, startingAt start: Int = 0) throws -> String {
-        guard case .readRequested(let request) = try #require(events.first) else {
-            throw TestFailure.unexpectedEvent
-        }
-        events = server.answer(request, value: hex(value), startingAt: start, database: &database, into: &writer)
-        return writer.bytes.hexadecimal
+        guard case .readRequested = try #require(events.first) else { throw TestFailure.unexpectedEvent }
+        return answer(events.first, .success(hex(value)), startingAt: start)
     }
 
     /// Refuses the pending request.
     mutating func refuse(_ code: ATTErrorCode) throws -> String {
         switch try #require(events.first) {
-        case .readRequested(let request):
-            events = server.refuse(request, with: code, database: &database, into: &writer)
-        case .writeRequested(let request):
-            server.refuse(request, with: code, into: &writer)
-            events = []
+        case .readRequested, .writeRequested: answer(events.first, .failure(code))
         default: throw TestFailure.unexpectedEvent
         }
-        return writer.bytes.hexadecimal
     }
 
     /// Accepts the pending write.
     mutating func accept() throws -> String {
-        guard case .writeRequested(let request) = try #require(events.first) else {
-            throw TestFailure.unexpectedEvent
-        }
-        events = server.accept(request, database: &database, into: &writer)
+        guard case .writeRequested = try #require(events.first) else { throw TestFailure.unexpectedEvent }
+        return answer(events.first, .success([]))
+    }
+
+    /// Answers an event, or with nil refuses the pending request; returns the response.
+    mutating func answer(
+        _ event: GATTServerEvent?, _ result: Result<[UInt8], ATTErrorCode>, startingAt start: Int = 0
+    ) -> String {
+        events = server.answer(event, with: result, startingAt: start, database: &database, into: &writer)
         return writer.bytes.hexadecimal
     }
 
     /// The writes that wait for the program.
     func requestedWrites() throws -> [AttributeWrite] {
-        guard case .writeRequested(let request) = try #require(events.first) else {
+        guard case .writeRequested(let writes, _) = try #require(events.first) else {
             throw TestFailure.unexpectedEvent
         }
-        return request.writes
+        return writes
     }
 
     enum TestFailure: Error { case unexpectedEvent }

@@ -102,35 +102,7 @@ import Testing
         #expect(names.name(of: BluetoothAddress(1999, kind: .public)) == nil)
     }
 
-    // MARK: Signed writes
-
-    @Test func oneSignatureKeyOfEachKindIsStored() async throws {
-        try await BondFixture.run { fixture in
-            let identity = BluetoothAddress(0xC0DE_0000_0001, kind: .random)
-            var security = SimulatedSecurity(identity: identity)
-            security.signs = true
-            let device = try Self.device(fixture.base, security)
-            let log = LogRecorder()
-            let central = try await fixture.central.open(log: log)
-            var former: [Bond.SignatureKey] = []
-            for _ in 0..<2 {
-                try await fixture.connect(central, to: device.address).disconnect()
-                try await fixture.base.settle { await central.bonds().count == 1 }
-                let keys = try #require(await central.bonds().first).signatureKeys
-                #expect(keys.count == 2 && keys.count { $0.kind.isLocal } == 1)
-                #expect(keys.allSatisfy { $0.signCounter == 0 } && keys != former)
-                for key in keys {
-                    #expect(!log.lines.contains { BondSecretTests.shows($0, key.value) })
-                }
-                former = keys
-                try await central.removeBond(with: identity)
-                device.forgetBonds()
-                try await fixture.base.settle { device.links.isEmpty }
-            }
-            #expect(log.lines.contains { $0.contains("New Signature Resolving Key") })
-            await central.close()
-        }
-    }
+    // MARK: A device that does not bond
 
     @Test func keysOfANonBondingDeviceAreNotStored() async throws {
         try await BondFixture.run { fixture in

@@ -30,10 +30,6 @@ enum BondSamples {
                     encryptedDiversifier: 0x4321, randomNumber: 0x0807_0605_0403_0201, value: key(first + 1)),
             ],
             identityResolvingKey: key(first + 2),
-            signatureKeys: [
-                Bond.SignatureKey(kind: .authenticatedLocal, value: key(first + 3), signCounter: 77),
-                Bond.SignatureKey(kind: .authenticatedRemote, value: key(first + 4), signCounter: .max),
-            ],
             name: name, time: 1_700_000_000,
             client: GATTClientRecord(
                 subscriptions: [

@@ -114,11 +114,9 @@ import Testing
         try await BondFixture.run { fixture in
             let told = Mutex<[PeerSubscription]>([])
             let visit = try await Visit.begin(fixture, services: [])
-            var handlers = AttributeHandlers()
-            handlers.events = .atOnce { event, _ in
+            try await visit.peripheral.publish([LocalService(PeripheralFixture.service)]) { event, _ in
                 if case .subscription(let subscription) = event { told.withLock { $0.append(subscription) } }
             }
-            try await visit.peripheral.publish([PeripheralFixture.service], handlers: handlers)
             let link = try await visit.connect()
             _ = try await link.own.subscribe(to: try await link.own.found(0xFFF1, in: 0xFFF0))
             await visit.disconnect(link)

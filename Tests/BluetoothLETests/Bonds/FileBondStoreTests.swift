@@ -104,21 +104,19 @@ import Testing
             let (store, log) = try Self.store(directory)
             var many = bond
             // Two long term keys and an identity resolving key are there.
-            many.signatureKeys = (0..<61).map {
-                Bond.SignatureKey(kind: .unauthenticatedLocal, value: BondSamples.key($0), signCounter: 0)
-            }
+            many.longTermKeys += (0..<61).map { _ in bond.longTermKeys[0] }
             try await store.save(many, of: adapter)
             #expect(try await store.bonds(of: adapter) == [many])
             let path = store.path(of: bond.identity, adapter: adapter)
-            // The last field, a signature key of 21 bytes with its kind and length, once more.
+            // A long term key of 29 bytes, with its kind and length, once more.
             let format = RecordFormat("BLE-BOND", version: 1)
             let body = try format.open(try #require(try SystemFiles.read(path, limit: 4096)))
-            let key: [UInt8] = [3, 21, 0] + [UInt8](repeating: 0, count: 21)
+            let key: [UInt8] = [1, 29, 0, 0, 0, 16] + [UInt8](repeating: 0, count: 26)
             try SystemFiles.replace(path, with: format.seal(body + key))
             #expect(try await store.bonds(of: adapter).isEmpty)
             #expect(SystemFiles.exists(path + ".damaged"))
             #expect(log.lines.contains { $0.contains("\(path) is damaged") })
-            many.signatureKeys += many.signatureKeys.suffix(1)
+            many.longTermKeys += many.longTermKeys.suffix(1)
             let error = await failure { [many] in try await store.save(many, of: self.adapter) }
             #expect(error?.code == .invalidArgument)
         }

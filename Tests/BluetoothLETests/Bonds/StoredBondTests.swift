@@ -47,19 +47,4 @@ import BluetoothLE
             try LocalIdentity(stored: Array(bytes.dropLast()), forAdapterAt: "usb1/1-3")
         }
     }
-
-    @Test func theSigningKeyKeepsItsCounter() throws {
-        var bond = BondSamples.bond()
-        let key = try #require(bond.signingKey)
-        #expect(key.signCounter == 77)
-        _ = try key.signature(of: [1, 2, 3])
-        bond.signingKey = key
-        let again = try Bond(stored: try bond.stored(for: adapter), for: adapter)
-        #expect(again.signingKey?.signCounter == 78)
-        // The device's own key is another.
-        #expect(again.signatureKeys.contains { $0.kind == .authenticatedRemote && $0.signCounter == .max })
-        #expect(again.signatureKeys.contains { $0.kind == .authenticatedLocal && $0.value == BondSamples.key(4) })
-        bond.signingKey = nil
-        #expect(bond.signingKey == nil && bond.signatureKeys.count == 1)
-    }
 }

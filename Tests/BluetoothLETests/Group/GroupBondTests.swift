@@ -3,6 +3,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// A group, and a device that is a complete stack as well: its bond, its pairing and what it is served stay with an adapter.

@@ -1,5 +1,6 @@
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// The choice of an adapter, by tables.

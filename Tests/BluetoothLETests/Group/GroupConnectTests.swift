@@ -2,6 +2,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// Links of several adapters.

@@ -2,6 +2,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// A machine with two adapters in a group, of which the second receives everything 20 dB weaker.

@@ -5,6 +5,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// A group, and a device known by its identity resolving key, without a bond.

@@ -2,6 +2,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// Connects of a group whose controllers have no room for another link.

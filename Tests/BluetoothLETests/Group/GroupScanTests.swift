@@ -2,6 +2,7 @@ import BluetoothSimulation
 import TestSupport
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// The merged scan of several adapters.

@@ -2,6 +2,7 @@ import BluetoothAdvertising
 import BluetoothLoop
 import Testing
 
+@testable import BluetoothGateway
 @testable import BluetoothLE
 
 /// The merger of several adapters' reports, without a radio.

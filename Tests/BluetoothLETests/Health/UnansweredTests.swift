@@ -1,3 +1,4 @@
+import BluetoothGateway
 import BluetoothSimulation
 import TestSupport
 import Testing

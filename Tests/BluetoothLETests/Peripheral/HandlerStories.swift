@@ -18,8 +18,8 @@ import BluetoothLE
     ]
 
     private static func run(
-        read: @escaping @Sendable (AttributeRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1] },
-        write: @escaping @Sendable (AttributeRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
+        read: @escaping @Sendable (ReadRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1] },
+        write: @escaping @Sendable (WriteRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
         _ body: @escaping @Sendable (PeripheralFixture, Connection, IncomingConnections) async throws -> Void
     ) async throws {
         try await PeripheralFixture.run { fixture in
@@ -107,6 +107,44 @@ import BluetoothLE
             }
             #expect(time >= .seconds(25) && time < .seconds(26))
             #expect(try await connection.read(values[0]) == [1])
+        }
+    }
+
+    /// A receiver of events that holds its questions.
+    @Test func aQuestionHasTheTimeOfItsRequest() async throws {
+        let held = Mutex<[PeerQuestion]>([])
+        try await PeripheralFixture.run { fixture in
+            let services = Self.services.map { LocalService($0) }
+            try await fixture.peripheral.publish(services) { event, _ in
+                if case .read(_, let question) = event { held.withLock { $0.append(question) } }
+            }
+            let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
+            let connection = try await fixture.connect()
+            let values = [
+                try await connection.found(0xFFF9, in: 0xFFF8), try await connection.found(0xFFFA, in: 0xFFF8),
+            ]
+            let time = await fixture.base.duration {
+                #expect(Self.isUnlikely(await failure { _ = try await connection.read(values[0]) }))
+            }
+            #expect(time >= .seconds(25) && time < .seconds(26))
+            // The late answer is not that of the next request.
+            let read = fixture.base.begin { try await connection.read(values[0]) }
+            try await fixture.base.settle { held.withLock { $0.count } == 2 }
+            for (number, question) in held.withLock({ $0 }).enumerated() {
+                question.resolve(.success([UInt8(number)]))
+            }
+            #expect(try await read.value == [1])
+            // The second value of a request has the rest of its time.
+            let several = try await fixture.base.duration {
+                let read = fixture.base.begin { await failure { _ = try await connection.read(values) } }
+                try await fixture.base.radio.sleep(for: .seconds(15))
+                held.withLock { $0.last }?.resolve(.success([1]))
+                #expect(Self.isUnlikely(try await read.value))
+            }
+            #expect(several >= .seconds(25) && several < .seconds(26))
+            #expect(held.withLock { $0.count } == 4)
+            await connection.disconnect()
+            await set.stop()
         }
     }
 

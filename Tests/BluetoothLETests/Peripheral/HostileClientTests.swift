@@ -45,8 +45,8 @@ import BluetoothLE
     }
 
     private static func run(
-        read: @escaping @Sendable (AttributeRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1, 2, 3] },
-        write: @escaping @Sendable (AttributeRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
+        read: @escaping @Sendable (ReadRequest, SimulatedRadio) async throws -> [UInt8] = { _, _ in [1, 2, 3] },
+        write: @escaping @Sendable (WriteRequest, [UInt8], SimulatedRadio) async throws -> Void = { _, _, _ in },
         _ body: @escaping @Sendable (HostileFixture) async throws -> Void
     ) async throws {
         try await PeripheralFixture.run { fixture in

@@ -91,6 +91,23 @@ import Testing
         }
     }
 
+    /// A part changes its place in the value, as without a handler, and one beyond the end does not reach the handler.
+    @Test func aHandlerAcceptsAPartOfAStoredValue() async throws {
+        let offsets = Mutex<[Int]>([])
+        let level = LocalCharacteristic(
+            0xFFF1, properties: [.read, .write], value: [1, 2, 3, 4], extendedProperties: .reliableWrite
+        ).onWrite { request in offsets.withLock { $0.append(request.offset) } }
+        try await Self.run([LocalService(0xFFF0) { level }]) { _, published, connection in
+            let handle = try await connection.found(0xFFF1, in: 0xFFF0).valueHandle
+            try await connection.writeReliably([AttributeWrite(handle, offset: 1, value: [9])])
+            #expect(published[level].value == [1, 9, 3, 4])
+            let late = AttributeWrite(handle, offset: 5, value: [9])
+            #expect(await failure { try await connection.writeReliably([late]) }?.attributeError == .invalidOffset)
+            #expect(offsets.withLock { $0 } == [1])
+            #expect(published[level].value == [1, 9, 3, 4])
+        }
+    }
+
     // MARK: Requests as tokens
 
     @Test func tokensAreAnsweredOnce() async throws {

@@ -253,12 +253,8 @@ import Testing
         time.waitedForRoom(from: at(5), to: at(45))
         #expect(time.remaining(at: at(45)) == .seconds(15))
         #expect(time.room == .seconds(20))
-        time.beginSlice(.seconds(11), at: at(45))
-        #expect(time.end == at(56))
         time.waitedForRoom(from: at(50), to: at(80))
-        #expect(time.end == at(86))
         #expect(time.room == .zero)
-        time.endSlice()
         #expect(time.end == at(90))
         #expect(!time.isOver(at: at(89)) && time.isOver(at: at(90)))
         #expect(time.remaining(at: at(100)) == .zero)
@@ -266,7 +262,5 @@ import Testing
         time = ConnectTime(nil, room: nil, from: at(0))
         time.waitedForRoom(from: at(0), to: at(9))
         #expect(time.end == nil && time.room == nil && !time.isOver(at: at(1000)))
-        time.beginSlice(.seconds(11), at: at(9))
-        #expect(time.end == at(20))
     }
 }

@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothAdvertising
+import BluetoothGateway
 import BluetoothLE
 import BluetoothSimulation
 import Glibc
@@ -85,13 +86,6 @@ enum AttributesPage {
         let readable = services.flatMap(\.characteristics).filter { $0.properties.contains(.read) }
         let values = try await connection.read(readable)
         print(zip(readable, values).map { "\($0.uuid): \($1)" })
-    }
-
-    /// Read
-    static func read4(_ connection: Connection) async throws {
-        let (appearance, level) = (AttributeHandle(0x0005), AttributeHandle(0x0012))
-        let values = try await connection.read([appearance, level], lengths: [2, 1])
-        print(values)
     }
 
     /// Write

@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothAdvertising
+import BluetoothGateway
 import BluetoothLE
 import BluetoothSimulation
 import Glibc

@@ -3,6 +3,7 @@
 // swift-format-ignore-file
 
 import BluetoothAdvertising
+import BluetoothGateway
 import BluetoothLE
 import BluetoothSimulation
 import Glibc
@@ -16,7 +17,7 @@ enum TestingPage {
     static func testingYourOwnProgram() async throws {
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel()                       // a machine with one adapter, hci0
-        try await radio.run {                                 // fails instead of waiting for ever
+        try await radio.run {                                 // fails instead of waiting forever
             let adapter = try await Adapter.open(power: .powerOn, on: kernel)
             #expect(adapter.state == .poweredOn)
         }

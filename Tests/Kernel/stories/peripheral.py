@@ -110,7 +110,7 @@ def a_link_is_measured(radio):
         # Bumble's central writes nonsense, which changes nothing.
         radio.ask(f'call central connect {ADDRESS} public')
         radio.ask('call central find')
-        for number in ('0002', '0003', '0005'):
+        for number in ('0002', '0003'):
             for value in ('02', 'ff' * 20):
                 radio.ask(f'call central command 8D3A{number}-52C1-4F7E-A16B-4E907CF2D5B8 {value}')
         radio.ask('call central close')
@@ -119,8 +119,8 @@ def a_link_is_measured(radio):
         lines = [json.loads(line) for line in ended.out.splitlines()]
         trips = [each for each in lines if each['event'] == 'roundTrip']
         streams = [each for each in lines if each['event'] == 'throughput']
-        check([each['count'] for each in trips] == [200] * 3, f'round trips: {trips}')
-        check([each['received'] for each in streams] == [200] * 4, f'streams: {streams}')
+        check([each['count'] for each in trips] == [200], f'round trips: {trips}')
+        check([each['received'] for each in streams] == [200] * 2, f'streams: {streams}')
         check(all(each['complete'] for each in trips + streams), 'one is incomplete')
         check(not any(each['lost'] or each['corrupted'] for each in streams), f'not intact: {streams}')
         # The kernel keeps a link for 2 s after its program has ended, and the next program would use it.

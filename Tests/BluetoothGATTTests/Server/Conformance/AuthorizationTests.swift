@@ -78,7 +78,7 @@ import BluetoothGATT
         #expect(try fixture.authorize() == "010AFEFF05")
         fixture.server.security = .none
         #expect(
-            fixture.server.perform(AttributeWrite(0xFFFE, value: [5]), database: &fixture.database) == [])
+            fixture.authorize(AttributeWrite(0xFFFE, value: [5])) == [])
     }
 
     @Test("the bond of a client is asked about when it is not known, on every path")
@@ -162,13 +162,13 @@ import BluetoothGATT
         #expect(!fixture.server.isWaitingForProgram)
         #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [2])
         #expect(
-            fixture.server.perform(AttributeWrite(0xFFFE, value: [5]), database: &fixture.database)
+            fixture.authorize(AttributeWrite(0xFFFE, value: [5]))
                 == [.storedValueChanged(0xFFFE)])
         #expect(fixture.database.attribute(at: 0xFFFE)?.storedValue == [5])
         // The answer grants nothing else.
         #expect(
-            fixture.server.perform(AttributeWrite(0xFFFE, value: [5, 6, 7, 8]), database: &fixture.database) == [])
-        #expect(fixture.server.perform(AttributeWrite(0x0003, value: [9]), database: &fixture.database) == [])
+            fixture.authorize(AttributeWrite(0xFFFE, value: [5, 6, 7, 8])) == [])
+        #expect(fixture.authorize(AttributeWrite(0x0003, value: [9])) == [])
         fixture.server.client.authorize(.all)
         #expect(fixture.send("52 FEFF 06") == "")
         #expect(fixture.events == [.storedValueChanged(0xFFFE)])
@@ -192,15 +192,15 @@ import BluetoothGATT
     func givenUp() throws {
         var fixture = try Self.makeFixture(value: .dynamic)
         #expect(fixture.send("08 0100 FFFF AAAA") == "")
-        fixture.server.refusePending(with: .insufficientAuthorization, into: &fixture.writer)
+        fixture.refusePending(.insufficientAuthorization)
         #expect(fixture.writer.bytes.hexadecimal == "0108FEFF08")
         #expect(!fixture.server.isWaitingForProgram)
-        fixture.server.refusePending(with: .unlikelyError, into: &fixture.writer)
+        fixture.refusePending(.unlikelyError)
         #expect(fixture.writer.bytes.isEmpty)
         fixture.server.client.authorize(.all)
         #expect(fixture.send("16 FEFF 0000 05").hasPrefix("17"))
         #expect(fixture.send("18 01") == "")
-        fixture.server.refusePending(with: .unlikelyError, into: &fixture.writer)
+        fixture.refusePending(.unlikelyError)
         #expect(fixture.writer.bytes.hexadecimal == "0118FEFF0E")
         #expect(fixture.send("18 01") == "19")
     }
@@ -225,19 +225,22 @@ import BluetoothGATT
 
 extension ServerFixture {
     /// Authorizes the pending access once.
-    fileprivate mutating func authorize() throws -> String {
-        guard case .authorizationRequested(let request) = try #require(events.first) else {
-            throw TestFailure.unexpectedEvent
-        }
-        events = server.authorize(request, database: &database, into: &writer)
-        return writer.bytes.hexadecimal
-    }
+    fileprivate mutating func authorize() throws -> String { try answerAuthorization(.success([])) }
 
     fileprivate mutating func refuseAuthorization() throws -> String {
-        guard case .authorizationRequested(let request) = try #require(events.first) else {
-            throw TestFailure.unexpectedEvent
-        }
-        events = server.refuse(request, database: &database, into: &writer)
-        return writer.bytes.hexadecimal
+        try answerAuthorization(.failure(.insufficientAuthorization))
     }
+
+    private mutating func answerAuthorization(_ result: Result<[UInt8], ATTErrorCode>) throws -> String {
+        guard case .authorizationRequested = try #require(events.first) else { throw TestFailure.unexpectedEvent }
+        return answer(events.first, result)
+    }
+
+    /// Authorizes a command; returns the events.
+    fileprivate mutating func authorize(_ command: AttributeWrite) -> [GATTServerEvent] {
+        _ = answer(.commandAuthorizationRequested(command), .success([]))
+        return events
+    }
+
+    fileprivate mutating func refusePending(_ code: ATTErrorCode) { _ = answer(nil, .failure(code)) }
 }

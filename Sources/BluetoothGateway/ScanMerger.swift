@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothAdvertising
 import BluetoothLoop
 import BluetoothPrimitives

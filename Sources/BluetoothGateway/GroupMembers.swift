@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -37,8 +38,9 @@ final class GroupMembers {
     var onChange: () -> Void = {}
     /// Called when an adapter has left the group, before ``onChange``.
     var onRemoval: (Int) -> Void = { _ in }
+
     /// The handlers of the end.
-    private var endFollowers: [UInt64: (BluetoothError) -> Void] = [:]
+    private var endFollowers = HandlerList<BluetoothError>()
 
     init(on loop: EventLoop) {
         mark = loop.components.mark("GroupMembers")
@@ -105,20 +107,8 @@ final class GroupMembers {
         all = []
         waiters.failAll(reason)
         onChange()
-        for number in endFollowers.keys.sorted() { endFollowers[number]?(reason) }
-        endFollowers = [:]
+        endFollowers(reason)
     }
-
-    /// Registers a handler of the group's end.
-    func followEnd(_ handler: @escaping (BluetoothError) -> Void) -> UInt64 {
-        if let end { handler(end) }
-        // Versions only grow, and this makes each number unique.
-        version &+= 1
-        endFollowers[version] = handler
-        return version
-    }
-
-    func unfollowEnd(_ number: UInt64) { endFollowers[number] = nil }
 
     // MARK: Waiting
 
@@ -131,6 +121,20 @@ final class GroupMembers {
         guard version == seen else { return }
         let call = waiters.makePromise()
         try await call.value(operation, timeout: deadline.map { loop.now.duration(to: $0) }, on: loop)
+    }
+
+    /// Waits for the group's end; returns the reason, or `.cancelled`.
+    nonisolated(nonsending) func closed(_ handler: @escaping (BluetoothError) -> Void) async -> BluetoothError {
+        if let end { handler(end) }
+        let number = endFollowers.add(handler)
+        defer { endFollowers.remove(number) }
+        while true {
+            do throws(BluetoothError) {
+                try await changed(since: version, .init("use the group"), until: nil)
+            } catch {
+                return error
+            }
+        }
     }
 
     /// Waits until an adapter of the group can be used.
@@ -199,15 +203,4 @@ extension Adapter {
         let (one, two) = (information, other.information)
         return one.address.isZero || two.address.isZero ? one.index == two.index : one.address == two.address
     }
-}
-
-extension AdapterSession {
-    /// Whether there is a bond with a device, and a link to it, and the number of this program's links.
-    fileprivate func relation(to peer: BluetoothAddress) -> (hasBond: Bool, hasLink: Bool, linkCount: Int) {
-        let peer = identities.identity(of: peer) ?? peer
-        return (bondManager.bond(with: peer) != nil, links.connection(to: peer) != nil, links.count)
-    }
-
-    /// The adapter's room for links.
-    var slotsOnLoop: LoopBound<LinkSlots> { LoopBound(slots, on: loop) }
 }

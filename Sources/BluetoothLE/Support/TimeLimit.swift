@@ -2,23 +2,6 @@ import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets
 
-extension Adapter {
-    /// Runs `body` on the adapter's event loop, and returns its result.
-    ///
-    /// There, calls to the adapter, its connections and streams need no thread switch: on two cores a read takes
-    /// about a quarter of the time that it takes from Swift's thread pool or the main actor. It is worthwhile for a
-    /// task that makes many calls or reads many values; one call more or less does not matter. Tasks that `body` creates
-    /// run on the loop as well, unless they are detached.
-    ///
-    /// The loop's thread also receives everything from the adapter: `body` must not block it by waiting for a file, a
-    /// terminal or a lock, or by long computations. Waiting with `await` does not block it.
-    public func run<Value: Sendable, Failure: Error>(
-        _ body: @Sendable () async throws(Failure) -> Value
-    ) async throws(Failure) -> Value {
-        try await withTaskExecutorPreference(loop) { () async throws(Failure) -> Value in try await body() }
-    }
-}
-
 /// Runs `body`, and cancels it at a time limit.
 ///
 /// Returns when `body` has ended, also after the time limit, so `body` must react to cancellation, as every call of this

@@ -1,8 +1,9 @@
+import BluetoothLE
 import BluetoothPrimitives
 import BluetoothSockets
 
 /// An advertising report that an ``AdapterGroup`` has received, with the device's signals at its adapters.
-public struct GroupAdvertisement: Hashable, Sendable {
+public struct GroupAdvertisement: ScanReport, Hashable {
     /// The signal of a device at one adapter.
     public struct Signal: Hashable, Sendable {
         /// The adapter's name, such as `hci0`.

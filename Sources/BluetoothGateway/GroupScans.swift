@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothHost
 import BluetoothLoop
 import BluetoothSockets

@@ -1,3 +1,4 @@
+import BluetoothLE
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -9,24 +10,23 @@ import BluetoothSockets
 final class GroupConnector {
     private let mark: ComponentCount.Mark
     private let members: GroupMembers
+    private let scans: GroupScans
     private var loop: EventLoop { members.loop }
 
-    init(_ members: GroupMembers) {
+    /// The time for the other adapters to receive a device that one has received: an advertising event or two.
+    private static let gatheringTime = Duration.milliseconds(300)
+
+    init(_ members: GroupMembers, _ scans: GroupScans) {
         mark = members.loop.components.mark("GroupConnector")
-        self.members = members
+        (self.members, self.scans) = (members, scans)
     }
 
     /// Connects to a device by the adapter that ``GroupChooser`` chooses.
     nonisolated(nonsending) func connect(
         to peer: BluetoothAddress, _ options: ConnectionOptions
     ) async throws(BluetoothError) -> Connection {
+        if options.isJustHeard { try await gather(peer, options) }
         var time = ConnectTime(options.timeout, room: options.slotTimeout, from: loop.now)
-        return try await connect(to: peer, options, within: &time)
-    }
-
-    nonisolated(nonsending) func connect(
-        to peer: BluetoothAddress, _ options: ConnectionOptions, within time: inout ConnectTime
-    ) async throws(BluetoothError) -> Connection {
         let operation = BluetoothError.Operation("connect", peer: peer)
         var chooser = GroupChooser(waitsForAdapter: options.waitsForAdapter, waitsForRoom: time.room != nil)
         var places = GroupPlaces()
@@ -42,15 +42,15 @@ final class GroupConnector {
             for candidate in candidates where !candidate.isFull { chooser.roomChanged(at: candidate.id) }
             switch chooser.next(candidates) {
             case .connect(let id):
-                let outcome = await race([id], peer, options, until: time.end, isSliced: true, Watch(seen))
+                let outcome = await race([id], peer, options, until: time.end, isSliced: true, Watch(version: seen))
                 if let connection = try settle(outcome, &chooser, &failure) { return connection }
             case .race(let ids):
                 let outcome = await race(
                     ids, peer, options, until: time.end, isSliced: false,
-                    Watch(seen, peer, except: ids + chooser.departed))
+                    Watch(version: seen, peer: peer, known: ids + chooser.departed))
                 if let connection = try settle(outcome, &chooser, &failure) { return connection }
                 // All have had the remaining time, unless there is another adapter, or they have no room.
-                let isOver = outcome.results.contains { chooser.isUnreachable($0.id) }
+                let isOver = outcome.results.contains { chooser.outcome(of: $0.id) == .unreachable }
                 if isOver, !outcome.isInterrupted, let failure { throw failure }
             case .waitForRoom(let ids):
                 let start = loop.now
@@ -58,13 +58,14 @@ final class GroupConnector {
                 places.leaveAll(except: ids)
                 let admitted = try await waitForRoom(
                     ids, &places, until: start.advanced(by: room), operation,
-                    Watch(seen, peer, except: ids + chooser.departed))
+                    Watch(version: seen, peer: peer, known: ids + chooser.departed))
                 time.waitedForRoom(from: start, to: loop.now)
                 guard let admitted else { break }
                 chooser.roomChanged(at: admitted)
                 var options = options
                 options.isAdmitted = true
-                let outcome = await race([admitted], peer, options, until: time.end, isSliced: true, Watch(seen))
+                let outcome = await race(
+                    [admitted], peer, options, until: time.end, isSliced: true, Watch(version: seen))
                 if outcome.wasRefusedForRoom {
                     // Others have taken it.
                     places.refused(at: admitted)
@@ -86,6 +87,18 @@ final class GroupConnector {
                 throw failure ?? .timedOut(operation, after: options.timeout ?? .zero)
             }
         }
+    }
+
+    /// Waits until all adapters have received a device that one has received, as far as they soon do, so that the one with
+    /// the best signal is known.
+    private nonisolated(nonsending) func gather(
+        _ peer: BluetoothAddress, _ options: ConnectionOptions
+    ) async throws(BluetoothError) {
+        guard !members.areAllReceiving(peer) else { return }
+        var search = options.search(.address(peer), duplicates: .all)
+        search.duration = Self.gatheringTime
+        // The caller retains the group.
+        for try await _ in try await scans.scan(search, for: loop) where members.areAllReceiving(peer) { break }
     }
 
     /// The error if no adapter that may have the link can be used.
@@ -159,12 +172,6 @@ final class GroupConnector {
         var peer: BluetoothAddress?
         /// The adapters that are no others, until there is a change.
         var known: [Int] = []
-
-        init(_ version: UInt64) { self.version = version }
-
-        init(_ version: UInt64, _ peer: BluetoothAddress, except known: [Int]) {
-            (self.version, self.peer, self.known) = (version, peer, known)
-        }
 
         /// The watch for which all but these of several adapters are others.
         func keeping(_ kept: [Int], of ids: [Int]) -> Watch {
@@ -301,25 +308,6 @@ final class GroupConnector {
         if let failure, !failure.concernsAdapter, failure.code != .cancelled { throw failure }
         return nil
     }
-}
-
-extension AdapterSession {
-    fileprivate func beginFollowingLinks() { host.links.beginFollowing() }
-
-    fileprivate func endFollowingLinks() { host.links.endFollowing() }
-
-    /// Waits for room for another link. The host reports the ends of other programs' links only to those who follow.
-    fileprivate func waitForRoom(
-        _ place: UInt64, until patience: KernelInstant, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) {
-        host.links.beginFollowing()
-        defer { host.links.endFollowing() }
-        try await slots.waitForTurn(place, until: patience, operation)
-    }
-}
-
-extension GroupChooser {
-    fileprivate func isUnreachable(_ id: Int) -> Bool { outcome(of: id) == .unreachable }
 }
 
 extension GroupChooser.AttemptOutcome {

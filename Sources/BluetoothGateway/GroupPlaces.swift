@@ -1,3 +1,5 @@
+import BluetoothLE
+
 /// The places of a connect in the adapters' queues for room.
 ///
 /// It keeps them until it ends, so that a change of the group, or an attempt by another adapter, does not cost its turn.

@@ -1,0 +1,165 @@
+import BluetoothATT
+import BluetoothGATT
+import BluetoothLoop
+import BluetoothPrimitives
+import Synchronization
+
+/// Services that are published together: their definitions at their handles, and the ways in which the program receives
+/// clients' requests.
+final class Publication: Sendable {
+    /// A published value.
+    private struct Value {
+        let id: DefinitionID
+        let uuid: BluetoothUUID
+        let handlers: ValueHandlers
+    }
+
+    private enum Requests {
+        case unread
+        case read(StreamChannel<ClientRequest>)
+        case ended(BluetoothError?)
+    }
+
+    /// The handles, from the first declaration to the last attribute.
+    let handles: AttributeHandleRange
+    /// Authorises access to attributes that require it, once the link has the security that the access requires.
+    let authorize: Authorizer?
+    /// Receives clients' requests in place of the handlers and of the stream.
+    let events: PeerEventReceiver?
+    private let definitions: [DefinitionID: AttributeHandle]
+    private let values: [AttributeHandle: Value]
+    private let loop: EventLoop
+    private let requests = Mutex(Requests.unread)
+
+    /// The maximum number of requests that wait for the program; beyond it the oldest is answered with Unlikely Error.
+    private static let capacity = 64
+
+    /// Services at the handles that the server has assigned.
+    init(
+        _ services: [LocalService], at layout: DatabaseLayout, authorizing authorize: Authorizer?,
+        events: PeerEventReceiver?, on loop: EventLoop
+    ) {
+        var definitions: [DefinitionID: AttributeHandle] = [:]
+        var values: [AttributeHandle: Value] = [:]
+        for (service, handles) in zip(services, layout.services) {
+            definitions[service.id] = handles.handles.start
+            for (characteristic, own) in zip(service.characteristics, handles.characteristics) {
+                definitions[characteristic.id] = own.value
+                values[own.value] = Value(
+                    id: characteristic.id, uuid: characteristic.uuid, handlers: characteristic.handlers)
+                for (descriptor, handle) in zip(characteristic.descriptors, own.descriptors) {
+                    definitions[descriptor.id] = handle
+                    values[handle] = Value(id: descriptor.id, uuid: descriptor.uuid, handlers: descriptor.handlers)
+                }
+            }
+        }
+        handles = layout.handles
+        self.authorize = authorize
+        self.events = events
+        self.definitions = definitions
+        self.values = values
+        self.loop = loop
+    }
+
+    /// The handle of a definition: of a service's declaration, of a characteristic's value, of a descriptor.
+    subscript(_ id: DefinitionID) -> AttributeHandle? { definitions[id] }
+
+    /// The handles of the values with handlers.
+    var handledValues: some Sequence<AttributeHandle> {
+        values.lazy.filter { !$0.value.handlers.isEmpty }.map(\.key)
+    }
+
+    // MARK: The program's stream of requests
+
+    func makeStream(
+        _ operation: BluetoothError.Operation, keeping owner: any AnyObject & Sendable
+    ) throws(BluetoothError) -> BoundedStream<ClientRequest> {
+        let channel = StreamChannel<ClientRequest>(
+            capacity: Self.capacity, policy: .dropOldest, operation: operation, from: loop)
+        let failure = requests.withLock { requests -> BluetoothError? in
+            switch requests {
+            case .read(let other) where other.isOpen:
+                return BluetoothError(.busy, operation, "The requests of these services are being read already.")
+            case .unread, .read:
+                requests = .read(channel)
+            case .ended(let reason): channel.finish(reason)
+            }
+            return nil
+        }
+        if let failure { throw failure }
+        return BoundedStream(channel: channel) { withExtendedLifetime(owner) { channel.abandon() } }
+    }
+
+    /// Ends the stream of requests: with the reason, or regularly when the services are withdrawn.
+    func end(_ reason: BluetoothError?) {
+        let channel = requests.withLock { requests -> StreamChannel<ClientRequest>? in
+            defer { requests = .ended(reason) }
+            if case .read(let channel) = requests { return channel }
+            return nil
+        }
+        channel?.finish(reason)
+    }
+
+    private var channel: StreamChannel<ClientRequest>? {
+        requests.withLock { if case .read(let channel) = $0, channel.isOpen { channel } else { nil } }
+    }
+
+    // MARK: Requests
+
+    /// Answers a read. Throws the error that the client receives.
+    func read(
+        _ handle: AttributeHandle, by client: AttributeClient, in server: LocalServer
+    ) async throws -> [UInt8] {
+        guard let value = values[handle] else { throw ATTErrorCode.readNotPermitted }
+        let request = ReadRequest(
+            peer: client.address, uuid: value.uuid, target: value.id, security: client.security,
+            isBonded: client.isBonded)
+        if let read = value.handlers.read { return try await read(request) }
+        if let stored = server.value(of: handle, in: self) { return stored }
+        guard value.handlers.isEmpty, let channel else { throw ATTErrorCode.readNotPermitted }
+        return try await answer { question in channel.send(.read(PendingRead(request, question))) }
+    }
+
+    /// Performs the writes of one request or command. Throws the error that the client receives.
+    func write(
+        _ writes: ArraySlice<AttributeWrite>, isCommand: Bool, by client: AttributeClient, in server: LocalServer
+    ) async throws {
+        func request(_ write: AttributeWrite, _ value: Value) -> WriteRequest {
+            WriteRequest(
+                peer: client.address, uuid: value.uuid, target: value.id, value: write.value, offset: write.offset,
+                isCommand: isCommand, security: client.security, isBonded: client.isBonded)
+        }
+        // Writes without handlers form one request to the program.
+        var streamed: [WriteRequest] = []
+        for write in writes {
+            guard let value = values[write.handle] else { throw ATTErrorCode.writeNotPermitted }
+            if value.handlers.isEmpty { streamed.append(request(write, value)) }
+        }
+        if !streamed.isEmpty { try await send(streamed, isCommand: isCommand) }
+        for write in writes {
+            guard let value = values[write.handle], !value.handlers.isEmpty else { continue }
+            guard value.handlers.write != nil || server.value(of: write.handle, in: self) != nil else {
+                throw ATTErrorCode.writeNotPermitted
+            }
+            try server.perform(write, in: self, isCheck: true)
+            try await value.handlers.write?(request(write, value))
+            try server.perform(write, in: self, isCheck: false)
+        }
+    }
+
+    private func send(_ writes: [WriteRequest], isCommand: Bool) async throws(ATTErrorCode) {
+        guard let channel else { throw .writeNotPermitted }
+        if isCommand {
+            // The client expects no response, so later requests need not wait.
+            channel.send(.write(PendingWrite(writes, PeerQuestion { _ in false })))
+        } else {
+            _ = try await answer { question in channel.send(.write(PendingWrite(writes, question))) }
+        }
+    }
+
+    private func answer(_ ask: (PeerQuestion) -> Void) async throws(ATTErrorCode) -> [UInt8] {
+        let answer = Promise<[UInt8], ATTErrorCode>()
+        ask(PeerQuestion { answer.resolve($0) })
+        return try await answer.value(ifCancelled: .unlikelyError)
+    }
+}
