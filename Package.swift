@@ -95,9 +95,10 @@ let package = Package(
         floor("BluetoothATT", on: ["BluetoothPrimitives"]),
         floor("BluetoothCryptography"),
         floor("BluetoothGATT", on: ["BluetoothATT", "BluetoothPrimitives", "BluetoothCryptography"]),
-        floor("BluetoothHCI", on: ["BluetoothPrimitives"]),
+        floor("BluetoothPackets", on: ["BluetoothPrimitives"]),
+        floor("BluetoothHCI", on: ["BluetoothPrimitives", "BluetoothPackets"]),
         floor("BluetoothAdvertising", on: ["BluetoothPrimitives"]),
-        floor("BluetoothManagement", on: ["BluetoothPrimitives"]),
+        floor("BluetoothManagement", on: ["BluetoothPrimitives", "BluetoothPackets"]),
         floor(
             "BluetoothCapture", on: ["BluetoothPrimitives", "BluetoothATT", "BluetoothHCI", "BluetoothManagement"]),
 

@@ -113,8 +113,8 @@ struct CaptureDisplay {
 
     private mutating func showReports(of record: CaptureRecord, _ bytes: String?) {
         let packet = [4] + record.payload
-        guard let event = try? HCIEvent(decoding: packet.span.bytes),
-            case .leMeta(.advertisingReports(var reports)) = event
+        guard let event = try? HCIEventPacket(decoding: packet.span.bytes),
+            var reports = try? event.advertisingReports()
         else { return }
         do {
             while let report = try reports.next() {

@@ -41,20 +41,11 @@ package struct CaptureDecoder: Sendable {
 
     private func hci(_ type: UInt8, _ record: CaptureRecord, isSent: Bool) -> CapturedMessage {
         let packet = [type] + record.payload
+        let text = try? HCIPacketType.text(of: packet.span.bytes, isEvent: type != 1)
         var message = CapturedMessage(
-            kind: .hci, isSent: isSent, text: HCIPacketType.description(of: packet.span.bytes))
+            kind: .hci, isSent: isSent, text: text ?? HCIPacketType.description(of: packet.span.bytes))
         message.missingByteCount = record.missingByteCount
-        var isMalformed = false
-        do {
-            if type == 1 {
-                _ = try HCICommand(decoding: packet.span.bytes)
-            } else {
-                _ = try HCIEvent(decoding: packet.span.bytes)
-            }
-        } catch {
-            isMalformed = true
-        }
-        if isMalformed { Self.markMalformed(&message, record) }
+        if text == nil { Self.markMalformed(&message, record) }
         return message
     }
 
@@ -75,7 +66,9 @@ package struct CaptureDecoder: Sendable {
     private mutating func event(_ record: CaptureRecord) -> CapturedMessage {
         var message = hci(4, record, isSent: false)
         let packet = [4] + record.payload
-        guard message.problem == nil, let event = try? HCIEvent(decoding: packet.span.bytes) else { return message }
+        guard message.problem == nil, let event = try? HCIEventPacket(decoding: packet.span.bytes) else {
+            return message
+        }
         func key(_ handle: ConnectionHandle) -> CapturedLinks.Key {
             CapturedLinks.Key(adapter: record.adapter, handle: handle.rawValue)
         }
@@ -86,8 +79,7 @@ package struct CaptureDecoder: Sendable {
             message.peer = links.peer(of: key(handle))
             message.text = text
         }
-        switch event {
-        case .leMeta(.advertisingReports(var reports)):
+        if var reports = try? event.advertisingReports() {
             (message.kind, message.isSent, message.text) = (.advertising, nil, "")
             do throws(HCIDecodingError) {
                 while try reports.next() != nil {}
@@ -95,39 +87,39 @@ package struct CaptureDecoder: Sendable {
                 message.problem = "malformed advertising report: \(error)"
                 message.problemBytes = record.payload
             }
-        case .leMeta(.connectionComplete(let link)), .leMeta(.enhancedConnectionComplete(let link)):
+        } else if let link = try? event.connectionComplete() {
             guard link.status.isSuccess else {
                 (message.kind, message.isSent) = (.link, nil)
                 message.text = "connection failed: \(link.status)"
-                break
+                return message
             }
             joiner.removeFrames(adapter: record.adapter, handle: link.handle.rawValue)
             links.begin(key(link.handle), peer: link.peer.address)
             mark(link.handle, "connected as \(link.role), \(Self.text(link.parameters))")
-        case .disconnectionComplete(let end):
+        } else if let end = try? event.as(HCIDisconnectionComplete.self) {
             mark(end.handle, end.status.isSuccess ? "disconnected: \(end.reason)" : "not disconnected: \(end.status)")
-            guard end.status.isSuccess else { break }
+            guard end.status.isSuccess else { return message }
             joiner.removeFrames(adapter: record.adapter, handle: end.handle.rawValue)
             links.end(key(end.handle))
-        case .encryptionChange(let change):
+        } else if let change = try? event.as(HCIEncryptionChange.self) {
             let state = change.isEncrypted ? "encrypted" : "not encrypted"
             mark(change.handle, change.status.isSuccess ? state : "encryption failed: \(change.status)")
-        case .leMeta(.connectionUpdateComplete(let update)):
+        } else if let update = try? event.as(LEConnectionUpdateComplete.self) {
             mark(
                 update.handle,
                 update.status.isSuccess
                     ? "parameters changed: \(Self.text(update.parameters))"
                     : "parameters not changed: \(update.status)")
-        case .leMeta(.phyUpdateComplete(let update)):
+        } else if let update = try? event.as(LEPHYUpdate.self) {
             mark(
-                update.handle,
+                update.phys.handle,
                 update.status.isSuccess
-                    ? "PHYs: transmit \(update.transmit), receive \(update.receive)"
+                    ? "PHYs: transmit \(update.phys.transmit), receive \(update.phys.receive)"
                     : "PHYs not changed: \(update.status)"
             )
-        case .leMeta(.dataLengthChange(let change)):
-            mark(change.handle, "data length: transmit \(change.transmitOctets), receive \(change.receiveOctets) bytes")
-        default: break
+        } else if let change = try? event.as(LEDataLengthChange.self) {
+            let (transmit, receive) = (change.length.transmitOctets, change.length.receiveOctets)
+            mark(change.handle, "data length: transmit \(transmit), receive \(receive) bytes")
         }
         return message
     }

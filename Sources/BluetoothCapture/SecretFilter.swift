@@ -72,20 +72,20 @@ public struct SecretFilter: Sendable {
     private static func visibleByteCount(ofEvent event: RawSpan) -> Int? {
         var reader = ByteReader(event)
         guard let code = try? reader.readUInt8(), (try? reader.skip(1)) != nil else { return nil }
-        switch HCIEventCode(rawValue: code) {
+        switch HCIEventCode(code) {
         case .commandComplete:
             guard (try? reader.skip(1)) != nil, let opcode = try? reader.readUInt16() else { return nil }
             return HCIOpcode(rawValue: opcode).returnsSecret ? eventHeader + 4 : nil
         case .leMeta:
             guard let subevent = try? reader.readUInt8() else { return nil }
-            return LESubeventCode(rawValue: subevent).carriesSecret ? eventHeader + 1 : nil
-        default: return HCIEventCode(rawValue: code).carriesSecret ? eventHeader : nil
+            return HCIEventCode(subevent: subevent).carriesSecret ? eventHeader + 1 : nil
+        default: return HCIEventCode(code).carriesSecret ? eventHeader : nil
         }
     }
 
     private static func disconnectedHandle(in event: RawSpan) -> UInt16? {
         var reader = ByteReader(event)
-        guard (try? reader.readUInt8()) == HCIEventCode.disconnectionComplete.rawValue, (try? reader.skip(1)) != nil,
+        guard (try? reader.readUInt8()) == HCIDisconnectionComplete.code.code, (try? reader.skip(1)) != nil,
             (try? reader.readUInt8()) == 0
         else { return nil }
         return (try? reader.readUInt16()).map { $0 & 0x0FFF }

@@ -28,19 +28,17 @@ public struct SynthesisedLink: Hashable, Sendable {
             interval: 24, latency: 0, supervisionTimeout: 42)
     ) -> [UInt8] {
         Self.payload(
-            .leMeta(
-                .enhancedConnectionComplete(
-                    LEConnectionComplete(
-                        handle: handle, role: role, peer: LEPeerAddress(peer), parameters: parameters))))
+            LEEnhancedConnectionComplete(
+                LEConnectionComplete(handle: handle, role: role, peer: LEPeerAddress(peer), parameters: parameters)))
     }
 
     /// The payload of the Disconnection Complete event at the end of the link (Core Vol 4 Part E §7.7.5).
     public func disconnectionComplete(_ reason: HCIStatus) -> [UInt8] {
-        Self.payload(.disconnectionComplete(HCIDisconnectionComplete(handle: handle, reason: reason)))
+        Self.payload(HCIDisconnectionComplete(handle: handle, reason: reason))
     }
 
     /// An event without its packet indicator, as in captures.
-    private static func payload(_ event: borrowing HCIEvent) -> [UInt8] {
+    private static func payload(_ event: some HCIEvent) -> [UInt8] {
         // Both events always fit.
         Array((try? event.packet())?.dropFirst() ?? [])
     }

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// An event with advertising reports, built as a controller does.
@@ -6,7 +7,7 @@ public struct AdvertisingReportEvent: Sendable {
     public let layout: AdvertisingReports.Layout
     /// The number of reports.
     public private(set) var count = 0
-    private var writer = ByteWriter(capacity: HCIEvent.maximumByteCount)
+    private var writer = ByteWriter(capacity: HCIEventPacket.maximumByteCount)
 
     /// An event without reports.
     public init(layout: AdvertisingReports.Layout) {
@@ -24,11 +25,8 @@ public struct AdvertisingReportEvent: Sendable {
         let start = writer.count
         do throws(BufferFull) {
             if count == 0 {
-                try writer.write(HCIPacketType.event.rawValue)
-                try writer.write(HCIEventCode.leMeta.rawValue)
-                try writer.write(0 as UInt8)
-                try writer.write(layout.subevent.rawValue)
-                try writer.write(0 as UInt8)
+                try writer.write(HCIPacketType.event, layout.code.code, 0 as UInt8)
+                try writer.write(layout.code.subevent, 0 as UInt8)
             }
             switch layout {
             case .legacy: try writeLegacy(report)

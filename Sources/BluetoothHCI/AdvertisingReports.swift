@@ -139,13 +139,6 @@ public struct AdvertisingReports: ~Escapable {
         }
         return texts.joined(separator: "; ")
     }
-
-    /// Writes the remaining reports: their number and their bytes.
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        var rest = reader
-        try writer.write(UInt8(truncatingIfNeeded: remaining))
-        try writer.write(rest.readRemaining())
-    }
 }
 
 extension AdvertisingReport.Properties {

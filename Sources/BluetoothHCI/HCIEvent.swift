@@ -1,31 +1,46 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
-/// An HCI event (Core Vol 4 Part E §5.4.4).
+/// An HCI event: its code and name, and its parameters (Core Vol 4 Part E §5.4.4).
 ///
-/// Lists and unknown events are borrowed from the packet. Additional parameters are ignored, since later versions of
-/// the specification append some.
-public enum HCIEvent: ~Escapable {
-    /// Disconnection Complete (§7.7.5).
-    case disconnectionComplete(HCIDisconnectionComplete)
-    /// Encryption Change (§7.7.8).
-    case encryptionChange(HCIEncryptionChange)
-    /// Command Complete (§7.7.14).
-    case commandComplete(HCICommandComplete)
-    /// Command Status (§7.7.15).
-    case commandStatus(HCICommandStatus)
-    /// Hardware Error, with a vendor-specific code (§7.7.16).
-    case hardwareError(UInt8)
-    /// Number Of Completed Packets (§7.7.19).
-    case numberOfCompletedPackets(HCICompletedPackets)
-    /// LE Meta (§7.7.65).
-    case leMeta(HCILEMetaEvent)
-    /// A change of an adapter, sent by the Linux kernel and not by a controller.
-    case deviceEvent(HCIDeviceEvent)
-    /// Another event.
-    case unknown(HCIEventCode, parameters: RawSpan)
+/// A controller encodes it and a host decodes it.
+public protocol HCIEvent: DefinedPacket where Code == HCIEventCode {}
 
+/// The code of an event and its name in the specification.
+public typealias HCIEventDefinition = PacketDefinition<HCIEventCode>
+
+extension HCIEventDefinition {
+    /// The definition of an event.
+    public init(_ code: UInt8, _ name: String) { self.init(code: HCIEventCode(code), name) }
+
+    /// The definition of an LE Meta event.
+    public init(subevent: UInt8, _ name: String) { self.init(code: HCIEventCode(subevent: subevent), name) }
+}
+
+extension HCIEvent {
+    /// The event code.
+    public static var code: HCIEventCode { definition.code }
+
+    /// The event packet with its leading 0x04.
+    ///
+    /// - Throws: `BufferFull` when the parameters exceed 255 bytes.
+    public func packet() throws(BufferFull) -> [UInt8] {
+        try Self.code.packet { (writer) throws(BufferFull) in try write(to: &writer) }
+    }
+}
+
+/// The code and parameters of an event packet (Core Vol 4 Part E §5.4.4).
+///
+/// The parameters are borrowed from the packet. Additional ones are ignored, since later versions of the specification
+/// append some.
+public struct HCIEventPacket: ~Escapable {
     /// The maximum size of an event packet in bytes: type, code, length and 255 bytes of parameters.
     public static var maximumByteCount: Int { 258 }
+
+    /// The event code.
+    public let code: HCIEventCode
+    /// The parameters, without the subevent code of an LE Meta event.
+    public let parameters: RawSpan
 
     /// Decodes a packet with its leading 0x04, ignoring bytes after its length.
     @inlinable
@@ -33,124 +48,180 @@ public enum HCIEvent: ~Escapable {
     public init(decoding packet: RawSpan) throws(HCIDecodingError) {
         var reader = ByteReader(packet)
         let type: UInt8
-        let code: UInt8
-        let parameters: RawSpan
         do throws(TruncatedBytes) {
             type = try reader.readUInt8()
-            code = try reader.readUInt8()
+            let code = try reader.readUInt8()
             let count = Int(try reader.readUInt8())
-            parameters = try reader.read(count)
+            var content = ByteReader(try reader.read(count))
+            self.code = code == 0x3E ? HCIEventCode(subevent: try content.readUInt8()) : HCIEventCode(code)
+            parameters = content.readRemaining()
         } catch {
             throw .truncated(error)
         }
         guard type == HCIPacketType.event.rawValue else {
             throw .unexpectedPacketType(HCIPacketType(rawValue: type))
         }
-        do throws(TruncatedBytes) {
-            if code == HCIEventCode.leMeta.rawValue {
-                self = .leMeta(try HCILEMetaEvent(decoding: parameters))
-            } else {
-                self = try HCIEvent(code: HCIEventCode(rawValue: code), parameters: parameters)
-            }
-        } catch {
-            throw .truncated(error)
-        }
     }
 
-    /// Decodes the events other than LE Meta.
-    @usableFromInline
-    @_lifetime(copy parameters)
-    init(code: HCIEventCode, parameters: RawSpan) throws(TruncatedBytes) {
-        var reader = ByteReader(parameters)
-        switch code {
-        case .disconnectionComplete: self = .disconnectionComplete(try HCIDisconnectionComplete(reading: &reader))
-        case .encryptionChange: self = .encryptionChange(try HCIEncryptionChange(reading: &reader))
-        case .commandComplete:
-            let allowed = try reader.readUInt8()
-            let opcode = HCIOpcode(rawValue: try reader.readUInt16())
-            self = .commandComplete(
-                HCICommandComplete(
-                    opcode: opcode, allowedCommandPackets: allowed, returnParameters: reader.readRemaining()))
-        case .commandStatus: self = .commandStatus(try HCICommandStatus(reading: &reader))
-        case .hardwareError: self = .hardwareError(try reader.readUInt8())
-        case .numberOfCompletedPackets: self = .numberOfCompletedPackets(try HCICompletedPackets(reading: reader))
-        case .stackInternal:
-            // The kernel has one type of internal event.
-            if let event = try HCIDeviceEvent(reading: &reader) {
-                self = .deviceEvent(event)
-            } else {
-                self = .unknown(code, parameters: parameters)
-            }
-        default: self = .unknown(code, parameters: parameters)
-        }
-    }
-
-    /// The event code.
-    public var code: HCIEventCode {
-        switch self {
-        case .disconnectionComplete: return .disconnectionComplete
-        case .encryptionChange: return .encryptionChange
-        case .commandComplete: return .commandComplete
-        case .commandStatus: return .commandStatus
-        case .hardwareError: return .hardwareError
-        case .numberOfCompletedPackets: return .numberOfCompletedPackets
-        case .leMeta: return .leMeta
-        case .deviceEvent: return .stackInternal
-        case .unknown(let code, _): return code
-        }
-    }
-
-    /// The name of the event and its parameters.
-    public var description: String {
-        switch self {
-        case .disconnectionComplete(let event): return "\(code): \(event)"
-        case .encryptionChange(let event): return "\(code): \(event)"
-        case .commandComplete(let event): return "\(code): \(event.description)"
-        case .commandStatus(let event): return "\(code): \(event)"
-        case .hardwareError(let value): return "\(code): 0x\(hexadecimal(value, digits: 2))"
-        case .numberOfCompletedPackets(let packets): return "\(code): \(packets.description)"
-        case .leMeta(let event): return event.description
-        case .deviceEvent(let event): return "\(code): \(event)"
-        case .unknown(_, let parameters):
-            return "\(code): \(code.carriesSecret ? "\(parameters.byteCount) bytes" : [UInt8](parameters).hexadecimal)"
-        }
-    }
-
-    /// The event packet with its leading 0x04.
+    /// The event if it is of the given type, nil otherwise.
     ///
-    /// - Throws: `BufferFull` when the parameters exceed 255 bytes.
-    public func packet() throws(BufferFull) -> [UInt8] {
-        var writer = ByteWriter(capacity: Self.maximumByteCount)
-        try encode(into: &writer)
+    /// - Throws: `TruncatedBytes` when it has too few parameters.
+    public func `as`<Event: HCIEvent>(_ type: Event.Type) throws(TruncatedBytes) -> Event? {
+        guard code == Event.code else { return nil }
+        var reader = ByteReader(parameters)
+        return try Event(reading: &reader)
+    }
+
+    /// The connection of LE Connection Complete or LE Enhanced Connection Complete, nil for another event.
+    ///
+    /// - Throws: `TruncatedBytes` when it has too few parameters.
+    public func connectionComplete() throws(TruncatedBytes) -> LEConnectionComplete? {
+        if let enhanced = try self.as(LEEnhancedConnectionComplete.self) { return enhanced.value }
+        return try self.as(LEConnectionComplete.self)
+    }
+
+    /// The advertising reports in LE Advertising Report, LE Directed Advertising Report or LE Extended Advertising Report,
+    /// nil for another event.
+    ///
+    /// - Throws: `TruncatedBytes` without their number.
+    @inlinable @inline(__always)
+    @_lifetime(copy self)
+    public func advertisingReports() throws(TruncatedBytes) -> AdvertisingReports? {
+        guard let layout = AdvertisingReports.Layout(code) else { return nil }
+        return try AdvertisingReports(layout: layout, reading: ByteReader(parameters))
+    }
+
+    /// The name of the event and its parameters, in hexadecimal if this module does not define it; keys never appear.
+    ///
+    /// - Throws: `TruncatedBytes` when a defined event has too few parameters.
+    public func text() throws(TruncatedBytes) -> String {
+        var reader = ByteReader(parameters)
+        if let known = code.known { return try known.text(&reader) }
+        let text: String
+        if let reports = try advertisingReports() {
+            text = reports.description
+        } else if let complete = try commandComplete() {
+            text = complete.description
+        } else if let packets = try completedPackets() {
+            text = packets.description
+        } else if let event = try deviceEvent() {
+            text = event.description
+        } else {
+            text = hidden(parameters, if: code.carriesSecret)
+        }
+        return "\(code): \(text)"
+    }
+}
+
+/// An event code (Core Vol 4 Part E §7.7), with the subevent code of an LE Meta event.
+public struct HCIEventCode: Hashable, Sendable {
+    /// The code as sent, one byte.
+    public let code: UInt8
+    /// The subevent code of an LE Meta event; zero in others.
+    public let subevent: UInt8
+
+    /// The code of an event.
+    @inlinable
+    public init(_ code: UInt8) {
+        self.code = code
+        self.subevent = 0
+    }
+
+    /// The code of an LE Meta event with the given subevent code.
+    @inlinable
+    public init(subevent: UInt8) {
+        self.code = 0x3E
+        self.subevent = subevent
+    }
+
+    /// Command Complete.
+    public static let commandComplete = HCIEventCode(0x0E)
+    /// Number Of Completed Packets.
+    public static let numberOfCompletedPackets = HCIEventCode(0x13)
+    /// LE Meta, without a subevent.
+    public static let leMeta = HCIEventCode(0x3E)
+    /// A stack internal event, sent by the Linux kernel and not by a controller.
+    public static let stackInternal = HCIEventCode(0xFD)
+
+    /// The event packet with its leading 0x04 and the parameters that `body` writes.
+    func packet(_ body: (inout ByteWriter) throws(BufferFull) -> Void) throws(BufferFull) -> [UInt8] {
+        var writer = ByteWriter(capacity: HCIEventPacket.maximumByteCount)
+        try writer.write(HCIPacketType.event, code, 0 as UInt8)
+        if code == 0x3E { try writer.write(subevent) }
+        try body(&writer)
+        // The capacity is that of 255 bytes of parameters.
+        writer.replace(at: 2, with: UInt8(truncatingIfNeeded: writer.count - 3))
         return writer.bytes
     }
+}
 
-    /// Appends the event packet with its leading 0x04, as a controller sends it.
-    ///
-    /// - Throws: `BufferFull` when `writer` or the event has no room for it; `writer` is then unchanged.
-    public func encode(into writer: inout ByteWriter) throws(BufferFull) {
-        try writer.writePacket { (writer) throws(BufferFull) in
-            try writer.write(HCIPacketType.event.rawValue)
-            try writer.write(code.rawValue)
-        } parameters: { (writer) throws(BufferFull) in
-            try encodeParameters(into: &writer)
+extension HCIEventCode: CustomStringConvertible {
+    /// The name in the specification, or the value of an unnamed code.
+    public var description: String {
+        known?.definition.name ?? nameWithoutType
+            ?? (code == 0x3E
+                ? "LE subevent 0x\(hexadecimal(subevent, digits: 2))" : "event 0x\(hexadecimal(code, digits: 2))")
+    }
+
+    /// The name of an event that is not defined here, or borrows its parameters.
+    private var nameWithoutType: String? {
+        switch (code, subevent) {
+        case (0x0C, _): "Read Remote Version Information Complete"
+        case (0x0E, _): "Command Complete"
+        case (0x13, _): "Number Of Completed Packets"
+        case (0x30, _): "Encryption Key Refresh Complete"
+        case (0xFD, _): "Stack Internal"
+        case (0x3E, 0x00): "LE Meta"
+        case (0x3E, 0x02): "LE Advertising Report"
+        case (0x3E, 0x05): "LE Long Term Key Request"
+        case (0x3E, 0x0B): "LE Directed Advertising Report"
+        case (0x3E, 0x0D): "LE Extended Advertising Report"
+        case (0x3E, 0x13): "LE Scan Request Received"
+        case (0x3E, 0x14): "LE Channel Selection Algorithm"
+        default: nil
         }
     }
 
-    private func encodeParameters(into writer: inout ByteWriter) throws(BufferFull) {
+    /// The definition of the code's event; nil for one without a type.
+    var known: DescribedPacket<HCIEventCode>? { Self.known.first { $0.definition.code == self } }
+
+    /// All events that have a type and own their parameters.
+    private static let known: [DescribedPacket<HCIEventCode>] = [
+        DescribedPacket(HCIDisconnectionComplete.self),
+        DescribedPacket(HCIEncryptionChange.self),
+        DescribedPacket(HCICommandStatus.self),
+        DescribedPacket(HCIHardwareError.self),
+        DescribedPacket(LEConnectionComplete.self),
+        DescribedPacket(LEConnectionUpdateComplete.self),
+        DescribedPacket(LERemoteFeatures.self),
+        DescribedPacket(LERemoteConnectionParameterRequest.self),
+        DescribedPacket(LEDataLengthChange.self),
+        DescribedPacket(LEEnhancedConnectionComplete.self),
+        DescribedPacket(LEPHYUpdate.self),
+        DescribedPacket(LEScanTimeout.self),
+        DescribedPacket(LEAdvertisingSetTerminated.self),
+    ]
+}
+
+extension AdvertisingReports.Layout {
+    /// The layout of the reports in an event; nil for another event.
+    @inlinable @inline(__always)
+    init?(_ code: HCIEventCode) {
+        guard code.code == 0x3E else { return nil }
+        switch code.subevent {
+        case 0x02: self = .legacy
+        case 0x0D: self = .extended
+        case 0x0B: self = .directed
+        default: return nil
+        }
+    }
+
+    /// The code of the event that contains reports of this layout.
+    var code: HCIEventCode {
         switch self {
-        case .disconnectionComplete(let event): try event.write(to: &writer)
-        case .encryptionChange(let event): try event.write(to: &writer)
-        case .commandComplete(let event):
-            try writer.write(event.allowedCommandPackets)
-            try writer.write(event.opcode.rawValue)
-            try writer.write(event.returnParameters)
-        case .commandStatus(let event): try event.write(to: &writer)
-        case .hardwareError(let value): try writer.write(value)
-        case .numberOfCompletedPackets(let packets): try packets.write(to: &writer)
-        case .leMeta(let event): try event.encodeParameters(into: &writer)
-        case .deviceEvent(let event): try event.write(to: &writer)
-        case .unknown(_, let parameters): try writer.write(parameters)
+        case .legacy: HCIEventCode(subevent: 0x02)
+        case .directed: HCIEventCode(subevent: 0x0B)
+        case .extended: HCIEventCode(subevent: 0x0D)
         }
     }
 }

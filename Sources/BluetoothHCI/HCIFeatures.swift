@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// One of the two generations of LE commands. After one was used, most controllers refuse the other with Command
@@ -10,7 +11,7 @@ public enum HCICommandFamily: Sendable {
 }
 
 /// The commands that a controller supports, from Read Local Supported Commands (Core Vol 4 Part E §6.27).
-public struct HCICommandSupport: Hashable, Sendable {
+public struct HCICommandSupport: PacketField, Hashable, Sendable {
     /// The position of a command in the bit mask.
     public struct Bit: Hashable, Sendable {
         /// The byte, 0 to 63.
@@ -58,9 +59,13 @@ public struct HCICommandSupport: Hashable, Sendable {
         for bit in bits { insert(bit) }
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+    /// Reads the bit mask.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         octets = [UInt8](try reader.read(Self.byteCount))
     }
+
+    /// Writes the bit mask.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(octets) }
 
     /// Whether the controller supports the command.
     public func contains(_ bit: Bit) -> Bool {
@@ -84,7 +89,7 @@ public struct HCICommandSupport: Hashable, Sendable {
 }
 
 /// The LE features of a controller or a peer (Core Vol 6 Part B §4.6).
-public struct LEFeatures: OptionSet, Hashable, Sendable {
+public struct LEFeatures: PacketCode, OptionSet, Hashable, Sendable {
     /// The 64 bits of the feature mask.
     public let rawValue: UInt64
 
@@ -135,7 +140,7 @@ extension LEFeatures: CustomStringConvertible {
 }
 
 /// The events that the controller sends (Core Vol 4 Part E §7.3.1).
-public struct HCIEventMask: OptionSet, Hashable, Sendable {
+public struct HCIEventMask: PacketCode, OptionSet, Hashable, Sendable, CustomStringConvertible {
     /// The 64 bits of the event mask.
     public let rawValue: UInt64
 
@@ -159,10 +164,13 @@ public struct HCIEventMask: OptionSet, Hashable, Sendable {
 
     /// The default after a reset.
     public static let `default` = HCIEventMask(rawValue: 0x0000_1FFF_FFFF_FFFF)
+
+    /// The mask in hexadecimal.
+    public var description: String { "0x\(hexadecimal(rawValue, digits: 16))" }
 }
 
 /// The LE subevents that the controller sends: bit n enables subevent n + 1 (Core Vol 4 Part E §7.8.1).
-public struct LEEventMask: OptionSet, Hashable, Sendable {
+public struct LEEventMask: PacketCode, OptionSet, Hashable, Sendable, CustomStringConvertible {
     /// The 64 bits of the event mask.
     public let rawValue: UInt64
 
@@ -171,11 +179,14 @@ public struct LEEventMask: OptionSet, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
-    /// The mask that enables `subevent`; empty for a code outside 1 to 64.
-    public init(_ subevent: LESubeventCode) {
-        rawValue = (1...64).contains(subevent.rawValue) ? 1 << UInt64(subevent.rawValue - 1) : 0
+    /// The mask that enables an LE event; empty for a subevent code outside 1 to 64.
+    public init(_ code: HCIEventCode) {
+        rawValue = (1...64).contains(code.subevent) ? 1 << UInt64(code.subevent - 1) : 0
     }
 
     /// The default after a reset.
     public static let `default` = LEEventMask(rawValue: 0x1F)
+
+    /// The mask in hexadecimal.
+    public var description: String { "0x\(hexadecimal(rawValue, digits: 16))" }
 }

@@ -1,9 +1,10 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The packet indicator, the byte before each packet of a UART transport (Core Vol 4 Part A §2).
 ///
 /// The kernel's raw and user channel sockets use it too.
-public struct HCIPacketType: RawRepresentable, Hashable, Sendable {
+public struct HCIPacketType: PacketCode, Hashable, Sendable {
     /// The indicator, one byte.
     public let rawValue: UInt8
 
@@ -63,7 +64,7 @@ extension HCIDecodingError: CustomStringConvertible {
 /// A connection handle, 0x0000 to 0x0EFF (Core Vol 4 Part E §5.3.1).
 ///
 /// Valid until Disconnection Complete. The socket option L2CAP_CONNINFO returns that of a kernel's connection.
-public struct ConnectionHandle: RawRepresentable, Hashable, Sendable, ExpressibleByIntegerLiteral {
+public struct ConnectionHandle: PacketCode, Hashable, Sendable, ExpressibleByIntegerLiteral {
     /// The handle, 12 bits.
     public let rawValue: UInt16
 
@@ -86,7 +87,7 @@ extension ConnectionHandle: CustomStringConvertible {
 }
 
 /// A peer's address with its HCI address type, 0x00 to 0x03 in LE commands and events.
-public struct LEPeerAddress: Hashable, Sendable {
+public struct LEPeerAddress: PacketField, Hashable, Sendable {
     /// The address.
     public var address: BluetoothAddress
     /// Whether the address is an identity in the controller's resolving list (types 0x02 and 0x03), which can differ
@@ -103,15 +104,14 @@ public struct LEPeerAddress: Hashable, Sendable {
     /// The Address_Type of HCI, one byte.
     @inlinable var type: UInt8 { address.kind.rawValue | (isResolvedIdentity ? 0x02 : 0x00) }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+    /// Reads the type and the address.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         let type = try reader.readUInt8()
         self.init(try reader.readAddress(LEPeerAddress.kind(ofType: type)), isResolvedIdentity: type & 0x02 != 0)
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(type)
-        try writer.write(address)
-    }
+    /// Writes the type and the address.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(type, address) }
 
     /// The kind of address for an Address_Type; the low bit determines it in all types that have an address.
     @inlinable
@@ -126,7 +126,7 @@ extension LEPeerAddress: CustomStringConvertible {
 }
 
 /// The type of a controller's own address for scanning, advertising or connecting.
-public struct LEOwnAddressType: RawRepresentable, Hashable, Sendable {
+public struct LEOwnAddressType: PacketCode, Hashable, Sendable {
     /// The type as sent, one byte.
     public let rawValue: UInt8
 
@@ -158,50 +158,36 @@ extension LEOwnAddressType: CustomStringConvertible {
     }
 }
 
-extension ByteReader {
-    /// Reads a Boolean value; every byte other than zero is true.
-    @_lifetime(self: copy self)
-    mutating func readBool() throws(TruncatedBytes) -> Bool {
-        try readUInt8() != 0
-    }
-
-    @_lifetime(self: copy self)
-    mutating func readConnectionHandle() throws(TruncatedBytes) -> ConnectionHandle {
-        ConnectionHandle(rawValue: try readUInt16())
-    }
-
-    @_lifetime(self: copy self)
-    mutating func readStatus() throws(TruncatedBytes) -> HCIStatus {
-        HCIStatus(rawValue: try readUInt8())
-    }
-}
-
-extension ByteWriter {
-    /// Writes a complete packet, or nothing: its header, the length of its parameters, and the parameters.
-    mutating func writePacket(
-        header: (inout ByteWriter) throws(BufferFull) -> Void,
-        parameters: (inout ByteWriter) throws(BufferFull) -> Void
-    ) throws(BufferFull) {
-        try writeWhole { (writer) throws(BufferFull) in
-            try header(&writer)
-            let start = writer.count
-            try writer.write(0 as UInt8)
-            try parameters(&writer)
-            let count = writer.count - start - 1
-            guard let length = UInt8(exactly: count) else { throw BufferFull(needed: count, available: 255) }
-            writer.replace(at: start, with: length)
+extension HCIPacketType {
+    /// A packet with its leading type in one line: the name and parameters of a command or event, the connection and
+    /// length of data. A malformed packet appears with its size and defect; keys never appear.
+    public static func description(of packet: RawSpan) -> String {
+        var reader = ByteReader(packet)
+        guard let byte = try? reader.readUInt8() else { return "empty packet" }
+        let type = HCIPacketType(rawValue: byte)
+        do throws(HCIDecodingError) {
+            switch type {
+            case .event, .command: return try text(of: packet, isEvent: type == .event)
+            case .acl:
+                guard let handle = try? reader.readUInt16(), let count = try? reader.readUInt16() else { break }
+                return "ACL data: handle \(ConnectionHandle(rawValue: handle)), \(count) bytes"
+            default: return "\(type): \(reader.remaining) bytes"
+            }
+        } catch {
+            return "malformed \(type) of \(packet.byteCount) bytes (\(error))"
         }
+        return "malformed \(type) of \(packet.byteCount) bytes"
     }
 
-    mutating func write(_ value: Bool) throws(BufferFull) {
-        try write(value ? 1 : 0 as UInt8)
-    }
-
-    mutating func write(_ handle: ConnectionHandle) throws(BufferFull) {
-        try write(handle.rawValue)
-    }
-
-    mutating func write(_ status: HCIStatus) throws(BufferFull) {
-        try write(status.rawValue)
+    /// The name and parameters of an event or a command, a packet with its leading type; keys never appear.
+    ///
+    /// - Throws: ``HCIDecodingError`` when the packet is malformed, or has too few parameters for its code.
+    public static func text(of packet: RawSpan, isEvent: Bool) throws(HCIDecodingError) -> String {
+        if isEvent {
+            let event = try HCIEventPacket(decoding: packet)
+            do throws(TruncatedBytes) { return try event.text() } catch { throw .truncated(error) }
+        }
+        let command = try HCICommandPacket(decoding: packet)
+        do throws(TruncatedBytes) { return try command.text() } catch { throw .truncated(error) }
     }
 }

@@ -31,15 +31,12 @@ extension HCIOpcode {
 extension HCIEventCode {
     /// Whether the event contains a key or a passkey.
     public var carriesSecret: Bool {
-        switch rawValue {
+        switch (code, subevent) {
         // Return Link Keys, Link Key Notification, User Confirmation Request, User Passkey Notification.
-        case 0x15, 0x18, 0x33, 0x3B: true
+        case (0x15, _), (0x18, _), (0x33, _), (0x3B, _): true
+        // LE Generate DHKey Complete.
+        case (0x3E, 0x09): true
         default: false
         }
     }
-}
-
-extension LESubeventCode {
-    /// Whether the event contains a key: LE Generate DHKey Complete.
-    public var carriesSecret: Bool { rawValue == 0x09 }
 }

@@ -1,9 +1,10 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A controller error code: the status of a command or the reason for a disconnection (Core Vol 1 Part F §1.3).
 ///
 /// An open set: unnamed codes keep their value.
-public struct HCIStatus: RawRepresentable, Hashable, Sendable {
+public struct HCIStatus: PacketCode, Hashable, Sendable {
     /// The code as sent, one byte.
     public let rawValue: UInt8
 

@@ -1,7 +1,8 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The type of legacy advertising (Core Vol 4 Part E §7.8.5).
-public struct LEAdvertisingType: RawRepresentable, Hashable, Sendable {
+public struct LEAdvertisingType: PacketCode, Hashable, Sendable {
     /// The type as sent, one byte.
     public let rawValue: UInt8
 
@@ -37,7 +38,7 @@ extension LEAdvertisingType: CustomStringConvertible {
 }
 
 /// The primary advertising channels.
-public struct LEAdvertisingChannelMap: OptionSet, Hashable, Sendable {
+public struct LEAdvertisingChannelMap: PacketCode, OptionSet, Hashable, Sendable {
     /// The channel map as sent, one byte.
     public let rawValue: UInt8
 
@@ -57,7 +58,7 @@ public struct LEAdvertisingChannelMap: OptionSet, Hashable, Sendable {
 }
 
 /// The devices whose scan and connection requests are accepted.
-public struct LEAdvertisingFilterPolicy: OptionSet, Hashable, Sendable {
+public struct LEAdvertisingFilterPolicy: PacketCode, OptionSet, Hashable, Sendable {
     /// The policy as sent, one byte.
     public let rawValue: UInt8
 
@@ -72,8 +73,10 @@ public struct LEAdvertisingFilterPolicy: OptionSet, Hashable, Sendable {
     public static let connectionsFromAcceptListOnly = LEAdvertisingFilterPolicy(rawValue: 1 << 1)
 }
 
-/// The parameters of LE Set Advertising Parameters (Core Vol 4 Part E §7.8.5).
-public struct LEAdvertisingParameters: Hashable, Sendable {
+/// LE Set Advertising Parameters (Core Vol 4 Part E §7.8.5).
+public struct LESetAdvertisingParameters: HCICommand {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x2006, "LE Set Advertising Parameters")
     /// The minimum advertising interval, in units of 0.625 ms, 0x20 to 0x4000.
     public var intervalMinimum: UInt16
     /// The maximum advertising interval, in units of 0.625 ms, 0x20 to 0x4000.
@@ -105,51 +108,90 @@ public struct LEAdvertisingParameters: Hashable, Sendable {
         self.filterPolicy = filterPolicy
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        intervalMinimum = try reader.readUInt16()
-        intervalMaximum = try reader.readUInt16()
-        type = LEAdvertisingType(rawValue: try reader.readUInt8())
-        ownAddressType = LEOwnAddressType(rawValue: try reader.readUInt8())
-        peer = try LEPeerAddress(reading: &reader)
-        channels = LEAdvertisingChannelMap(rawValue: try reader.readUInt8())
-        filterPolicy = LEAdvertisingFilterPolicy(rawValue: try reader.readUInt8())
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(
+            intervalMinimum: reader.read(), intervalMaximum: reader.read(), type: reader.read(),
+            ownAddressType: reader.read(), peer: reader.read(), channels: reader.read(), filterPolicy: reader.read())
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(intervalMinimum)
-        try writer.write(intervalMaximum)
-        try writer.write(type.rawValue)
-        try writer.write(ownAddressType.rawValue)
-        try peer.write(to: &writer)
-        try writer.write(channels.rawValue)
-        try writer.write(filterPolicy.rawValue)
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(intervalMinimum, intervalMaximum, type)
+        try writer.write(ownAddressType, peer)
+        try writer.write(channels, filterPolicy)
+    }
+
+    /// The type, the address type and the intervals.
+    public var parameterDescription: String {
+        "\(type), own address \(ownAddressType), interval \(intervalMinimum)-\(intervalMaximum) x 0.625 ms"
     }
 }
 
-/// The data of LE Set Advertising Data and LE Set Scan Response Data: a length and always 31 bytes
-/// (Core Vol 4 Part E §7.8.7).
-enum LELegacyAdvertisingData {
-    static let byteCount = 31
+/// A command with the data of legacy advertising: a length and always 31 bytes (Core Vol 4 Part E §7.8.7).
+public protocol LELegacyDataCommand: HCICommand {
+    /// The data, at most 31 bytes.
+    var data: [UInt8] { get }
+    /// The command with the given data.
+    init(_ data: [UInt8])
+}
 
-    static func read(from reader: inout ByteReader) throws(TruncatedBytes) -> [UInt8] {
+extension LELegacyDataCommand {
+    /// Reads the data. Controllers ignore the padding; a command without it is accepted too.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         let count = Int(try reader.readUInt8())
-        // Controllers ignore the padding; a command without it is accepted too.
-        let data = [UInt8](try reader.read(count))
-        return data
+        self.init([UInt8](try reader.read(count)))
     }
 
-    static func write(_ data: [UInt8], to writer: inout ByteWriter) throws(BufferFull) {
-        guard let count = UInt8(exactly: data.count), data.count <= byteCount else {
-            throw BufferFull(needed: data.count, available: byteCount)
+    /// Writes the data and the padding.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        guard let count = UInt8(exactly: data.count), count <= 31 else {
+            throw BufferFull(needed: data.count, available: 31)
         }
         try writer.write(count)
         try writer.write(data)
-        try writer.writeZeros(byteCount - data.count)
+        try writer.writeZeros(31 - data.count)
     }
+
+    /// The data in hexadecimal.
+    public var parameterDescription: String { data.hexadecimal }
+}
+
+/// LE Set Advertising Data (Core Vol 4 Part E §7.8.7).
+public struct LESetAdvertisingData: LELegacyDataCommand {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x2008, "LE Set Advertising Data")
+    /// The data, at most 31 bytes.
+    public var data: [UInt8]
+
+    /// The command with the given data.
+    public init(_ data: [UInt8]) { self.data = data }
+}
+
+/// LE Set Scan Response Data (Core Vol 4 Part E §7.8.8).
+public struct LESetScanResponseData: LELegacyDataCommand {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x2009, "LE Set Scan Response Data")
+    /// The data, at most 31 bytes.
+    public var data: [UInt8]
+
+    /// The command with the given data.
+    public init(_ data: [UInt8]) { self.data = data }
+}
+
+/// LE Set Advertising Enable (Core Vol 4 Part E §7.8.9).
+public struct LESetAdvertisingEnable: HCICommand, SingleValuePacket {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x200A, "LE Set Advertising Enable")
+    /// Whether to enable advertising.
+    public var value: Bool
+
+    /// The command that enables or disables advertising.
+    public init(_ value: Bool) { self.value = value }
 }
 
 /// The properties of an advertising set's events (Core Vol 4 Part E §7.8.53).
-public struct LEAdvertisingEventProperties: OptionSet, Hashable, Sendable {
+public struct LEAdvertisingEventProperties: PacketCode, OptionSet, Hashable, Sendable {
     /// The properties as sent, two bytes.
     public let rawValue: UInt16
 
@@ -186,213 +228,5 @@ extension LEAdvertisingEventProperties: CustomStringConvertible {
                 0: "connectable", 1: "scannable", 2: "directed", 3: "high duty cycle", 4: "legacy", 5: "anonymous",
                 6: "transmit power",
             ])
-    }
-}
-
-/// The parameters of LE Set Extended Advertising Parameters (Core Vol 4 Part E §7.8.53).
-public struct LEExtendedAdvertisingParameters: Hashable, Sendable {
-    /// The advertising handle, 0x00 to 0xEF.
-    public var advertisingHandle: UInt8
-    /// The properties of the set's events.
-    public var properties: LEAdvertisingEventProperties
-    /// The minimum advertising interval, in units of 0.625 ms, 0x20 to 0xFFFFFF.
-    public var intervalMinimum: UInt32
-    /// The maximum advertising interval, in units of 0.625 ms, 0x20 to 0xFFFFFF.
-    public var intervalMaximum: UInt32
-    /// The primary channels in use.
-    public var channels: LEAdvertisingChannelMap
-    /// The type of the advertiser's address.
-    public var ownAddressType: LEOwnAddressType
-    /// The target of directed advertising; zero otherwise.
-    public var peer: LEPeerAddress
-    /// The filter policy.
-    public var filterPolicy: LEAdvertisingFilterPolicy
-    /// The requested transmit power in dBm; nil for no preference.
-    public var transmitPower: Int8?
-    /// The primary PHY, LE 1M or LE Coded; legacy advertising uses LE 1M.
-    public var primaryPHY: LEPHY
-    /// The maximum number of advertising events that the secondary channel may skip.
-    public var secondaryMaximumSkip: UInt8
-    /// The secondary PHY.
-    public var secondaryPHY: LEPHY
-    /// The advertising SID, 0x00 to 0x0F.
-    public var advertisingSetID: UInt8
-    /// Whether the controller reports scan requests.
-    public var notifiesScanRequests: Bool
-
-    /// Parameters of an advertising set, with intervals in units of 0.625 ms.
-    public init(
-        advertisingHandle: UInt8, properties: LEAdvertisingEventProperties, intervalMinimum: UInt32 = 0x0800,
-        intervalMaximum: UInt32 = 0x0800, channels: LEAdvertisingChannelMap = .all,
-        ownAddressType: LEOwnAddressType = .public, peer: LEPeerAddress = LEPeerAddress(.zero),
-        filterPolicy: LEAdvertisingFilterPolicy = [], transmitPower: Int8? = nil, primaryPHY: LEPHY = .le1M,
-        secondaryMaximumSkip: UInt8 = 0, secondaryPHY: LEPHY = .le1M, advertisingSetID: UInt8 = 0,
-        notifiesScanRequests: Bool = false
-    ) {
-        self.advertisingHandle = advertisingHandle
-        self.properties = properties
-        self.intervalMinimum = intervalMinimum
-        self.intervalMaximum = intervalMaximum
-        self.channels = channels
-        self.ownAddressType = ownAddressType
-        self.peer = peer
-        self.filterPolicy = filterPolicy
-        self.transmitPower = transmitPower
-        self.primaryPHY = primaryPHY
-        self.secondaryMaximumSkip = secondaryMaximumSkip
-        self.secondaryPHY = secondaryPHY
-        self.advertisingSetID = advertisingSetID
-        self.notifiesScanRequests = notifiesScanRequests
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        advertisingHandle = try reader.readUInt8()
-        properties = LEAdvertisingEventProperties(rawValue: try reader.readUInt16())
-        intervalMinimum = try reader.readUInt24()
-        intervalMaximum = try reader.readUInt24()
-        channels = LEAdvertisingChannelMap(rawValue: try reader.readUInt8())
-        ownAddressType = LEOwnAddressType(rawValue: try reader.readUInt8())
-        peer = try LEPeerAddress(reading: &reader)
-        filterPolicy = LEAdvertisingFilterPolicy(rawValue: try reader.readUInt8())
-        transmitPower = unlessUnavailable(try reader.readInt8())
-        primaryPHY = LEPHY(rawValue: try reader.readUInt8())
-        secondaryMaximumSkip = try reader.readUInt8()
-        secondaryPHY = LEPHY(rawValue: try reader.readUInt8())
-        advertisingSetID = try reader.readUInt8()
-        notifiesScanRequests = try reader.readBool()
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(advertisingHandle)
-        try writer.write(properties.rawValue)
-        try writer.writeUInt24(min(intervalMinimum, 0xFF_FFFF))
-        try writer.writeUInt24(min(intervalMaximum, 0xFF_FFFF))
-        try writer.write(channels.rawValue)
-        try writer.write(ownAddressType.rawValue)
-        try peer.write(to: &writer)
-        try writer.write(filterPolicy.rawValue)
-        try writer.write(transmitPower ?? powerUnavailable)
-        try writer.write(primaryPHY.rawValue)
-        try writer.write(secondaryMaximumSkip)
-        try writer.write(secondaryPHY.rawValue)
-        try writer.write(advertisingSetID)
-        try writer.write(notifiesScanRequests)
-    }
-}
-
-/// The value of HCI for an unavailable transmit power or RSSI, or for no preference.
-@usableFromInline let powerUnavailable: Int8 = 127
-
-/// The power in dBm, or nil for the value that means "unavailable".
-@inlinable
-func unlessUnavailable(_ power: Int8) -> Int8? {
-    power == 127 ? nil : power
-}
-
-/// The fragment of an advertising set's data in a command (Core Vol 4 Part E §7.8.54).
-public struct LEAdvertisingDataOperation: RawRepresentable, Hashable, Sendable {
-    /// The operation as sent, one byte.
-    public let rawValue: UInt8
-
-    /// The operation with the value `rawValue`.
-    public init(rawValue: UInt8) {
-        self.rawValue = rawValue
-    }
-
-    /// A fragment between the first and the last.
-    public static let intermediateFragment = LEAdvertisingDataOperation(rawValue: 0x00)
-    /// The first fragment.
-    public static let firstFragment = LEAdvertisingDataOperation(rawValue: 0x01)
-    /// The last fragment.
-    public static let lastFragment = LEAdvertisingDataOperation(rawValue: 0x02)
-    /// The complete data.
-    public static let complete = LEAdvertisingDataOperation(rawValue: 0x03)
-    /// Unchanged data, with a new Advertising DID for scanners.
-    public static let unchanged = LEAdvertisingDataOperation(rawValue: 0x04)
-}
-
-extension LEAdvertisingDataOperation: CustomStringConvertible {
-    /// The name of the operation.
-    public var description: String {
-        switch self {
-        case .intermediateFragment: return "intermediate fragment"
-        case .firstFragment: return "first fragment"
-        case .lastFragment: return "last fragment"
-        case .complete: return "complete"
-        case .unchanged: return "unchanged"
-        default: return "operation 0x\(hexadecimal(rawValue, digits: 2))"
-        }
-    }
-}
-
-/// The parameters of LE Set Extended Advertising Data and LE Set Extended Scan Response Data
-/// (Core Vol 4 Part E §7.8.54, §7.8.55).
-public struct LEExtendedAdvertisingData: Hashable, Sendable {
-    /// The advertising handle.
-    public var advertisingHandle: UInt8
-    /// The fragment of the data.
-    public var operation: LEAdvertisingDataOperation
-    /// Whether the controller may fragment the data in several PDUs.
-    public var mayBeFragmented: Bool
-    /// The data, at most 251 bytes in a command.
-    public var data: [UInt8]
-
-    /// A fragment of a set's data, by default the complete data.
-    public init(
-        advertisingHandle: UInt8, operation: LEAdvertisingDataOperation = .complete, mayBeFragmented: Bool = false,
-        data: [UInt8]
-    ) {
-        self.advertisingHandle = advertisingHandle
-        self.operation = operation
-        self.mayBeFragmented = mayBeFragmented
-        self.data = data
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        advertisingHandle = try reader.readUInt8()
-        operation = LEAdvertisingDataOperation(rawValue: try reader.readUInt8())
-        mayBeFragmented = try reader.readUInt8() == 0
-        let count = Int(try reader.readUInt8())
-        data = [UInt8](try reader.read(count))
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        guard let count = UInt8(exactly: data.count), count <= 251 else {
-            throw BufferFull(needed: data.count, available: 251)
-        }
-        try writer.write(advertisingHandle)
-        try writer.write(operation.rawValue)
-        try writer.write(!mayBeFragmented)
-        try writer.write(count)
-        try writer.write(data)
-    }
-}
-
-/// An advertising set in LE Set Extended Advertising Enable (Core Vol 4 Part E §7.8.56).
-public struct LEAdvertisingSetEnable: Hashable, Sendable {
-    /// The advertising handle.
-    public var advertisingHandle: UInt8
-    /// The duration in units of 10 ms; zero for no limit.
-    public var duration: UInt16
-    /// The maximum number of advertising events; zero for no limit.
-    public var maximumEvents: UInt8
-
-    /// A set to enable, by default without limits.
-    public init(advertisingHandle: UInt8, duration: UInt16 = 0, maximumEvents: UInt8 = 0) {
-        self.advertisingHandle = advertisingHandle
-        self.duration = duration
-        self.maximumEvents = maximumEvents
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        advertisingHandle = try reader.readUInt8()
-        duration = try reader.readUInt16()
-        maximumEvents = try reader.readUInt8()
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(advertisingHandle)
-        try writer.write(duration)
-        try writer.write(maximumEvents)
     }
 }

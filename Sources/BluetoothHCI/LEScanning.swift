@@ -1,7 +1,8 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The type of a scan.
-public struct LEScanType: RawRepresentable, Hashable, Sendable {
+public struct LEScanType: PacketCode, Hashable, Sendable {
     /// The type as sent, one byte.
     public let rawValue: UInt8
 
@@ -28,7 +29,7 @@ extension LEScanType: CustomStringConvertible {
 }
 
 /// The filter policy of a scan.
-public struct LEScanFilterPolicy: RawRepresentable, Hashable, Sendable {
+public struct LEScanFilterPolicy: PacketCode, Hashable, Sendable {
     /// The policy as sent, one byte.
     public let rawValue: UInt8
 
@@ -61,7 +62,7 @@ extension LEScanFilterPolicy: CustomStringConvertible {
 }
 
 /// The type, interval and window of a scan on one PHY.
-public struct LEScanTiming: Hashable, Sendable {
+public struct LEScanTiming: PacketField, Hashable, Sendable, CustomStringConvertible {
     /// The scan type.
     public var type: LEScanType
     /// The scan interval, in units of 0.625 ms, at least 4; at most 0x4000 in legacy commands.
@@ -76,21 +77,24 @@ public struct LEScanTiming: Hashable, Sendable {
         self.window = window
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        type = LEScanType(rawValue: try reader.readUInt8())
-        interval = try reader.readUInt16()
-        window = try reader.readUInt16()
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(type: reader.read(), interval: reader.read(), window: reader.read())
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(type.rawValue)
-        try writer.write(interval)
-        try writer.write(window)
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(type, interval, window)
     }
+
+    /// The scan type, window and interval.
+    public var description: String { "\(type), \(window) of \(interval) x 0.625 ms" }
 }
 
-/// The parameters of LE Set Scan Parameters (Core Vol 4 Part E §7.8.10).
-public struct LEScanParameters: Hashable, Sendable {
+/// LE Set Scan Parameters (Core Vol 4 Part E §7.8.10).
+public struct LESetScanParameters: HCICommand {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x200B, "LE Set Scan Parameters")
     /// The type, interval and window.
     public var timing: LEScanTiming
     /// The type of the address in scan requests.
@@ -107,21 +111,24 @@ public struct LEScanParameters: Hashable, Sendable {
         self.filterPolicy = filterPolicy
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        timing = try LEScanTiming(reading: &reader)
-        ownAddressType = LEOwnAddressType(rawValue: try reader.readUInt8())
-        filterPolicy = LEScanFilterPolicy(rawValue: try reader.readUInt8())
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(timing: reader.read(), ownAddressType: reader.read(), filterPolicy: reader.read())
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try timing.write(to: &writer)
-        try writer.write(ownAddressType.rawValue)
-        try writer.write(filterPolicy.rawValue)
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(timing, ownAddressType, filterPolicy)
     }
+
+    /// The timing, the address type and the policy.
+    public var parameterDescription: String { "\(timing), own address \(ownAddressType), \(filterPolicy)" }
 }
 
-/// The parameters of LE Set Extended Scan Parameters (Core Vol 4 Part E §7.8.64).
-public struct LEExtendedScanParameters: Hashable, Sendable {
+/// LE Set Extended Scan Parameters (Core Vol 4 Part E §7.8.64).
+public struct LESetExtendedScanParameters: HCICommand {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x2041, "LE Set Extended Scan Parameters")
     /// The type of the address in scan requests.
     public var ownAddressType: LEOwnAddressType
     /// The filter policy.
@@ -145,25 +152,35 @@ public struct LEExtendedScanParameters: Hashable, Sendable {
     /// The PHYs of the scan.
     public var phys: LEPHYSet { [le1M == nil ? [] : .le1M, leCoded == nil ? [] : .leCoded] }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        ownAddressType = LEOwnAddressType(rawValue: try reader.readUInt8())
-        filterPolicy = LEScanFilterPolicy(rawValue: try reader.readUInt8())
-        let phys = LEPHYSet(rawValue: try reader.readUInt8())
-        le1M = phys.contains(.le1M) ? try LEScanTiming(reading: &reader) : nil
-        leCoded = phys.contains(.leCoded) ? try LEScanTiming(reading: &reader) : nil
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        ownAddressType = try reader.read()
+        filterPolicy = try reader.read()
+        let phys: LEPHYSet = try reader.read()
+        le1M = phys.contains(.le1M) ? try reader.read() : nil
+        leCoded = phys.contains(.leCoded) ? try reader.read() : nil
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(ownAddressType.rawValue)
-        try writer.write(filterPolicy.rawValue)
-        try writer.write(phys.rawValue)
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(ownAddressType, filterPolicy, phys)
         try le1M?.write(to: &writer)
         try leCoded?.write(to: &writer)
+    }
+
+    /// The timings, the address type and the policy.
+    public var parameterDescription: String {
+        var parts: [String] = []
+        if let le1M { parts.append("LE 1M \(le1M)") }
+        if let leCoded { parts.append("LE Coded \(leCoded)") }
+        parts.append("own address \(ownAddressType)")
+        parts.append("\(filterPolicy)")
+        return parts.joined(separator: ", ")
     }
 }
 
 /// The filtering of duplicate reports.
-public struct LEDuplicateFilter: RawRepresentable, Hashable, Sendable {
+public struct LEDuplicateFilter: PacketCode, Hashable, Sendable {
     /// The filter as sent, one byte.
     public let rawValue: UInt8
 
@@ -192,8 +209,37 @@ extension LEDuplicateFilter: CustomStringConvertible {
     }
 }
 
-/// The parameters of LE Set Extended Scan Enable (Core Vol 4 Part E §7.8.65).
-public struct LEExtendedScanEnable: Hashable, Sendable {
+/// LE Set Scan Enable (Core Vol 4 Part E §7.8.11).
+public struct LESetScanEnable: HCICommand {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x200C, "LE Set Scan Enable")
+    /// Whether to enable scanning.
+    public var isEnabled: Bool
+    /// The filtering of duplicate reports.
+    public var duplicates: LEDuplicateFilter
+
+    /// The command that enables or disables scanning.
+    public init(_ isEnabled: Bool, duplicates: LEDuplicateFilter = .disabled) {
+        self.isEnabled = isEnabled
+        self.duplicates = duplicates
+    }
+
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(reader.read(), duplicates: reader.read())
+    }
+
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(isEnabled, duplicates) }
+
+    /// Whether scanning is enabled, and the filter.
+    public var parameterDescription: String { "\(onOff(isEnabled)), \(duplicates)" }
+}
+
+/// LE Set Extended Scan Enable (Core Vol 4 Part E §7.8.65).
+public struct LESetExtendedScanEnable: HCICommand {
+    /// The opcode and the name.
+    public static let definition = HCICommandDefinition(0x2042, "LE Set Extended Scan Enable")
     /// Whether to enable scanning.
     public var isEnabled: Bool
     /// The filtering of duplicate reports.
@@ -211,17 +257,29 @@ public struct LEExtendedScanEnable: Hashable, Sendable {
         self.period = period
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        isEnabled = try reader.readBool()
-        duplicates = LEDuplicateFilter(rawValue: try reader.readUInt8())
-        duration = try reader.readUInt16()
-        period = try reader.readUInt16()
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(
+            isEnabled: reader.read(), duplicates: reader.read(), duration: reader.read(), period: reader.read())
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(isEnabled)
-        try writer.write(duplicates.rawValue)
-        try writer.write(duration)
-        try writer.write(period)
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(isEnabled, duplicates)
+        try writer.write(duration, period)
     }
+
+    /// Whether scanning is enabled, the filter and the times.
+    public var parameterDescription: String {
+        "\(onOff(isEnabled)), \(duplicates), duration \(duration) x 10 ms, period \(period) x 1.28 s"
+    }
+}
+
+/// LE Scan Timeout (Core Vol 4 Part E §7.7.65.17).
+public struct LEScanTimeout: HCIEvent, EmptyPacket {
+    /// The code and the name.
+    public static let definition = HCIEventDefinition(subevent: 0x11, "LE Scan Timeout")
+
+    /// The event.
+    public init() {}
 }

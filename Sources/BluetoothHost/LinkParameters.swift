@@ -64,13 +64,13 @@ extension LEConnectionParameters {
 }
 
 extension LinkPHYs {
-    package init(_ update: LEPHYUpdate) {
+    package init(_ update: LELinkPHYs) {
         self.init(transmit: update.transmit, receive: update.receive)
     }
 }
 
 extension LinkDataLength {
-    package init(_ change: LEDataLengthChange) {
+    package init(_ change: LEDataLength) {
         self.init(
             transmitOctets: Int(change.transmitOctets), transmitTime: .microseconds(Int(change.transmitTime)),
             receiveOctets: Int(change.receiveOctets), receiveTime: .microseconds(Int(change.receiveTime)))

@@ -1,7 +1,8 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A device's address in the management interface, which includes BR/EDR devices.
-public struct ManagementAddress: Hashable, Sendable {
+public struct ManagementAddress: PacketField, Hashable, Sendable {
     /// The address; a BR/EDR device's is public.
     public var address: BluetoothAddress
     /// Whether the address is an LE device's.
@@ -31,17 +32,16 @@ public struct ManagementAddress: Hashable, Sendable {
         return address.kind == .random ? Self.randomType : 1
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+    /// Reads the address and its type.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         let bits = try reader.readAddress(.public)
         let type = try reader.readUInt8()
         address = BluetoothAddress(bits.value, kind: type == Self.randomType ? .random : .public)
         isLowEnergy = type != 0
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(address)
-        try writer.write(type)
-    }
+    /// Writes the address and its type.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) { try writer.write(address, type) }
 }
 
 extension ManagementAddress: CustomStringConvertible {
@@ -50,7 +50,7 @@ extension ManagementAddress: CustomStringConvertible {
 }
 
 /// The address types of a discovery.
-public struct ManagementAddressTypes: OptionSet, Hashable, Sendable {
+public struct ManagementAddressTypes: PacketCode, OptionSet, Hashable, Sendable {
     /// The byte in the packet.
     public let rawValue: UInt8
 

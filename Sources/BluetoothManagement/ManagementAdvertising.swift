@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The kind of an advertising instance, and the data that the kernel adds.

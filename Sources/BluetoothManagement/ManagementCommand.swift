@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A command to the kernel's management socket.
@@ -227,7 +228,7 @@ public struct AdvertisingMode: RawRepresentable, Hashable, Sendable, CustomStrin
 }
 
 /// The kernel's action when an added device advertises.
-public struct AddDeviceAction: RawRepresentable, Hashable, Sendable, CustomStringConvertible {
+public struct AddDeviceAction: PacketCode, Hashable, Sendable, CustomStringConvertible {
     /// The byte in the packet.
     public let rawValue: UInt8
 

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 extension ManagementCommand {

@@ -1,143 +1,161 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
-/// An event of the kernel's management socket.
+/// An event of the kernel's management socket: its code and name, and its parameters.
 ///
-/// Replies, data and unknown events borrow from the packet. Without CAP_NET_ADMIN only Index Added and Removed, New
-/// Settings and replies to own commands arrive.
-public enum ManagementEvent: ~Escapable {
-    /// A command was carried out, or refused with a reply.
-    case commandComplete(ManagementCommandComplete)
-    /// A command was refused, or is being carried out.
-    case commandStatus(ManagementOpcode, ManagementStatus)
-    /// The controller reported a fault, with a vendor-specific code.
-    case controllerError(UInt8)
-    /// An adapter was added.
-    case indexAdded
-    /// An adapter was removed.
-    case indexRemoved
-    /// An adapter's settings changed.
-    case newSettings(ManagementSettings)
-    /// Pairing made a long term key; without `isStored` it is valid for this connection only.
-    case newLongTermKey(LongTermKey, isStored: Bool)
-    /// A device distributed its identity resolving key. `randomAddress` is the private address it was known by, if any;
-    /// from now on it is known by the identity in the key.
-    case newIdentityResolvingKey(IdentityResolvingKey, randomAddress: BluetoothAddress?, isStored: Bool)
-    /// Pairing exchanged a signature resolving key.
-    case newSignatureResolvingKey(SignatureResolvingKey, isStored: Bool)
-    /// A peripheral requested connection parameters and got them.
-    case newConnectionParameters(DeviceConnectionParameters, isStored: Bool)
-    /// A device connected.
-    case deviceConnected(ManagementDeviceConnected)
-    /// A connection ended.
-    case deviceDisconnected(ManagementAddress, ManagementDisconnectReason)
-    /// A connection could not be made.
-    case connectFailed(ManagementAddress, ManagementStatus)
-    /// Pairing needs a confirmation. With `isSimple` there is no number to compare, and the question is whether to pair
-    /// at all; it is asked for Just Works too, and pairing waits for the answer.
-    case userConfirmationRequest(ManagementAddress, isSimple: Bool, value: UInt32)
-    /// Pairing needs the passkey that the other device shows.
-    case userPasskeyRequest(ManagementAddress)
-    /// Pairing shows a passkey here that is entered at the device; `enteredCount` digits were entered so far.
-    case passkeyNotify(ManagementAddress, passkey: UInt32, enteredCount: UInt8)
-    /// Pairing failed, or a connection could not be encrypted.
-    case authenticationFailed(ManagementAddress, ManagementStatus)
-    /// Another program made the kernel forget a device's keys.
-    case deviceUnpaired(ManagementAddress)
-    /// Discovery found a device.
-    case deviceFound(ManagementDeviceFound)
-    /// Discovery began or ended.
-    case discovering(ManagementAddressTypes, isDiscovering: Bool)
-    /// Another program added a device.
-    case deviceAdded(ManagementAddress, AddDeviceAction)
-    /// Another program removed a device.
-    case deviceRemoved(ManagementAddress)
-    /// Another program added an advertising instance.
-    case advertisingAdded(UInt8)
-    /// Another program, or a time limit, removed an advertising instance.
-    case advertisingRemoved(UInt8)
-    /// An event this type does not name.
-    case unknown(ManagementEventCode, parameters: RawSpan)
+/// Without CAP_NET_ADMIN only Index Added and Removed, New Settings and replies to own commands arrive.
+public protocol ManagementEvent: DefinedPacket where Code == ManagementEventCode {}
 
-    /// Decodes the event of a packet.
+/// The code of an event and its name in the kernel's documentation.
+public typealias ManagementEventDefinition = PacketDefinition<ManagementEventCode>
+
+extension ManagementEventDefinition {
+    /// The definition of an event.
+    public init(_ code: UInt16, _ name: String) { self.init(code: ManagementEventCode(rawValue: code), name) }
+}
+
+extension ManagementEvent {
+    /// The event code.
+    public static var code: ManagementEventCode { definition.code }
+
+    /// The event as a packet about the adapter hci`index`, or about none, as the kernel sends it.
     ///
-    /// Throws when a named event has too few parameters; excess ones are ignored.
-    @_lifetime(copy packet)
-    public init(decoding packet: ManagementPacket) throws(TruncatedBytes) {
-        var reader = ByteReader(packet.parameters)
-        let code = ManagementEventCode(rawValue: packet.code)
-        switch code {
-        case .commandComplete:
-            self = .commandComplete(
-                ManagementCommandComplete(
-                    opcode: ManagementOpcode(rawValue: try reader.readUInt16()),
-                    status: ManagementStatus(rawValue: try reader.readUInt8()),
-                    returnParameters: reader.readRemaining()))
-        case .commandStatus:
-            let opcode = ManagementOpcode(rawValue: try reader.readUInt16())
-            self = .commandStatus(opcode, ManagementStatus(rawValue: try reader.readUInt8()))
-        case .controllerError: self = .controllerError(try reader.readUInt8())
-        case .indexAdded: self = .indexAdded
-        case .indexRemoved: self = .indexRemoved
-        case .newSettings: self = .newSettings(ManagementSettings(rawValue: try reader.readUInt32()))
-        case .deviceFound: self = .deviceFound(try ManagementDeviceFound(reading: &reader))
-        case .discovering:
-            let types = ManagementAddressTypes(rawValue: try reader.readUInt8())
-            self = .discovering(types, isDiscovering: try reader.readBool())
-        case .deviceConnected: self = .deviceConnected(try ManagementDeviceConnected(reading: &reader))
-        case .deviceDisconnected:
-            let address = try ManagementAddress(reading: &reader)
-            self = .deviceDisconnected(address, ManagementDisconnectReason(rawValue: try reader.readUInt8()))
-        case .connectFailed:
-            let address = try ManagementAddress(reading: &reader)
-            self = .connectFailed(address, ManagementStatus(rawValue: try reader.readUInt8()))
-        case .deviceAdded:
-            let address = try ManagementAddress(reading: &reader)
-            self = .deviceAdded(address, AddDeviceAction(rawValue: try reader.readUInt8()))
-        case .deviceRemoved: self = .deviceRemoved(try ManagementAddress(reading: &reader))
-        case .advertisingAdded: self = .advertisingAdded(try reader.readUInt8())
-        case .advertisingRemoved: self = .advertisingRemoved(try reader.readUInt8())
-        default: self = try ManagementEvent(pairing: code, parameters: packet.parameters)
+    /// Throws ``BufferFull`` when the parameters take more than 65535 bytes.
+    public func packet(for index: UInt16 = ManagementPacket.noController) throws(BufferFull) -> [UInt8] {
+        try Self.code.packet(for: index) { (writer) throws(BufferFull) in try write(to: &writer) }
+    }
+}
+
+extension ManagementPacket {
+    /// The code of an event's packet.
+    public var eventCode: ManagementEventCode { ManagementEventCode(rawValue: code) }
+
+    /// The event if it is of the given type, nil otherwise. Excess parameters are ignored.
+    ///
+    /// Throws when the event has too few parameters.
+    public func `as`<Event: ManagementEvent>(_ type: Event.Type) throws(TruncatedBytes) -> Event? {
+        guard code == Event.code.rawValue else { return nil }
+        var reader = ByteReader(parameters)
+        return try Event(reading: &reader)
+    }
+
+    /// The event's name and its parameters; for keys only their owner, and no secret number of pairing.
+    ///
+    /// Throws when a defined event has too few parameters.
+    public func eventText() throws(TruncatedBytes) -> String {
+        var reader = ByteReader(parameters)
+        if let known = eventCode.known { return try known.text(&reader) }
+        let text: String
+        if let complete = try commandComplete() {
+            text = complete.description
+        } else if let connected = try deviceConnected() {
+            text = connected.description
+        } else if let found = try deviceFound() {
+            text = found.description
+        } else {
+            // Events without a type may contain keys of BR/EDR.
+            text = "\(parameters.byteCount) bytes"
+        }
+        return "\(eventCode): \(text)"
+    }
+}
+
+/// The code of an event.
+///
+/// The set is open: kernels add events, and a code without a name keeps its value.
+public struct ManagementEventCode: PacketCode, Hashable, Sendable {
+    /// The number in the packet.
+    public let rawValue: UInt16
+
+    /// A code of any value.
+    public init(rawValue: UInt16) {
+        self.rawValue = rawValue
+    }
+
+    /// Command Complete.
+    public static let commandComplete = ManagementEventCode(rawValue: 0x0001)
+    /// Device Connected.
+    public static let deviceConnected = ManagementEventCode(rawValue: 0x000B)
+    /// Device Found.
+    public static let deviceFound = ManagementEventCode(rawValue: 0x0012)
+
+    /// The event's packet about the adapter hci`index`, or about none, with the parameters that `body` writes.
+    func packet(
+        for index: UInt16, _ body: (inout ByteWriter) throws(BufferFull) -> Void
+    ) throws(BufferFull) -> [UInt8] {
+        var writer = ByteWriter(growingTo: ManagementPacket.headerByteCount + Int(UInt16.max))
+        try writer.writePacket(code: rawValue, index: index, parameters: body)
+        return writer.bytes
+    }
+}
+
+extension ManagementEventCode: CustomStringConvertible {
+    /// The event's name in the kernel's documentation, or the code where it has none here.
+    public var description: String {
+        known?.definition.name ?? nameWithoutType ?? "event 0x\(hexadecimal(rawValue, digits: 4))"
+    }
+
+    /// The name of an event that has no type, or borrows its parameters.
+    private var nameWithoutType: String? {
+        switch rawValue {
+        case 0x0001: "Command Complete"
+        case 0x0007: "Class Of Device Changed"
+        case 0x0008: "Local Name Changed"
+        case 0x0009: "New Link Key"
+        case 0x000B: "Device Connected"
+        case 0x000E: "PIN Code Request"
+        case 0x0012: "Device Found"
+        case 0x0014: "Device Blocked"
+        case 0x0015: "Device Unblocked"
+        case 0x001D: "Unconfigured Index Added"
+        case 0x001E: "Unconfigured Index Removed"
+        case 0x001F: "New Configuration Options"
+        case 0x0020: "Extended Index Added"
+        case 0x0021: "Extended Index Removed"
+        case 0x0022: "Local Out Of Band Extended Data Updated"
+        case 0x0025: "Extended Controller Information Changed"
+        case 0x0026: "PHY Configuration Changed"
+        case 0x0027: "Experimental Feature Changed"
+        case 0x0028: "Default System Configuration Changed"
+        case 0x0029: "Default Runtime Configuration Changed"
+        case 0x002A: "Device Flags Changed"
+        case 0x002B: "Advertisement Monitor Added"
+        case 0x002C: "Advertisement Monitor Removed"
+        case 0x002D: "Controller Suspend"
+        case 0x002E: "Controller Resume"
+        case 0x002F: "Advertisement Monitor Device Found"
+        case 0x0030: "Advertisement Monitor Device Lost"
+        case 0x0031: "Mesh Device Found"
+        case 0x0032: "Mesh Packet Transmit Complete"
+        default: nil
         }
     }
 
-    /// Decodes the events of pairing and its keys, and unknown ones.
-    @_lifetime(copy parameters)
-    private init(pairing code: ManagementEventCode, parameters: RawSpan) throws(TruncatedBytes) {
-        var reader = ByteReader(parameters)
-        switch code {
-        case .newLongTermKey:
-            let isStored = try reader.readBool()
-            self = .newLongTermKey(try LongTermKey(reading: &reader), isStored: isStored)
-        case .newIdentityResolvingKey:
-            let isStored = try reader.readBool()
-            let address = try reader.readAddress(.random)
-            let key = try IdentityResolvingKey(reading: &reader)
-            self = .newIdentityResolvingKey(key, randomAddress: address.isZero ? nil : address, isStored: isStored)
-        case .newSignatureResolvingKey:
-            let isStored = try reader.readBool()
-            self = .newSignatureResolvingKey(try SignatureResolvingKey(reading: &reader), isStored: isStored)
-        case .newConnectionParameter:
-            let address = try ManagementAddress(reading: &reader).address
-            let isStored = try reader.readBool()
-            self = .newConnectionParameters(
-                DeviceConnectionParameters(
-                    address: address, intervalMinimum: try reader.readUInt16(),
-                    intervalMaximum: try reader.readUInt16(), latency: try reader.readUInt16(),
-                    supervisionTimeout: try reader.readUInt16()), isStored: isStored)
-        case .userConfirmationRequest:
-            let address = try ManagementAddress(reading: &reader)
-            let isSimple = try reader.readBool()
-            self = .userConfirmationRequest(address, isSimple: isSimple, value: try reader.readUInt32())
-        case .userPasskeyRequest: self = .userPasskeyRequest(try ManagementAddress(reading: &reader))
-        case .passkeyNotify:
-            let address = try ManagementAddress(reading: &reader)
-            let passkey = try reader.readUInt32()
-            self = .passkeyNotify(address, passkey: passkey, enteredCount: try reader.readUInt8())
-        case .authenticationFailed:
-            let address = try ManagementAddress(reading: &reader)
-            self = .authenticationFailed(address, ManagementStatus(rawValue: try reader.readUInt8()))
-        case .deviceUnpaired: self = .deviceUnpaired(try ManagementAddress(reading: &reader))
-        default: self = .unknown(code, parameters: parameters)
-        }
-    }
+    /// The definition of the code's event; nil for one without a type.
+    var known: DescribedPacket<ManagementEventCode>? { Self.known.first { $0.definition.code == self } }
+
+    /// All events that have a type and own their parameters.
+    private static let known: [DescribedPacket<ManagementEventCode>] = [
+        DescribedPacket(ManagementCommandStatus.self),
+        DescribedPacket(ManagementControllerError.self),
+        DescribedPacket(ManagementIndexAdded.self),
+        DescribedPacket(ManagementIndexRemoved.self),
+        DescribedPacket(ManagementNewSettings.self),
+        DescribedPacket(ManagementNewLongTermKey.self),
+        DescribedPacket(ManagementDeviceDisconnected.self),
+        DescribedPacket(ManagementConnectFailed.self),
+        DescribedPacket(ManagementUserConfirmationRequest.self),
+        DescribedPacket(ManagementUserPasskeyRequest.self),
+        DescribedPacket(ManagementAuthenticationFailed.self),
+        DescribedPacket(ManagementDiscovering.self),
+        DescribedPacket(ManagementDeviceUnpaired.self),
+        DescribedPacket(ManagementPasskeyNotify.self),
+        DescribedPacket(ManagementNewIdentityResolvingKey.self),
+        DescribedPacket(ManagementNewSignatureResolvingKey.self),
+        DescribedPacket(ManagementDeviceAdded.self),
+        DescribedPacket(ManagementDeviceRemoved.self),
+        DescribedPacket(ManagementNewConnectionParameters.self),
+        DescribedPacket(ManagementAdvertisingAdded.self),
+        DescribedPacket(ManagementAdvertisingRemoved.self),
+    ]
 }

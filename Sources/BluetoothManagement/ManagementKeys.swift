@@ -1,11 +1,13 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 // Keys and connection parameters of devices, as encoded in packets.
 
-extension LongTermKey {
+extension LongTermKey: PacketField {
     static let byteCount = 36
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+    /// Reads the values.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         self.init(
             address: try ManagementAddress(reading: &reader).address, kind: Kind(rawValue: try reader.readUInt8()),
             isCentral: try reader.readBool(), encryptionSize: try reader.readUInt8(),
@@ -13,7 +15,8 @@ extension LongTermKey {
             value: try SecurityKey(reading: &reader))
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
+    /// Writes the values.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
         try ManagementAddress(address).write(to: &writer)
         try writer.write(kind.rawValue)
         try writer.write(isCentral)
@@ -24,28 +27,32 @@ extension LongTermKey {
     }
 }
 
-extension IdentityResolvingKey {
+extension IdentityResolvingKey: PacketField {
     static let byteCount = 23
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+    /// Reads the values.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         self.init(
             address: try ManagementAddress(reading: &reader).address, value: try SecurityKey(reading: &reader))
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
+    /// Writes the values.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
         try ManagementAddress(address).write(to: &writer)
         try value.write(to: &writer)
     }
 }
 
-extension SignatureResolvingKey {
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+extension SignatureResolvingKey: PacketField {
+    /// Reads the values.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         self.init(
             address: try ManagementAddress(reading: &reader).address, kind: Kind(rawValue: try reader.readUInt8()),
             value: try SecurityKey(reading: &reader))
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
+    /// Writes the values.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
         try ManagementAddress(address).write(to: &writer)
         try writer.write(kind.rawValue)
         try value.write(to: &writer)
@@ -53,7 +60,7 @@ extension SignatureResolvingKey {
 }
 
 /// The connection parameters that a peripheral requested, stored for the next connection.
-public struct DeviceConnectionParameters: Hashable, Sendable {
+public struct DeviceConnectionParameters: PacketField, Hashable, Sendable {
     /// The device's identity: a public or static random address.
     public var address: BluetoothAddress
     /// The shortest connection interval, in units of 1.25 ms, 6 to 3200.
@@ -79,20 +86,27 @@ public struct DeviceConnectionParameters: Hashable, Sendable {
         self.supervisionTimeout = supervisionTimeout
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        address = try ManagementAddress(reading: &reader).address
-        intervalMinimum = try reader.readUInt16()
-        intervalMaximum = try reader.readUInt16()
-        latency = try reader.readUInt16()
-        supervisionTimeout = try reader.readUInt16()
+    /// Reads the values.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(of: reader.read(), reading: &reader)
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try ManagementAddress(address).write(to: &writer)
-        try writer.write(intervalMinimum)
-        try writer.write(intervalMaximum)
-        try writer.write(latency)
-        try writer.write(supervisionTimeout)
+    init(of device: ManagementAddress, reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(
+            address: device.address, intervalMinimum: reader.read(), intervalMaximum: reader.read(),
+            latency: reader.read(), supervisionTimeout: reader.read())
+    }
+
+    /// Writes the values.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(ManagementAddress(address))
+        try writeValues(to: &writer)
+    }
+
+    /// Writes the parameters without the device.
+    func writeValues(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(intervalMinimum, intervalMaximum)
+        try writer.write(latency, supervisionTimeout)
     }
 }
 

@@ -1,9 +1,10 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The opcode of a command.
 ///
 /// The set is open: kernels add commands, and a code without a name keeps its value.
-public struct ManagementOpcode: RawRepresentable, Hashable, Sendable {
+public struct ManagementOpcode: PacketCode, Hashable, Sendable {
     /// The number in the packet.
     public let rawValue: UInt16
 

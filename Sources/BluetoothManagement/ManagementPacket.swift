@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A packet of the kernel's management socket: a command or an event, with a header of code, adapter and length.
@@ -44,10 +45,6 @@ extension ByteWriter {
             writer.replace(at: start, with: UInt8(truncatingIfNeeded: length))
             writer.replace(at: start + 1, with: UInt8(truncatingIfNeeded: length >> 8))
         }
-    }
-
-    mutating func write(_ value: Bool) throws(BufferFull) {
-        try write(value ? 1 : 0 as UInt8)
     }
 
     /// Writes the number of elements in two bytes and then every element.

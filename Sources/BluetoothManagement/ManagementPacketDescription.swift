@@ -18,10 +18,9 @@ extension ManagementPacket {
             }
             return "\(adapter)\(command)"
         }
-        let name = ManagementEventCode(rawValue: packet.code)
-        guard let event = try? ManagementEvent(decoding: packet) else {
-            return "\(adapter)malformed \(name) of \(packet.parameters.byteCount) bytes"
+        guard let text = try? packet.eventText() else {
+            return "\(adapter)malformed \(packet.eventCode) of \(packet.parameters.byteCount) bytes"
         }
-        return adapter + event.description
+        return adapter + text
     }
 }

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// The RSSI and the transmit power of a connection.
@@ -175,9 +176,9 @@ public enum ManagementReply: Hashable, Sendable {
         var answer = ByteWriter(capacity: 0)
         answer.capacity = Int(UInt16.max)
         try encode(into: &answer)
-        let event = ManagementEvent.commandComplete(
-            ManagementCommandComplete(opcode: opcode, status: status, returnParameters: answer.bytes.span.bytes))
-        return try event.packet(for: index)
+        return try ManagementCommandComplete(
+            opcode: opcode, status: status, returnParameters: answer.bytes.span.bytes
+        ).packet(for: index)
     }
 }
 

@@ -26,9 +26,12 @@ extension ManagementEventCode {
     /// Whether the event contains a key, a passkey or a number that a user compares.
     public var carriesSecret: Bool {
         switch self {
-        case .newLinkKey, .newLongTermKey, .newIdentityResolvingKey, .newSignatureResolvingKey,
-            .userConfirmationRequest, .passkeyNotify, .localOutOfBandExtendedDataUpdated:
+        case ManagementNewLongTermKey.code, ManagementNewIdentityResolvingKey.code,
+            ManagementNewSignatureResolvingKey.code, ManagementUserConfirmationRequest.code,
+            ManagementPasskeyNotify.code:
             return true
+        // New Link Key, Local Out Of Band Extended Data Updated.
+        case Self(rawValue: 0x0009), Self(rawValue: 0x0022): return true
         default: return false
         }
     }

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A set of PHYs and packet types in the kernel's management interface.

@@ -1,3 +1,4 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
 /// A parameter of an adapter's default system configuration: what the kernel uses for a parameter that a program leaves

@@ -7,7 +7,7 @@ private let advertiser = BluetoothAddress(0xC098_E512_3456, kind: .random)
 
 /// The descriptions of an event's reports, and the error that ended the iteration.
 private func walk(_ packet: [UInt8]) throws -> (lines: [String], error: HCIDecodingError?) {
-    guard case .leMeta(.advertisingReports(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
+    guard let event = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else {
         Issue.record("no advertising reports")
         return ([], nil)
     }
@@ -82,7 +82,7 @@ struct AdvertisingReportTests {
     @Test("iteration returns nil after its end, also after an error")
     func ended() throws {
         let packet = hex("04 3e 0f 02 02 00 01 563412e598c0 03 020106 c4")
-        guard case .leMeta(.advertisingReports(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
+        guard let event = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else {
             Issue.record("no advertising reports")
             return
         }
@@ -97,7 +97,7 @@ struct AdvertisingReportTests {
     @Test("extended reports have all fields (§7.7.65.13)")
     func extended() throws {
         let packet = hex("04 3e 1d 0d 01 0500 00 554433221100 01 02 0a f4 c4 5000 fe 563412e5984f 03 020106")
-        guard case .leMeta(.advertisingReports(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
+        guard let event = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else {
             Issue.record("no advertising reports")
             return
         }

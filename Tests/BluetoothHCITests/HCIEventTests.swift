@@ -17,7 +17,7 @@ struct EventVector: CustomTestStringConvertible, Sendable {
 }
 
 private func describe(_ packet: [UInt8]) throws(HCIDecodingError) -> String {
-    try HCIEvent(decoding: packet.span.bytes).description
+    try HCIPacketType.text(of: packet.span.bytes, isEvent: true)
 }
 
 let eventVectors: [EventVector] = [
@@ -81,6 +81,26 @@ let eventVectors: [EventVector] = [
     EventVector("04 c7 02 0102", "event 0xC7: 0102"),
 ]
 
+/// Decodes an event of a type and encodes it; nil for another event.
+private func encoder<Event: HCIEvent>(_ type: Event.Type) -> @Sendable ([UInt8]) throws -> [UInt8]? {
+    { packet in try HCIEventPacket(decoding: packet.span.bytes).as(type)?.packet() }
+}
+
+private let encoders: [@Sendable ([UInt8]) throws -> [UInt8]?] = [
+    encoder(HCIDisconnectionComplete.self), encoder(HCIEncryptionChange.self), encoder(HCICommandStatus.self),
+    encoder(HCIHardwareError.self), encoder(LEConnectionComplete.self), encoder(LEConnectionUpdateComplete.self),
+    encoder(LERemoteFeatures.self), encoder(LERemoteConnectionParameterRequest.self),
+    encoder(LEDataLengthChange.self), encoder(LEEnhancedConnectionComplete.self), encoder(LEPHYUpdate.self),
+    encoder(LEScanTimeout.self), encoder(LEAdvertisingSetTerminated.self),
+    { packet in try HCIEventPacket(decoding: packet.span.bytes).commandComplete()?.packet() },
+]
+
+/// Decodes an event and encodes it; nil for one that is only borrowed or has no type.
+private func encoded(_ packet: [UInt8]) throws -> [UInt8]? {
+    for encode in encoders { if let encoded = try encode(packet) { return encoded } }
+    return nil
+}
+
 @Suite("HCI events (Core Vol 4 Part E §7.7)")
 struct HCIEventTests {
     @Test("decode and describe themselves", arguments: eventVectors)
@@ -90,8 +110,7 @@ struct HCIEventTests {
 
     @Test("encode to the bytes they were decoded from", arguments: eventVectors)
     func encoding(_ vector: EventVector) throws {
-        let event = try HCIEvent(decoding: vector.packet.span.bytes)
-        let packet = try event.packet()
+        guard let packet = try encoded(vector.packet) else { return }
         #expect(packet.hexadecimal == vector.packet.hexadecimal)
     }
 
@@ -103,12 +122,10 @@ struct HCIEventTests {
             }
         }
         for packet in mutations(of: vector.packet) {
-            guard let event = try? HCIEvent(decoding: packet.span.bytes) else { continue }
-            _ = event.description
-            _ = try? event.packet()
-            if case .commandComplete(let complete) = event { _ = try? HCIReturnParameters(decoding: complete) }
-            if case .leMeta(.advertisingReports(let reports)) = event {
-                var reports = reports
+            _ = HCIPacketType.description(of: packet.span.bytes)
+            _ = try? encoded(packet)
+            guard let event = try? HCIEventPacket(decoding: packet.span.bytes) else { continue }
+            if var reports = try? event.advertisingReports() {
                 while let report = try? reports.next() { _ = report.description }
                 #expect(reports.remainingCount == 0)
             }
@@ -118,10 +135,7 @@ struct HCIEventTests {
     @Test("parameters appended by later versions are ignored")
     func appendedParameters() throws {
         let packet = hex("04 05 06 00 4000 13 aabb")
-        guard case .disconnectionComplete(let event) = try HCIEvent(decoding: packet.span.bytes) else {
-            Issue.record("not a Disconnection Complete")
-            return
-        }
+        let event = try HCIEventPacket(decoding: packet.span.bytes).as(HCIDisconnectionComplete.self)
         #expect(event == HCIDisconnectionComplete(handle: 0x40, reason: .remoteUserTerminatedConnection))
     }
 
@@ -136,10 +150,7 @@ struct HCIEventTests {
     @Test("enhanced connections have the private addresses in use (§7.7.65.10)")
     func enhancedConnection() throws {
         let packet = hex("04 3e 1f 0a 00 4000 01 03 563412e598c0 000000000000 aabbccddee4f 1800 0000 2a00 01")
-        guard case .leMeta(.enhancedConnectionComplete(let event)) = try HCIEvent(decoding: packet.span.bytes) else {
-            Issue.record("not an Enhanced Connection Complete")
-            return
-        }
+        let event = try #require(try HCIEventPacket(decoding: packet.span.bytes).connectionComplete())
         #expect(event.role == .peripheral)
         #expect(event.peer.isResolvedIdentity)
         #expect(event.localResolvablePrivateAddress == nil)
@@ -163,81 +174,106 @@ struct HCIEventTests {
     }
 }
 
+/// Return parameters with their event.
+struct ReturnVector: CustomTestStringConvertible, Sendable {
+    var packet: [UInt8]
+    var testDescription: String
+    var encode: @Sendable () throws -> [UInt8]
+    /// Decodes an event; returns whether it has the return parameters.
+    var decode: @Sendable ([UInt8]) throws -> Bool
+
+    init<Command: HCICommand>(_ command: Command.Type, _ answer: Command.Return, _ packet: String) {
+        self.packet = hex(packet)
+        testDescription = "\(Command.opcode)"
+        encode = { try Command.complete(answer) }
+        decode = { bytes in
+            guard let complete = try HCIEventPacket(decoding: bytes.span.bytes).commandComplete(),
+                complete.opcode == Command.opcode
+            else { return false }
+            return try complete.answer(to: command) == answer
+        }
+    }
+}
+
 @Suite("Return parameters of HCI commands (Core Vol 4 Part E §7)")
 struct HCIReturnParametersTests {
     static let support = HCICommandSupport([.leSetExtendedScanParameters, .leSetExtendedScanEnable])
     static let supportBytes =
         String(repeating: "00", count: 37) + "60" + String(repeating: "00", count: 26)
-    static let vectors: [(HCIOpcode, HCIReturnParameters, String)] = [
-        (.reset, .status(.success), "04 0e 04 01 030c 00"),
-        (.leSetScanEnable, .status(.commandDisallowed), "04 0e 04 01 0c20 0c"),
-        (
-            .readLocalVersionInformation,
-            .versionInformation(
-                HCIVersionInformation(
-                    hciVersion: 9, hciSubversion: 0x0102, linkLayerVersion: 9, companyIdentifier: 0x05F1,
-                    linkLayerSubversion: 0x0304)), "04 0e 0c 01 0110 00 09 0201 09 f105 0403"
-        ),
-        (.readLocalSupportedCommands, .supportedCommands(support), "04 0e 44 01 0210 00 \(supportBytes)"),
-        (
-            .readLocalSupportedFeatures, .supportedFeatures([.brEDRNotSupported, .leSupported]),
-            "04 0e 0c 01 0310 00 0000000060000000"
-        ),
-        (
-            .readBDADDR, .address(BluetoothAddress(0x0011_2233_4455, kind: .public)),
-            "04 0e 0a 01 0910 00 554433221100"
-        ),
-        (.readRSSI, .rssi(0x40, -60), "04 0e 07 01 0514 00 4000 c4"),
-        (.readRSSI, .rssi(0x40, nil), "04 0e 07 01 0514 00 4000 7f"),
-        (.readTransmitPowerLevel, .transmitPower(0x40, -4), "04 0e 07 01 2d0c 00 4000 fc"),
-        (.readRSSI, .status(.unknownConnectionIdentifier), "04 0e 04 01 0514 02"),
-        (
-            .leReadLocalSupportedFeatures, .leFeatures([.encryption, .extendedAdvertising]),
-            "04 0e 0c 01 0320 00 0110000000000000"
-        ),
-        (.leSetDataLength, .dataLengthSet(0x40), "04 0e 06 01 2220 00 4000"),
-        (
-            .leReadPHY, .phys(LEPHYUpdate(handle: 0x40, transmit: .le2M, receive: .le1M)),
-            "04 0e 08 01 3020 00 4000 02 01"
-        ),
-        (.leSetExtendedAdvertisingParameters, .selectedTransmitPower(-3), "04 0e 05 01 3620 00 fd"),
-        (.leReadMaximumAdvertisingDataLength, .maximumAdvertisingDataLength(1650), "04 0e 06 01 3a20 00 7206"),
-        (.leReadNumberOfSupportedAdvertisingSets, .numberOfSupportedAdvertisingSets(16), "04 0e 05 01 3b20 00 10"),
+    static let vectors: [ReturnVector] = [
+        ReturnVector(HCIReset.self, HCINoParameters(), "04 0e 04 01 030c 00"),
+        ReturnVector(
+            HCIReadLocalVersionInformation.self,
+            HCIVersionInformation(
+                hciVersion: 9, hciSubversion: 0x0102, linkLayerVersion: 9, companyIdentifier: 0x05F1,
+                linkLayerSubversion: 0x0304), "04 0e 0c 01 0110 00 09 0201 09 f105 0403"),
+        ReturnVector(HCIReadLocalSupportedCommands.self, support, "04 0e 44 01 0210 00 \(supportBytes)"),
+        ReturnVector(
+            HCIReadLocalSupportedFeatures.self, [.brEDRNotSupported, .leSupported],
+            "04 0e 0c 01 0310 00 0000000060000000"),
+        ReturnVector(
+            HCIReadBDADDR.self, BluetoothAddress(0x0011_2233_4455, kind: .public), "04 0e 0a 01 0910 00 554433221100"),
+        ReturnVector(HCIReadRSSI.self, HCILinkPower(handle: 0x40, power: -60), "04 0e 07 01 0514 00 4000 c4"),
+        ReturnVector(HCIReadRSSI.self, HCILinkPower(handle: 0x40, power: nil), "04 0e 07 01 0514 00 4000 7f"),
+        ReturnVector(
+            HCIReadTransmitPowerLevel.self, HCILinkPower(handle: 0x40, power: -4), "04 0e 07 01 2d0c 00 4000 fc"),
+        ReturnVector(
+            LEReadLocalSupportedFeatures.self, [.encryption, .extendedAdvertising],
+            "04 0e 0c 01 0320 00 0110000000000000"),
+        ReturnVector(LESetDataLength.self, 0x40, "04 0e 06 01 2220 00 4000"),
+        ReturnVector(
+            LEReadPHY.self, LELinkPHYs(handle: 0x40, transmit: .le2M, receive: .le1M),
+            "04 0e 08 01 3020 00 4000 02 01"),
+        ReturnVector(LESetExtendedAdvertisingParameters.self, -3, "04 0e 05 01 3620 00 fd"),
+        ReturnVector(LEReadMaximumAdvertisingDataLength.self, 1650, "04 0e 06 01 3a20 00 7206"),
+        ReturnVector(LEReadNumberOfSupportedAdvertisingSets.self, 16, "04 0e 05 01 3b20 00 10"),
+        ReturnVector(
+            LEReadBufferSize.self, LEReadBufferSize.Return(packetLength: 251, count: 8),
+            "04 0e 07 01 0220 00 fb00 08"),
+        ReturnVector(LEReadSupportedStates.self, 0x3FF_FFFF_FFFF, "04 0e 0c 01 1c20 00 ffffffffff030000"),
+        ReturnVector(LEReadFilterAcceptListSize.self, 16, "04 0e 05 01 0f20 00 10"),
+        ReturnVector(
+            LEReadMaximumDataLength.self,
+            LEDataLength(transmitOctets: 251, transmitTime: 2120, receiveOctets: 251, receiveTime: 2120),
+            "04 0e 0c 01 2f20 00 fb00 4808 fb00 4808"),
+        ReturnVector(
+            LEReadTransmitPower.self, LEReadTransmitPower.Return(minimum: -20, maximum: 4),
+            "04 0e 06 01 4b20 00 ec 04"),
     ]
 
-    @Test("encode and decode by command")
-    func roundTrips() throws {
-        for (opcode, answer, bytes) in Self.vectors {
-            #expect(try answer.commandComplete(opcode).hexadecimal == hex(bytes).hexadecimal)
-            let packet = hex(bytes)
-            guard case .commandComplete(let event) = try HCIEvent(decoding: packet.span.bytes) else {
-                Issue.record("not a Command Complete")
-                continue
-            }
-            #expect(event.opcode == opcode)
-            let decoded = try HCIReturnParameters(decoding: event)
-            #expect(decoded == answer)
-        }
+    @Test("encode and decode by command", arguments: vectors)
+    func roundTrips(_ vector: ReturnVector) throws {
+        #expect(try vector.encode().hexadecimal == vector.packet.hexadecimal)
+        #expect(try vector.decode(vector.packet))
     }
 
-    @Test("truncated return parameters are refused and none trap")
-    func malformed() throws {
-        for (_, answer, bytes) in Self.vectors {
-            var short = Array(hex(bytes).dropLast())
+    @Test("a failed command returns its status only")
+    func failures() throws {
+        let bytes = hex("04 0e 04 01 0514 02")
+        #expect(try HCIReadRSSI.opcode.complete(.unknownConnectionIdentifier).hexadecimal == bytes.hexadecimal)
+        let complete = try HCIEventPacket(decoding: bytes.span.bytes).commandComplete()
+        let status = complete?.status
+        #expect(status == .unknownConnectionIdentifier)
+    }
+
+    @Test("truncated return parameters are refused and none trap", arguments: vectors)
+    func malformed(_ vector: ReturnVector) throws {
+        if vector.packet.count > 7 {
+            var short = Array(vector.packet.dropLast())
             short[2] -= 1
-            let event = try HCIEvent(decoding: short.span.bytes)
-            guard case .commandComplete(let complete) = event else { continue }
-            if case .status = answer, short.count > 6 { continue }
-            #expect(throws: HCIDecodingError.self) { _ = try HCIReturnParameters(decoding: complete) }
+            #expect(throws: TruncatedBytes.self) { try vector.decode(short) }
         }
-        for (_, _, bytes) in Self.vectors {
-            for packet in mutations(of: hex(bytes)) {
-                guard case .commandComplete(let complete)? = try? HCIEvent(decoding: packet.span.bytes) else {
-                    continue
-                }
-                _ = try? HCIReturnParameters(decoding: complete)
-            }
-        }
+        for packet in mutations(of: vector.packet) { _ = try? vector.decode(packet) }
+    }
+
+    @Test("an answer about another link is another program's")
+    func otherLinks() {
+        #expect(HCIReadRSSI(1).mayBeAnswered(by: HCILinkPower(handle: 1, power: nil)))
+        #expect(!HCIReadRSSI(1).mayBeAnswered(by: HCILinkPower(handle: 2, power: nil)))
+        #expect(!LEReadPHY(1).mayBeAnswered(by: LELinkPHYs(handle: 2, transmit: .le1M, receive: .le1M)))
+        #expect(
+            !HCIReadTransmitPowerLevel(1, maximum: false).mayBeAnswered(by: HCILinkPower(handle: 2, power: nil)))
+        #expect(!LESetDataLength(1, octets: 27, time: 328).mayBeAnswered(by: 2))
     }
 
     @Test("the kernel's choice of commands follows from three separate bits")

@@ -23,8 +23,8 @@ import BluetoothKernelHost
         case end, close, reopen
     }
 
-    private static let features = HCICommand.leReadLocalSupportedFeatures
-    private static let reset = HCICommand.reset
+    private static let features = LEReadLocalSupportedFeatures()
+    private static let reset = HCIReset()
     private static let gone = BluetoothError(.adapterOff, .init("use the adapter"), "The adapter is off.")
 
     /// Every sequence of inputs of this length, on a simulated machine: the invariants hold after each.
@@ -54,7 +54,7 @@ import BluetoothKernelHost
             let fixture = Fixture(kernel)
             for input in [Input.send, .sendAnother, .complete, .completeAnother] { fixture.take(input) }
             #expect(fixture.answers == ["features", "reset"])
-            #expect(fixture.socket?.sent == [Self.features.opcode, Self.reset.opcode])
+            #expect(fixture.socket?.sent == [LEReadLocalSupportedFeatures.opcode, HCIReset.opcode])
         }
     }
 
@@ -64,7 +64,7 @@ import BluetoothKernelHost
             let fixture = Fixture(kernel)
             for input in [Input.sendAnother, .otherCommand, .otherAnswer] { fixture.take(input) }
             #expect(fixture.answers == [])
-            #expect(fixture.receiver.others == [Self.reset.opcode])
+            #expect(fixture.receiver.others == [HCIReset.opcode])
             fixture.take(.completeAnother)
             #expect(fixture.answers == ["reset"])
         }
@@ -148,7 +148,7 @@ import BluetoothKernelHost
             check()
         }
 
-        private func send(_ command: HCICommand) {
+        private func send<Command: HCICommand>(_ command: Command) {
             count += 1
             let number = count
             open.insert(number)
@@ -157,11 +157,10 @@ import BluetoothKernelHost
             if isOver, open.contains(number) { problem = "a queue that has ended takes a command" }
         }
 
-        private func answered(_ number: Int, _ answer: HCICommandQueue.Answer) {
+        private func answered<Return>(_ number: Int, _ answer: Result<Return, BluetoothError>) {
             guard open.remove(number) != nil else { return problem = "command \(number) is answered twice" }
             switch answer {
-            case .success(.leFeatures): answers.append("features")
-            case .success: answers.append("reset")
+            case .success(let value): answers.append(value is LEFeatures ? "features" : "reset")
             case .failure(let error): answers.append("\(error.code)")
             }
         }
@@ -191,9 +190,9 @@ import BluetoothKernelHost
 
         func handle(_ event: SocketEvent) { queue?.handle(event, for: self) }
         func receive(_ reports: AdvertisingReports) {}
-        func receive(_ event: HCIEvent) {}
-        func receiveOthers(_ command: HCICommand, _ status: HCIStatus) { others.append(command.opcode) }
-        func wasUnanswered(_ command: HCICommand) {}
+        func receive(_ event: HCIEventPacket) {}
+        func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus) { others.append(command.opcode) }
+        func wasUnanswered(_ command: HCIOpcode) {}
         func socketClosed(_ error: KernelError) { hasLost = true }
         func socketDidClose() {}
     }
@@ -291,7 +290,7 @@ private final class ScriptedHCISocket: HCISocket {
 
     func send(_ packet: RawSpan) -> SendOutcome {
         let outcome = kernel.outcome
-        if outcome == .sent, let command = try? HCICommand(decoding: packet) {
+        if outcome == .sent, let command = try? HCICommandPacket(decoding: packet) {
             state.withLock { $0.sent.append(command.opcode) }
         }
         return outcome

@@ -3,51 +3,56 @@ import Testing
 
 @testable import BluetoothKernelHost
 
-@Suite struct OrphanedLinksTests {
-    private static let create = HCICommand.leCreateConnection(
-        LECreateConnectionParameters(
-            scanInterval: 0x60, scanWindow: 0x60, peer: LEPeerAddress(.zero),
-            parameters: LEConnectionParameters(
-                intervalMinimum: 24, intervalMaximum: 40, latency: 0, supervisionTimeout: 42)))
+extension OrphanedLinks {
+    fileprivate mutating func answered(_ command: some HCICommand, _ status: HCIStatus) throws -> Action? {
+        answered(try AnyHCICommand(command), status)
+    }
+}
 
-    @Test func anAttemptThatIsCancelledInTimeLeadsToNoSearch() {
+@Suite struct OrphanedLinksTests {
+    private static let create = LECreateConnection(
+        scanInterval: 0x60, scanWindow: 0x60, peer: LEPeerAddress(.zero),
+        parameters: LEConnectionParameters(
+            intervalMinimum: 24, intervalMaximum: 40, latency: 0, supervisionTimeout: 42))
+
+    @Test func anAttemptThatIsCancelledInTimeLeadsToNoSearch() throws {
         var lost = OrphanedLinks()
-        #expect(lost.answered(Self.create, .success) == nil)
+        #expect(try lost.answered(Self.create, .success) == nil)
         #expect(!lost.isNone)
-        #expect(lost.answered(.leCreateConnectionCancel, .success) == nil)
+        #expect(try lost.answered(LECreateConnectionCancel(), .success) == nil)
         #expect(lost.attemptEnded(.unknownConnectionIdentifier, isFollowed: false) == .rest)
         #expect(lost.isNone)
     }
 
-    @Test func aLinkOfAnAttemptThatIsFollowedLeadsToNoSearch() {
+    @Test func aLinkOfAnAttemptThatIsFollowedLeadsToNoSearch() throws {
         var lost = OrphanedLinks()
-        _ = lost.answered(Self.create, .success)
+        _ = try lost.answered(Self.create, .success)
         #expect(lost.attemptEnded(.success, isFollowed: true) == .rest)
     }
 
-    @Test(arguments: [true, false]) func aRefusedCancellationLeadsToOneSearch(isFollowed: Bool) {
+    @Test(arguments: [true, false]) func aRefusedCancellationLeadsToOneSearch(isFollowed: Bool) throws {
         var lost = OrphanedLinks()
-        _ = lost.answered(Self.create, .success)
+        _ = try lost.answered(Self.create, .success)
         // The controller reports the link before or after it refuses.
         let link = lost.attemptEnded(.success, isFollowed: isFollowed)
         #expect(link == (isFollowed ? .rest : .search))
-        #expect(lost.answered(.leCreateConnectionCancel, .commandDisallowed) == (isFollowed ? .search : nil))
+        #expect(try lost.answered(LECreateConnectionCancel(), .commandDisallowed) == (isFollowed ? .search : nil))
         #expect(!lost.isNone)
         lost.searched()
         #expect(lost.isNone)
 
-        _ = lost.answered(Self.create, .success)
-        #expect(lost.answered(.leCreateConnectionCancel, .commandDisallowed) == .search)
+        _ = try lost.answered(Self.create, .success)
+        #expect(try lost.answered(LECreateConnectionCancel(), .commandDisallowed) == .search)
         #expect(lost.attemptEnded(.success, isFollowed: isFollowed) == nil)
     }
 
-    @Test func anAttemptIsAwaitedForALimitedTime() {
+    @Test func anAttemptIsAwaitedForALimitedTime() throws {
         var lost = OrphanedLinks()
         #expect(!lost.awaitsAttempt)
-        _ = lost.answered(Self.create, .success)
+        _ = try lost.answered(Self.create, .success)
         #expect(lost.awaitsAttempt)
         // The search has its own limit.
-        #expect(lost.answered(.leCreateConnectionCancel, .commandDisallowed) == .search)
+        #expect(try lost.answered(LECreateConnectionCancel(), .commandDisallowed) == .search)
         #expect(!lost.awaitsAttempt)
         lost.searched()
         #expect(lost.awaitsAttempt)
@@ -56,9 +61,9 @@ import Testing
         #expect(lost.attemptEnded(.success, isFollowed: false) == nil)
     }
 
-    @Test func anAttemptThatIsRefusedIsNone() {
+    @Test func anAttemptThatIsRefusedIsNone() throws {
         var lost = OrphanedLinks()
-        #expect(lost.answered(Self.create, .commandDisallowed) == nil)
+        #expect(try lost.answered(Self.create, .commandDisallowed) == nil)
         #expect(lost.isNone)
         #expect(lost.attemptEnded(.success, isFollowed: false) == nil)
     }

@@ -81,12 +81,41 @@ let eventVectors: [EventVector] = [
 ]
 
 private func describe(_ packet: [UInt8]) throws(TruncatedBytes) -> String {
-    try ManagementEvent(decoding: ManagementPacket(decoding: packet.span.bytes)).description
+    try ManagementPacket(decoding: packet.span.bytes).eventText()
 }
 
-private func reencode(_ packet: [UInt8]) throws -> [UInt8] {
-    let packet = try ManagementPacket(decoding: packet.span.bytes)
-    return try ManagementEvent(decoding: packet).packet(for: packet.index)
+/// Decodes an event of a type and encodes it; nil for another event.
+private func encoder<Event: ManagementEvent>(_ type: Event.Type) -> @Sendable ([UInt8]) throws -> [UInt8]? {
+    { packet in
+        let packet = try ManagementPacket(decoding: packet.span.bytes)
+        return try packet.as(type)?.packet(for: packet.index)
+    }
+}
+
+private let encoders: [@Sendable ([UInt8]) throws -> [UInt8]?] = [
+    encoder(ManagementCommandStatus.self), encoder(ManagementControllerError.self),
+    encoder(ManagementIndexAdded.self), encoder(ManagementIndexRemoved.self), encoder(ManagementNewSettings.self),
+    encoder(ManagementNewLongTermKey.self), encoder(ManagementDeviceDisconnected.self),
+    encoder(ManagementConnectFailed.self), encoder(ManagementUserConfirmationRequest.self),
+    encoder(ManagementUserPasskeyRequest.self), encoder(ManagementAuthenticationFailed.self),
+    encoder(ManagementDiscovering.self), encoder(ManagementDeviceUnpaired.self),
+    encoder(ManagementPasskeyNotify.self), encoder(ManagementNewIdentityResolvingKey.self),
+    encoder(ManagementNewSignatureResolvingKey.self), encoder(ManagementDeviceAdded.self),
+    encoder(ManagementDeviceRemoved.self), encoder(ManagementNewConnectionParameters.self),
+    encoder(ManagementAdvertisingAdded.self), encoder(ManagementAdvertisingRemoved.self),
+    { packet in
+        let packet = try ManagementPacket(decoding: packet.span.bytes)
+        if let complete = try packet.commandComplete() { return try complete.packet(for: packet.index) }
+        if let connected = try packet.deviceConnected() { return try connected.packet(for: packet.index) }
+        if let found = try packet.deviceFound() { return try found.packet(for: packet.index) }
+        return nil
+    },
+]
+
+/// Decodes an event and encodes it; nil for one without a type.
+private func reencode(_ packet: [UInt8]) throws -> [UInt8]? {
+    for encode in encoders { if let encoded = try encode(packet) { return encoded } }
+    return nil
 }
 
 @Suite("Events of the kernel's management interface")
@@ -98,7 +127,9 @@ struct ManagementEventTests {
 
     @Test("encode to the bytes they came from", arguments: eventVectors)
     func encoding(_ vector: EventVector) throws {
-        #expect(try reencode(vector.packet).hexadecimal == vector.packet.hexadecimal)
+        let packet = try reencode(vector.packet)
+        #expect((packet == nil) == ["PHY", "event"].contains(where: vector.description.hasPrefix))
+        if let packet { #expect(packet.hexadecimal == vector.packet.hexadecimal) }
     }
 
     @Test("every truncation is refused and no changed byte traps", arguments: eventVectors)
@@ -125,11 +156,9 @@ struct ManagementEventTests {
     @Test("a new key is told with all that loading it takes")
     func newLongTermKey() throws {
         let packet = hex("0a00 0000 2500 01 563412e598c0 02 01 01 10 3412 0807060504030201 \(keyText)")
-        let event = try ManagementEvent(decoding: ManagementPacket(decoding: packet.span.bytes))
-        guard case .newLongTermKey(let key, isStored: true) = event else {
-            Issue.record("not a stored long term key")
-            return
-        }
+        let event = try ManagementPacket(decoding: packet.span.bytes).as(ManagementNewLongTermKey.self)
+        #expect(event?.isStored == true)
+        let key = try #require(event?.key)
         #expect(key.address == BluetoothAddress(0xC098_E512_3456, kind: .random))
         #expect(key.kind == .authenticatedLegacy)
         #expect(key.isCentral)
@@ -145,12 +174,9 @@ struct ManagementEventTests {
     @Test("a numeric comparison tells its number")
     func confirmation() throws {
         let packet = hex("0f00 0000 0c00 563412e598c0 02 00 40e20100")
-        let event = try ManagementEvent(decoding: ManagementPacket(decoding: packet.span.bytes))
-        guard case .userConfirmationRequest(_, isSimple: false, value: let value) = event else {
-            Issue.record("not a numeric comparison")
-            return
-        }
-        #expect(value == 123_456)
+        let event = try ManagementPacket(decoding: packet.span.bytes).as(ManagementUserConfirmationRequest.self)
+        #expect(event?.isSimple == false)
+        #expect(event?.value == 123_456)
     }
 
     @Test("no key and no passkey is printed")
@@ -162,15 +188,12 @@ struct ManagementEventTests {
         }
     }
 
-    @Test("data longer than a packet is refused and leaves the writer as it was")
+    @Test("data longer than a packet is refused")
     func tooLong() throws {
         let data = [UInt8](repeating: 0, count: 70_000)
-        var writer = ByteWriter(capacity: 1 << 20)
-        try writer.write(0xAA as UInt8)
         let found = ManagementDeviceFound(
             address: ManagementAddress(.zero), rssi: nil, data: data.span.bytes)
-        #expect(throws: BufferFull.self) { try ManagementEvent.deviceFound(found).encode(for: 0, into: &writer) }
-        #expect(writer.bytes == [0xAA])
+        #expect(throws: BufferFull.self) { try found.packet(for: 0) }
     }
 }
 
@@ -188,7 +211,7 @@ struct ManagementReplyTests {
         (.readVersionInformation, .success, .version(1, revision: 22), "01 1600"),
         (
             .readSupportedCommands, .success,
-            .supported(commands: [.readControllerIndexList, .setPowered], events: [.indexAdded]),
+            .supported(commands: [.readControllerIndexList, .setPowered], events: [ManagementIndexAdded.code]),
             "0200 0100 0300 0500 0400"
         ),
         (.readControllerIndexList, .success, .controllerIndexes([1, 0]), "0200 0100 0000"),
@@ -239,7 +262,7 @@ struct ManagementReplyTests {
 
     private func decode(_ packet: [UInt8]) throws -> ManagementReply? {
         let packet = try ManagementPacket(decoding: packet.span.bytes)
-        guard case .commandComplete(let event) = try ManagementEvent(decoding: packet) else { return nil }
+        guard let event = try packet.commandComplete() else { return nil }
         return try ManagementReply(decoding: event)
     }
 

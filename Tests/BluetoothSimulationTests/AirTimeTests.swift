@@ -48,16 +48,16 @@ struct AirTimeTests {
             let hci = try kernel.hci()
             let handle = ConnectionHandle(rawValue: try #require(try channel.l2cap?.connectionHandle()))
             if let octets {
-                #expect(try await hci.perform(.leSetDataLength(handle, octets: octets, time: 17040)) == .success)
+                #expect(try await hci.perform(LESetDataLength(handle, octets: octets, time: 17040)) == .success)
             }
             if let phy {
                 let preference = LEPHYPreference(transmit: phy, receive: phy, codedOptions: codedOptions)
-                #expect(try await hci.perform(.leSetPHY(handle, preference)) == .success)
+                #expect(try await hci.perform(LESetPHY(handle, preference)) == .success)
             }
             let parameters = LEConnectionParameters(
                 intervalMinimum: interval, intervalMaximum: interval, latency: latency, supervisionTimeout: 3200)
             #expect(
-                try await hci.perform(.leConnectionUpdate(handle, parameters, LEConnectionEventLength())) == .success)
+                try await hci.perform(LEConnectionUpdate(handle, parameters)) == .success)
             // The instants of the procedures.
             try await radio.sleep(for: .seconds(1))
         }

@@ -22,8 +22,8 @@ import Testing
         }
         let passing = try await radio.run(limit: time + .seconds(60)) {
             let scanner = try kernel.hci()
-            _ = try await scanner.perform(.leSetExtendedScanParameters(extendedScan))
-            _ = try await scanner.perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true)))
+            _ = try await scanner.perform(extendedScan)
+            _ = try await scanner.perform(LESetExtendedScanEnable(isEnabled: true))
             let start = clock.now
             try await radio.sleep(for: time)
             scanner.socket.close()

@@ -178,12 +178,12 @@ final class Accepted: Sendable {
 extension Channel {
     /// Advertises connectable with raw extended commands.
     func advertise() async throws {
-        let parameters = LEExtendedAdvertisingParameters(
+        let parameters = LESetExtendedAdvertisingParameters(
             advertisingHandle: 1, properties: .legacyConnectable, intervalMinimum: 0xA0, intervalMaximum: 0xA0)
-        #expect(try await perform(.leSetExtendedAdvertisingParameters(parameters)) == .success)
+        #expect(try await perform(parameters) == .success)
         #expect(
             try await perform(
-                .leSetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: 1)]))
+                LESetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: 1)]))
                 == .success)
     }
 }

@@ -12,20 +12,21 @@ struct RobustnessTests {
         let parameters = LEConnectionParameters(
             intervalMinimum: 24, intervalMaximum: 40, latency: 0, supervisionTimeout: 42)
         let peer = LEPeerAddress(BluetoothAddress(0xC000_0000_0001, kind: .random))
-        let commands: [HCICommand] = [
-            .leSetExtendedScanParameters(extendedScan),
-            .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true, duration: 1)),
-            .leSetExtendedAdvertisingParameters(
-                LEExtendedAdvertisingParameters(advertisingHandle: 1, properties: .legacyConnectable)),
-            .leSetExtendedAdvertisingData(LEExtendedAdvertisingData(advertisingHandle: 1, data: [2, 1, 6])),
-            .leSetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: 1, duration: 1)]),
-            .leExtendedCreateConnection(
-                LEExtendedCreateConnectionParameters(
+        let commands = try [
+            AnyHCICommand(extendedScan), AnyHCICommand(LESetExtendedScanEnable(isEnabled: true, duration: 1)),
+            AnyHCICommand(LESetExtendedAdvertisingParameters(advertisingHandle: 1, properties: .legacyConnectable)),
+            AnyHCICommand(
+                LESetExtendedAdvertisingData(LEExtendedAdvertisingData(advertisingHandle: 1, data: [2, 1, 6]))),
+            AnyHCICommand(
+                LESetExtendedAdvertisingEnable(true, sets: [LEAdvertisingSetEnable(advertisingHandle: 1, duration: 1)])),
+            AnyHCICommand(
+                LEExtendedCreateConnection(
                     peer: peer, le1M: LEInitiatingParameters(scanInterval: 4, scanWindow: 4, parameters: parameters))),
-            .leCreateConnectionCancel, .leConnectionUpdate(1, parameters, LEConnectionEventLength()),
-            .leSetDataLength(1, octets: 251, time: 2120), .leSetPHY(1, LEPHYPreference(transmit: .le2M, receive: nil)),
-            .leAddDeviceToFilterAcceptList(.device(peer.address)), .readRSSI(1),
-            .disconnect(1, reason: .remoteUserTerminatedConnection), .reset,
+            AnyHCICommand(LECreateConnectionCancel()), AnyHCICommand(LEConnectionUpdate(1, parameters)),
+            AnyHCICommand(LESetDataLength(1, octets: 251, time: 2120)),
+            AnyHCICommand(LESetPHY(1, LEPHYPreference(transmit: .le2M, receive: nil))),
+            AnyHCICommand(LEAddDeviceToFilterAcceptList(.device(peer.address))), AnyHCICommand(HCIReadRSSI(1)),
+            AnyHCICommand(HCIDisconnect(1, reason: .remoteUserTerminatedConnection)), AnyHCICommand(HCIReset()),
         ]
         let radio = SimulatedRadio()
         let kernel = radio.makeKernel()

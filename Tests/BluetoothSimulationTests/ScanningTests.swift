@@ -10,9 +10,8 @@ struct ScanningTests {
         let kernel = radio.makeKernel(adapters: [
             SimulatedController(family: .legacy), SimulatedController(family: .extended),
         ])
-        let legacy = HCICommand.leSetScanParameters(
-            LEScanParameters(timing: LEScanTiming(type: .active, interval: 0x10, window: 0x10)))
-        let extended = HCICommand.leSetExtendedScanParameters(extendedScan)
+        let legacy = LESetScanParameters(timing: LEScanTiming(type: .active, interval: 0x10, window: 0x10))
+        let extended = extendedScan
         try await radio.run {
             let (old, new) = (try kernel.hci(0), try kernel.hci(1))
             #expect(try await old.perform(legacy) == .success)
@@ -27,12 +26,12 @@ struct ScanningTests {
         let kernel = radio.makeKernel()
         try await radio.run {
             let scanner = try kernel.hci()
-            let on = HCICommand.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true))
-            let off = HCICommand.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false))
+            let on = LESetExtendedScanEnable(isEnabled: true)
+            let off = LESetExtendedScanEnable(isEnabled: false)
             #expect(try await scanner.perform(off) == .commandDisallowed)
-            #expect(try await scanner.perform(.leSetExtendedScanParameters(extendedScan)) == .success)
+            #expect(try await scanner.perform(extendedScan) == .success)
             #expect(try await scanner.perform(on) == .success)
-            #expect(try await scanner.perform(.leSetExtendedScanParameters(extendedScan)) == .commandDisallowed)
+            #expect(try await scanner.perform(extendedScan) == .commandDisallowed)
             #expect(try await scanner.perform(on) == .success)
             #expect(try await scanner.perform(off) == .success)
         }
@@ -44,10 +43,10 @@ struct ScanningTests {
         for _ in 0..<3 { SimulatedPeripheral(on: radio, advertisements: [.beacon([2, 1, 6])]) }
         try await radio.run {
             let scanner = try kernel.hci()
-            #expect(try await scanner.perform(.leSetExtendedScanParameters(extendedScan)) == .success)
+            #expect(try await scanner.perform(extendedScan) == .success)
             for (duplicates, counts) in [(LEDuplicateFilter.enabled, 3...3), (.disabled, 20...30)] {
-                let on = LEExtendedScanEnable(isEnabled: true, duplicates: duplicates)
-                #expect(try await scanner.perform(.leSetExtendedScanEnable(on)) == .success)
+                let on = LESetExtendedScanEnable(isEnabled: true, duplicates: duplicates)
+                #expect(try await scanner.perform(on) == .success)
                 try await radio.sleep(for: .seconds(1))
                 #expect(counts.contains(scanner.takeReports()))
             }
@@ -61,15 +60,15 @@ struct ScanningTests {
         SimulatedPeripheral(on: radio, advertisements: [.beacon([2, 1, 6])])
         try await radio.run {
             let scanner = try kernel.hci()
-            #expect(try await scanner.perform(.leSetExtendedScanParameters(extendedScan)) == .success)
-            let on = HCICommand.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true))
+            #expect(try await scanner.perform(extendedScan) == .success)
+            let on = LESetExtendedScanEnable(isEnabled: true)
             #expect(try await scanner.perform(on) == .success)
             _ = try await scanner.nextReport()
             let channel = try kernel.connect(to: peripheral.address)
             #expect(await channel.tap.next() == .writable)
             // The answers to the kernel's own commands were received as well; ours is the next.
             while scanner.receive() != nil {}
-            let off = HCICommand.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false))
+            let off = LESetExtendedScanEnable(isEnabled: false)
             #expect(try await scanner.perform(off) == .commandDisallowed)
         }
     }
@@ -85,9 +84,9 @@ struct ScanningTests {
             ])
         try await radio.run {
             let scanner = try kernel.hci()
-            #expect(try await scanner.perform(.leSetExtendedScanParameters(extendedScan)) == .success)
-            let on = LEExtendedScanEnable(isEnabled: true, duplicates: .enabled)
-            #expect(try await scanner.perform(.leSetExtendedScanEnable(on)) == .success)
+            #expect(try await scanner.perform(extendedScan) == .success)
+            let on = LESetExtendedScanEnable(isEnabled: true, duplicates: .enabled)
+            #expect(try await scanner.perform(on) == .success)
             var heard: [UInt8] = []
             for _ in 0..<3 { heard += try await scanner.nextReport().1 }
             #expect(heard == data)
@@ -102,9 +101,9 @@ struct ScanningTests {
         }
         try await radio.run {
             let scanner = try kernel.hci()
-            #expect(try await scanner.perform(.leSetExtendedScanParameters(extendedScan)) == .success)
-            let on = LEExtendedScanEnable(isEnabled: true, duplicates: .enabled)
-            #expect(try await scanner.perform(.leSetExtendedScanEnable(on)) == .success)
+            #expect(try await scanner.perform(extendedScan) == .success)
+            let on = LESetExtendedScanEnable(isEnabled: true, duplicates: .enabled)
+            #expect(try await scanner.perform(on) == .success)
             var heard: Set<[UInt8]> = []
             for _ in SimulatedAdvertisement.malformed { heard.insert(try await scanner.nextReport().1) }
             #expect(heard == Set(SimulatedAdvertisement.malformed.map(\.data)))
@@ -119,8 +118,8 @@ struct ScanningTests {
         radio.setInRange(false, address, far.address)
         try await radio.run {
             let scanner = try kernel.hci()
-            #expect(try await scanner.perform(.leSetExtendedScanParameters(extendedScan)) == .success)
-            let on = HCICommand.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true))
+            #expect(try await scanner.perform(extendedScan) == .success)
+            let on = LESetExtendedScanEnable(isEnabled: true)
             #expect(try await scanner.perform(on) == .success)
             for _ in 0..<10 { #expect(try await scanner.nextReport().0 == near.address) }
             near.setHidden(true)
@@ -153,7 +152,7 @@ struct ScanningTests {
         kernel.setSilent(true, adapter: 0)
         try await radio.run {
             let scanner = try kernel.hci()
-            #expect(scanner.send(try HCICommand.readBDADDR.packet()) == .sent)
+            #expect(scanner.send(try HCIReadBDADDR().packet()) == .sent)
             try await radio.sleep(for: .seconds(10))
             #expect(scanner.receive() == nil)
         }
@@ -165,8 +164,8 @@ extension Channel {
     func takeReports() -> Int {
         var count = 0
         while let packet = receive() {
-            guard case .leMeta(let meta)? = try? HCIEvent(decoding: packet.span.bytes),
-                case .advertisingReports(let reports) = meta
+            guard let event = try? HCIEventPacket(decoding: packet.span.bytes),
+                let reports = try? event.advertisingReports()
             else { continue }
             count += reports.remainingCount
         }

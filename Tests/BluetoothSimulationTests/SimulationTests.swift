@@ -19,8 +19,8 @@ struct SimulationTests {
         SimulatedPeripheral(on: radio)
         let scanner = try await radio.run {
             let scanner = try kernel.hci()
-            _ = try await scanner.perform(.leSetExtendedScanParameters(extendedScan))
-            _ = try await scanner.perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true)))
+            _ = try await scanner.perform(extendedScan)
+            _ = try await scanner.perform(LESetExtendedScanEnable(isEnabled: true))
             _ = try await scanner.nextReport()
             return scanner
         }
@@ -89,8 +89,8 @@ struct SimulationTests {
             for _ in 0..<3 { SimulatedPeripheral(on: radio) }
             return try await radio.run {
                 let scanner = try kernel.hci()
-                _ = try await scanner.perform(.leSetExtendedScanParameters(extendedScan))
-                _ = try await scanner.perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true)))
+                _ = try await scanner.perform(extendedScan)
+                _ = try await scanner.perform(LESetExtendedScanEnable(isEnabled: true))
                 var moments: [Int64] = []
                 for _ in 0..<50 {
                     _ = try await scanner.nextReport()

@@ -96,14 +96,15 @@ extension SimulatedKernel {
 
 extension Channel {
     /// Sends a command and returns the status of its answer.
-    func perform(_ command: HCICommand) async throws -> HCIStatus {
+    func perform<Command: HCICommand>(_ command: Command) async throws -> HCIStatus {
         #expect(send(try command.packet()) == .sent)
         while let packet = await nextPacket() {
-            switch try HCIEvent(decoding: packet.span.bytes) {
-            case .commandComplete(let event) where event.opcode == command.opcode:
-                return event.status ?? .unspecifiedError
-            case .commandStatus(let event) where event.opcode == command.opcode: return event.status
-            default: continue
+            let event = try HCIEventPacket(decoding: packet.span.bytes)
+            if let complete = try event.commandComplete(), complete.opcode == Command.opcode {
+                return complete.status ?? .unspecifiedError
+            }
+            if let status = try event.as(HCICommandStatus.self), status.opcode == Command.opcode {
+                return status.status
             }
         }
         throw KernelError("recv", .notConnected)
@@ -112,9 +113,7 @@ extension Channel {
     /// The next advertising report's address, data and properties.
     func nextReport() async throws -> (BluetoothAddress?, [UInt8], AdvertisingReport.Properties) {
         while let packet = await nextPacket() {
-            guard case .leMeta(let meta) = try HCIEvent(decoding: packet.span.bytes),
-                case .advertisingReports(var reports) = meta
-            else { continue }
+            guard var reports = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else { continue }
             guard let report = try reports.next() else { continue }
             return (report.address, [UInt8](report.data), report.properties)
         }
@@ -146,4 +145,4 @@ final class Echo: SimulatedLinkHandler {
     }
 }
 
-let extendedScan = LEExtendedScanParameters(le1M: LEScanTiming(type: .active, interval: 0x60, window: 0x60))
+let extendedScan = LESetExtendedScanParameters(le1M: LEScanTiming(type: .active, interval: 0x60, window: 0x60))

@@ -32,10 +32,10 @@ extension Conformance {
                 let end = await central.end()
                 // The second where the controller's own event, with the local host as the reason, comes first.
                 #expect([.connectionReset, .connectionAborted].contains(end?.number))
-                let commands = user.events.packets.compactMap { packet -> HCICommand? in
-                    packet.first == HCIPacketType.command.rawValue ? try? HCICommand(decoding: packet.span.bytes) : nil
+                let commands = user.events.packets.compactMap { packet -> HCIDisconnect? in
+                    try? AnyHCICommand(decoding: packet.span.bytes).as(HCIDisconnect.self)
                 }
-                let goodbye = HCICommand.disconnect(
+                let goodbye = HCIDisconnect(
                     ConnectionHandle(rawValue: handle), reason: .remoteDevicePoweringOff)
                 #expect(commands.contains(goodbye))
                 #expect(await peripheral.end()?.number == .connectionReset)

@@ -10,7 +10,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 for adapter in fixture.adapters {
                     let user = try await fixture.openHCI(adapter)
-                    let answer = try await user.succeed(.readBDADDR)
+                    let answer = try await user.succeed(HCIReadBDADDR())
                     var reader = ByteReader(answer.span.bytes)
                     let address = try reader.readAddress(.public)
                     #expect(address == adapter.address)
@@ -21,7 +21,7 @@ extension Conformance {
         @Test func theSupportedCommandsAreRead() async throws {
             try await Fixture.run { fixture in
                 let user = try await fixture.openHCI(fixture.central)
-                let table = try await user.succeed(.readLocalSupportedCommands)
+                let table = try await user.succeed(HCIReadLocalSupportedCommands())
                 #expect(table.count == HCICommandSupport.byteCount)
             }
         }
@@ -30,7 +30,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let silent = try await fixture.openHCI(fixture.central, filter: nil)
                 let other = try await fixture.openHCI(fixture.central)
-                _ = try await other.succeed(.readBDADDR)
+                _ = try await other.succeed(HCIReadBDADDR())
                 #expect(silent.events.journal.entries == [])
             }
         }
@@ -41,10 +41,10 @@ extension Conformance {
                 let one = try await fixture.openHCI(
                     fixture.central,
                     filter: HCISocketFilter(
-                        packetTypes: 1 << 4, events: .max, opcode: HCIOpcode.readBDADDR.rawValue))
+                        packetTypes: 1 << 4, events: .max, opcode: HCIReadBDADDR.opcode.rawValue))
                 let all = try await fixture.openHCI(fixture.central)
-                _ = try await all.succeed(.readLocalVersionInformation)
-                _ = try await all.succeed(.readBDADDR)
+                _ = try await all.succeed(HCIReadLocalVersionInformation())
+                _ = try await all.succeed(HCIReadBDADDR())
                 _ = await one.events.journal.wait(on: fixture.kernel.loop) { !$0.isEmpty }
                 #expect(meta.events.journal.entries == [])
                 #expect(one.events.packets.count == 1)
@@ -56,7 +56,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let one = try await fixture.openHCI(fixture.central)
                 let other = try await fixture.openHCI(fixture.central)
-                _ = try await one.succeed(.readBDADDR)
+                _ = try await one.succeed(HCIReadBDADDR())
                 let seen = await other.events.journal.wait(on: fixture.kernel.loop) { !$0.isEmpty }
                 guard case .packet(let packet) = seen?.first else { return #expect(Bool(false), "nothing seen") }
                 #expect(Array(packet[4...5]) == [0x09, 0x10])
@@ -75,12 +75,12 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let user = try await fixture.openHCI(fixture.central)
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [0])
-                let packet = try HCICommand.readBDADDR.packet()
+                let packet = try HCIReadBDADDR().packet()
                 let outcome = await fixture.kernel.onLoop { user.socket.send(packet) }
                 #expect(outcome == .failed(KernelError("send", .networkDown)))
                 // The socket survives it.
                 _ = try await fixture.management.succeed(.setPowered, on: fixture.central, [1])
-                _ = try await user.succeed(.readBDADDR)
+                _ = try await user.succeed(HCIReadBDADDR())
             }
         }
 
@@ -90,7 +90,7 @@ extension Conformance {
                 let user = try await fixture.openHCI(fixture.central)
                 let outcome = await fixture.kernel.onLoop { user.socket.send(packet) }
                 #expect(outcome == .failed(KernelError("send", .invalidArgument)))
-                _ = try await user.succeed(.readBDADDR)
+                _ = try await user.succeed(HCIReadBDADDR())
             }
         }
     }
@@ -118,10 +118,10 @@ extension Conformance {
                 let user = try await fixture.openHCI(fixture.central)
                 try await user.startScan()
                 try await user.stopScan()
-                let off: HCICommand =
+                let off =
                     try await user.scanFamily() == .extended
-                    ? .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false))
-                    : .leSetScanEnable(false, duplicates: .disabled)
+                    ? AnyHCICommand(LESetExtendedScanEnable(isEnabled: false))
+                    : AnyHCICommand(LESetScanEnable(false))
                 let answer = try await user.command(off)
                 #expect([HCIStatus.success.rawValue, HCIStatus.commandDisallowed.rawValue].contains(answer.first))
                 try await user.startScan()

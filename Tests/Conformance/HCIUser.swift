@@ -28,7 +28,10 @@ struct HCIUser: Sendable {
     }
 
     /// The return parameters of a command, status first.
-    func command(_ command: HCICommand) async throws -> [UInt8] {
+    func command(_ command: some HCICommand) async throws -> [UInt8] { try await self.command(AnyHCICommand(command)) }
+
+    /// The return parameters of a command, status first.
+    func command(_ command: AnyHCICommand) async throws -> [UInt8] {
         let start = events.journal.entries.count
         let packet = try command.packet()
         let outcome = await kernel.onLoop { socket.send(packet) }
@@ -42,19 +45,22 @@ struct HCIUser: Sendable {
 
     private static func answer(in entries: ArraySlice<SocketRecorder.Entry>, to opcode: HCIOpcode) -> [UInt8]? {
         for case .packet(let packet) in entries {
-            guard let event = try? HCIEvent(decoding: packet.span.bytes) else { continue }
-            switch event {
-            case .commandComplete(let complete) where complete.opcode == opcode:
+            guard let event = try? HCIEventPacket(decoding: packet.span.bytes) else { continue }
+            if let complete = try? event.commandComplete(), complete.opcode == opcode {
                 return complete.returnParameters.withUnsafeBytes { Array($0) }
-            case .commandStatus(let status) where status.opcode == opcode: return [status.status.rawValue]
-            default: continue
+            }
+            if let status = try? event.as(HCICommandStatus.self), status.opcode == opcode {
+                return [status.status.rawValue]
             }
         }
         return nil
     }
 
     /// The return parameters of a command after the status; throws if it fails.
-    func succeed(_ command: HCICommand) async throws -> [UInt8] {
+    func succeed(_ command: some HCICommand) async throws -> [UInt8] { try await succeed(AnyHCICommand(command)) }
+
+    /// The return parameters of a command after the status; throws if it fails.
+    func succeed(_ command: AnyHCICommand) async throws -> [UInt8] {
         let answer = try await self.command(command)
         try #require(answer.first == 0, "\(command.opcode) ended with status \(answer.first ?? 0xFF)")
         return Array(answer.dropFirst())
@@ -63,7 +69,7 @@ struct HCIUser: Sendable {
     /// The commands that the controller reports as supported.
     private func support() async throws -> HCICommandSupport {
         var support = HCICommandSupport()
-        for (octet, bits) in try await succeed(.readLocalSupportedCommands).enumerated() {
+        for (octet, bits) in try await succeed(HCIReadLocalSupportedCommands()).enumerated() {
             for bit in 0..<8 where bits >> bit & 1 == 1 { support.insert(.init(octet: octet, bit: bit)) }
         }
         return support
@@ -82,23 +88,23 @@ struct HCIUser: Sendable {
     /// Whether the controller has advertising sets, in which case the kernel uses them.
     func hasAdvertisingSets() async throws -> Bool {
         // LE Read Local Supported Features: bit 12 is LE Extended Advertising.
-        let features = try await succeed(.leReadLocalSupportedFeatures)
+        let features = try await succeed(LEReadLocalSupportedFeatures())
         return features.count > 1 && features[1] & 0x10 != 0
     }
 
     /// The command that sets the parameters of a scan, in the kernel's family.
-    func scanParameters(_ type: LEScanType) async throws -> HCICommand {
+    func scanParameters(_ type: LEScanType) async throws -> AnyHCICommand {
         let timing = LEScanTiming(type: type, interval: 0x60, window: 0x60)
         return try await scanFamily() == .legacy
-            ? .leSetScanParameters(LEScanParameters(timing: timing))
-            : .leSetExtendedScanParameters(LEExtendedScanParameters(le1M: timing))
+            ? AnyHCICommand(LESetScanParameters(timing: timing))
+            : AnyHCICommand(LESetExtendedScanParameters(le1M: timing))
     }
 
     /// The command that enables or disables a scan, in the kernel's family.
-    func scanEnable(_ isOn: Bool, duplicates: LEDuplicateFilter = .disabled) async throws -> HCICommand {
+    func scanEnable(_ isOn: Bool, duplicates: LEDuplicateFilter = .disabled) async throws -> AnyHCICommand {
         try await scanFamily() == .legacy
-            ? .leSetScanEnable(isOn, duplicates: duplicates)
-            : .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: isOn, duplicates: duplicates))
+            ? AnyHCICommand(LESetScanEnable(isOn, duplicates: duplicates))
+            : AnyHCICommand(LESetExtendedScanEnable(isEnabled: isOn, duplicates: duplicates))
     }
 
     /// Scans, by default actively and without duplicate filtering.
@@ -148,8 +154,8 @@ struct HCIUser: Sendable {
     private static func advertisers(in entries: [SocketRecorder.Entry], of part: [UInt8]) -> [BluetoothAddress] {
         var found: [BluetoothAddress] = []
         for case .packet(let packet) in entries {
-            guard let event = try? HCIEvent(decoding: packet.span.bytes) else { continue }
-            guard case .leMeta(.advertisingReports(var reports)) = event else { continue }
+            guard let event = try? HCIEventPacket(decoding: packet.span.bytes) else { continue }
+            guard var reports = try? event.advertisingReports() else { continue }
             while let report = try? reports.next() {
                 let data = report.data.withUnsafeBytes { Array($0) }
                 if data.contains(part), let address = report.address { found.append(address) }
@@ -170,8 +176,8 @@ struct HCIUser: Sendable {
         in entries: [SocketRecorder.Entry], from address: BluetoothAddress, containing part: [UInt8]
     ) -> HeardReport? {
         for case .packet(let packet) in entries {
-            guard let event = try? HCIEvent(decoding: packet.span.bytes) else { continue }
-            guard case .leMeta(.advertisingReports(var reports)) = event else { continue }
+            guard let event = try? HCIEventPacket(decoding: packet.span.bytes) else { continue }
+            guard var reports = try? event.advertisingReports() else { continue }
             let layout = reports.layout
             while let report = try? reports.next() {
                 let data = report.data.withUnsafeBytes { Array($0) }

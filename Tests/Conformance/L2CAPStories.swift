@@ -1,4 +1,5 @@
 import BluetoothSockets
+import BluetoothHCI
 import BluetoothPrimitives
 import TestSupport
 import Testing
@@ -304,7 +305,7 @@ extension Conformance {
                         await fixture.management.event(ManagementEvent.indexRemoved, of: fixture.peripheral))
                     #expect(event.payload == [])
                     #expect(try !fixture.kernel.adapters().contains { $0.address == fixture.peripheral.address })
-                    _ = try await other.succeed(.readBDADDR)
+                    _ = try await other.succeed(HCIReadBDADDR())
                     await #expect(throws: KernelError.self) {
                         _ = try await fixture.connect(from: fixture.peripheral.address, to: fixture.central.address)
                     }

@@ -19,11 +19,11 @@ extension Conformance {
 
         /// The first event about a link for which `body` returns a value.
         private func event<Value: Sendable>(
-            _ fixture: Fixture, _ user: HCIUser, _ body: @escaping @Sendable (HCIEvent) -> Value?
+            _ fixture: Fixture, _ user: HCIUser, _ body: @escaping @Sendable (HCIEventPacket) -> Value?
         ) async -> Value? {
             @Sendable func find(_ entries: [SocketRecorder.Entry]) -> Value? {
                 for case .packet(let packet) in entries {
-                    guard let event = try? HCIEvent(decoding: packet.span.bytes) else { continue }
+                    guard let event = try? HCIEventPacket(decoding: packet.span.bytes) else { continue }
                     if let value = body(event) { return value }
                 }
                 return nil
@@ -35,13 +35,7 @@ extension Conformance {
         @Test func theSocketKnowsTheHandleThatTheControllerGave() async throws {
             try await Fixture.run { fixture in
                 let (_, user, handle) = try await follow(fixture)
-                let complete = await event(fixture, user) { event -> ConnectionHandle? in
-                    switch event {
-                    case .leMeta(.connectionComplete(let complete)), .leMeta(.enhancedConnectionComplete(let complete)):
-                        complete.handle
-                    default: nil
-                    }
-                }
+                let complete = await event(fixture, user) { (try? $0.connectionComplete())?.handle }
                 #expect(complete == handle)
             }
         }
@@ -60,15 +54,12 @@ extension Conformance {
         @Test func theReasonOfAnEndIsToldBeforeTheEnd() async throws {
             try await Fixture.run { fixture in
                 let (central, user, handle) = try await follow(fixture)
-                _ = try await user.command(.disconnect(handle, reason: .remoteUserTerminatedConnection))
+                _ = try await user.command(HCIDisconnect(handle, reason: .remoteUserTerminatedConnection))
                 _ = await central.end()
                 // Without waiting: the event is queued when the link's socket has ended, though perhaps not received.
                 await fixture.kernel.onLoop { user.events.handle(.readable) }
                 let reasons = user.events.packets.compactMap { packet -> ConnectionHandle? in
-                    guard case .disconnectionComplete(let end) = try? HCIEvent(decoding: packet.span.bytes) else {
-                        return nil
-                    }
-                    return end.handle
+                    try? HCIEventPacket(decoding: packet.span.bytes).as(HCIDisconnectionComplete.self)?.handle
                 }
                 #expect(reasons == [handle])
             }
@@ -79,10 +70,10 @@ extension Conformance {
                 let (_, user, handle) = try await follow(fixture)
                 guard try await user.has(.readRSSI) else {
                     // btvirt's controllers report that they do not support it, and refuse it.
-                    let refusal = try await user.command(.readRSSI(handle))
+                    let refusal = try await user.command(HCIReadRSSI(handle))
                     return #expect(refusal == [HCIStatus.unknownHCICommand.rawValue])
                 }
-                let answer = try await user.succeed(.readRSSI(handle))
+                let answer = try await user.succeed(HCIReadRSSI(handle))
                 #expect(answer.count == 3)
                 #expect(answer.prefix(2) == [UInt8(handle.rawValue & 0xFF), UInt8(handle.rawValue >> 8)])
             }
@@ -93,11 +84,8 @@ extension Conformance {
                 let (central, user, handle) = try await follow(fixture)
                 let wanted = LEConnectionParameters(
                     intervalMinimum: 40, intervalMaximum: 40, latency: 1, supervisionTimeout: 400)
-                _ = try await user.command(.leConnectionUpdate(handle, wanted, LEConnectionEventLength()))
-                let update = await event(fixture, user) { event -> LEConnectionUpdateComplete? in
-                    guard case .leMeta(.connectionUpdateComplete(let update)) = event else { return nil }
-                    return update
-                }
+                _ = try await user.command(LEConnectionUpdate(handle, wanted))
+                let update = await event(fixture, user) { try? $0.as(LEConnectionUpdateComplete.self) }
                 #expect(update?.status.isSuccess == true)
                 #expect(update?.handle == handle)
                 #expect(update?.parameters.interval == 40)
@@ -110,17 +98,14 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let (_, user, handle) = try await follow(fixture)
                 let status = try await user.command(
-                    .leSetPHY(handle, LEPHYPreference(transmit: [.le1M, .le2M], receive: [.le1M, .le2M])))
+                    LESetPHY(handle, LEPHYPreference(transmit: [.le1M, .le2M], receive: [.le1M, .le2M])))
                 guard try await user.has(.leSetPHY) else {
                     // A controller before Bluetooth 5, or btvirt's.
                     return #expect(status == [HCIStatus.unknownHCICommand.rawValue])
                 }
                 #expect(status == [HCIStatus.success.rawValue])
-                let update = await event(fixture, user) { event -> LEPHYUpdate? in
-                    guard case .leMeta(.phyUpdateComplete(let update)) = event else { return nil }
-                    return update
-                }
-                #expect(update?.handle == handle)
+                let update = await event(fixture, user) { try? $0.as(LEPHYUpdate.self) }
+                #expect(update?.phys.handle == handle)
             }
         }
     }

@@ -83,7 +83,7 @@ extension Conformance {
             try await Fixture.run { fixture in
                 let monitor = try await fixture.openMonitor()
                 let user = try await fixture.openHCI(fixture.central)
-                _ = try await user.succeed(.readBDADDR)
+                _ = try await user.succeed(HCIReadBDADDR())
                 let answer = hex("0E 0A 01 0910 00")
                 let packets = try await monitor.packets(of: fixture.central) {
                     $0.kind == .event && $0.payload.prefix(2).first == 0x0E

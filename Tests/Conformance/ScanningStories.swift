@@ -24,7 +24,7 @@ extension Conformance {
                     #expect(await user.report(from: fixture.peripheral.address, containing: Self.response) != nil)
                 } else {
                     // A response arrives at once or never.
-                    _ = try await user.succeed(.readBDADDR)
+                    _ = try await user.succeed(HCIReadBDADDR())
                     #expect(user.reportCount(from: fixture.peripheral.address, containing: Self.response) == 0)
                 }
                 try await user.stopScan()
@@ -77,10 +77,10 @@ extension Conformance {
                     try await user.scanParameters(.active), try await user.scanEnable(true),
                     try await user.scanEnable(false),
                 ]
-                func seen(_ user: HCIUser) -> [HCICommand] {
+                func seen(_ user: HCIUser) -> [AnyHCICommand] {
                     user.events.packets.compactMap { packet in
                         guard packet.first == HCIPacketType.command.rawValue else { return nil }
-                        return try? HCICommand(decoding: packet.span.bytes)
+                        return try? AnyHCICommand(decoding: packet.span.bytes)
                     }.filter(commands.contains)
                 }
                 #expect(seen(other) == commands)
@@ -236,9 +236,9 @@ extension Conformance {
                 let ended = await user.events.journal.wait(on: fixture.kernel.loop) { entries in
                     entries.contains { entry in
                         guard case .packet(let packet) = entry,
-                            case .disconnectionComplete = try? HCIEvent(decoding: packet.span.bytes)
+                            let event = try? HCIEventPacket(decoding: packet.span.bytes)
                         else { return false }
-                        return true
+                        return event.code == HCIDisconnectionComplete.code
                     }
                 }
                 #expect(ended != nil)

@@ -81,8 +81,9 @@ extension HCIUser {
     fileprivate func isToldOfEncryption() async -> Bool {
         await events.journal.wait(on: kernel.loop) { entries in
             entries.contains { entry in
-                guard case .packet(let packet) = entry, let event = try? HCIEvent(decoding: packet.span.bytes),
-                    case .encryptionChange(let change) = event
+                guard case .packet(let packet) = entry,
+                    let event = try? HCIEventPacket(decoding: packet.span.bytes),
+                    let change = try? event.as(HCIEncryptionChange.self)
                 else { return false }
                 return change.status.isSuccess && change.isEncrypted
             }

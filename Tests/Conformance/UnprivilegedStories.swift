@@ -29,12 +29,12 @@ struct ConformanceUnprivileged {
     @Test func rawSocketsTakeQuestionsOnly() async throws {
         try await Fixture.run(privileged: false) { fixture in
             let user = try await fixture.openHCI(fixture.central)
-            _ = try await user.succeed(.readBDADDR)
-            _ = try await user.succeed(.readLocalSupportedCommands)
-            let scan = try HCICommand.leSetScanEnable(true, duplicates: .disabled).packet()
+            _ = try await user.succeed(HCIReadBDADDR())
+            _ = try await user.succeed(HCIReadLocalSupportedCommands())
+            let scan = try LESetScanEnable(true, duplicates: .disabled).packet()
             let outcome = await fixture.kernel.onLoop { user.socket.send(scan) }
             #expect(outcome == .failed(KernelError("send", .notPermitted)))
-            _ = try await user.succeed(.readBDADDR)
+            _ = try await user.succeed(HCIReadBDADDR())
         }
     }
 

@@ -39,8 +39,8 @@ private func report() {
     var packet: [UInt8] = [0x04, 0x3E, length &+ 12, 0x02, 1, 0, 1, 0x56, 0x34, 0x12, 0xE5, 0x98, 0xC0, length]
     packet += payloads.advertising
     packet.append(0xC4)
-    guard let event = try? HCIEvent(decoding: packet.span.bytes) else { return print("no event") }
-    print(event.description)
+    guard let event = try? HCIPacketType.text(of: packet.span.bytes, isEvent: true) else { return print("no event") }
+    print(event)
 }
 
 @main struct Smoke {

@@ -54,9 +54,9 @@ public final class PairingUser: Sendable {
         var answer: [UInt8]?
         _ = socket?.receive { packet in
             guard let packet = try? ManagementPacket(decoding: packet),
-                case .userConfirmationRequest(let peer, _, _)? = try? ManagementEvent(decoding: packet)
+                let request = try? packet.as(ManagementUserConfirmationRequest.self)
             else { return }
-            answer = try? ManagementCommand.userConfirmationReply(peer).packet(for: packet.index)
+            answer = try? ManagementCommand.userConfirmationReply(request.address).packet(for: packet.index)
         }
         guard let answer else { return }
         state.withLock { $0.count += 1 }

@@ -30,6 +30,7 @@ TARGETS = {
     'BluetoothGATT': ('pure', 'database, server,\nclient procedures'),
     'BluetoothATT': ('pure', 'attribute PDUs'),
     'BluetoothHCI': ('pure', 'commands, events'),
+    'BluetoothPackets': ('pure', 'fields, definitions'),
     'BluetoothAdvertising': ('pure', 'AD structures'),
     'BluetoothManagement': ('pure', 'management packets'),
     'BluetoothCapture': ('pure', 'btsnoop, dissection'),

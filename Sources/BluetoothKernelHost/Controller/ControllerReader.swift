@@ -18,18 +18,16 @@ struct ControllerReader {
     nonisolated(nonsending) func read(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> ControllerProperties {
-        guard case .versionInformation(let version)? = try await answer(.readLocalVersionInformation, operation),
-            case .supportedCommands(let support)? = try await answer(.readLocalSupportedCommands, operation),
-            case .leFeatures(let features)? = try await answer(.leReadLocalSupportedFeatures, operation)
+        guard let version = try await answer(HCIReadLocalVersionInformation(), operation),
+            let support = try await answer(HCIReadLocalSupportedCommands(), operation),
+            let features = try await answer(LEReadLocalSupportedFeatures(), operation)
         else { throw .unreadable(operation) }
         var information = ControllerProperties(
             version, commands: support, features: features, linkCount: try await linkCount(operation))
         try await readLimits(&information, operation)
         // The kernel takes the answer for its own, and counts all buffers as free (hci_cc_le_read_buffer_size).
-        if information.linkCount == 0,
-            case .leBuffers(let length, let count)? = try await answer(plain(.leReadBufferSize), operation)
-        {
-            information.buffers = .init(count: Int(count), packetLength: Int(length))
+        if information.linkCount == 0, let buffers = try await answer(LEReadBufferSize(), operation) {
+            information.buffers = .init(count: Int(buffers.count), packetLength: Int(buffers.packetLength))
         }
         return information
     }
@@ -37,46 +35,35 @@ struct ControllerReader {
     private nonisolated(nonsending) func readLimits(
         _ information: inout ControllerProperties, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        if case .supportedStates(let states)? = try await answer(plain(.leReadSupportedStates), operation) {
-            information.supportedStates = states
-        }
-        if case .listSize(let size)? = try await answer(plain(.leReadFilterAcceptListSize), operation) {
+        let features = LEFeatures(rawValue: information.lowEnergyFeatures)
+        if let states = try await answer(LEReadSupportedStates(), operation) { information.supportedStates = states }
+        if let size = try await answer(LEReadFilterAcceptListSize(), operation) {
             information.filterAcceptListSize = Int(size)
         }
-        if LEFeatures(rawValue: information.lowEnergyFeatures).contains(.linkLayerPrivacy),
-            case .listSize(let size)? = try await answer(plain(.leReadResolvingListSize), operation)
-        {
+        if features.contains(.linkLayerPrivacy), let size = try await answer(LEReadResolvingListSize(), operation) {
             information.resolvingListSize = Int(size)
         }
-        if case .maximumDataLength(let octets)? = try await answer(plain(.leReadMaximumDataLength), operation) {
-            information.maximumDataLength = Int(octets)
+        if let length = try await answer(LEReadMaximumDataLength(), operation) {
+            information.maximumDataLength = Int(length.transmitOctets)
         }
         // The extended commands are not for a controller on which the legacy ones are used.
-        guard LEFeatures(rawValue: information.lowEnergyFeatures).contains(.extendedAdvertising) else { return }
-        if case .numberOfSupportedAdvertisingSets(let count)? = try await answer(
-            .leReadNumberOfSupportedAdvertisingSets, operation)
-        {
+        guard features.contains(.extendedAdvertising) else { return }
+        if let count = try await answer(LEReadNumberOfSupportedAdvertisingSets(), operation) {
             information.advertisingSetCount = Int(count)
         }
-        if case .maximumAdvertisingDataLength(let length)? = try await answer(
-            .leReadMaximumAdvertisingDataLength, operation)
-        {
+        if let length = try await answer(LEReadMaximumAdvertisingDataLength(), operation) {
             information.maximumAdvertisingDataLength = Int(length)
         }
-        if case .transmitPowers(let least, let greatest)? = try await answer(plain(.leReadTransmitPower), operation),
-            least <= greatest
-        {
-            information.transmitPowers = Int(least)...Int(greatest)
+        if let powers = try await answer(LEReadTransmitPower(), operation), powers.minimum <= powers.maximum {
+            information.transmitPowers = Int(powers.minimum)...Int(powers.maximum)
         }
     }
 
-    private func plain(_ opcode: HCIOpcode) -> HCICommand { .unknown(opcode, parameters: []) }
-
     /// The answer; nil if the controller refuses the command.
-    private nonisolated(nonsending) func answer(
-        _ command: HCICommand, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> HCIReturnParameters? {
-        let call = Promise<HCIReturnParameters, BluetoothError>()
+    private nonisolated(nonsending) func answer<Command: HCICommand>(
+        _ command: Command, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> Command.Return? {
+        let call = Promise<Command.Return, BluetoothError>()
         commands.send(command) { call.resolve($0.mapError { $0.about(operation) }) }
         do throws(BluetoothError) {
             return try await call.value(operation, timeout: .seconds(10), on: loop)

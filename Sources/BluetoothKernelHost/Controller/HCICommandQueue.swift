@@ -12,11 +12,11 @@ package protocol HCIReceiver: AnyObject {
     /// Receives advertising reports, the most frequent event.
     func receive(_ reports: AdvertisingReports)
     /// Receives an event other than reports and command answers.
-    func receive(_ event: HCIEvent)
+    func receive(_ event: HCIEventPacket) throws(TruncatedBytes)
     /// Receives the answer to a command of another program or of the kernel.
-    func receiveOthers(_ command: HCICommand, _ status: HCIStatus)
+    func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus)
     /// The controller has not answered a command.
-    func wasUnanswered(_ command: HCICommand)
+    func wasUnanswered(_ command: HCIOpcode)
     /// The kernel has closed the socket.
     func socketClosed(_ error: KernelError)
     /// Whether the receiver needs the socket's events apart from command answers.
@@ -58,13 +58,15 @@ package final class HCICommandQueue {
     private var waiting = RingBuffer<Command>()
     private var answerTimer: LoopTimer?
     /// Another program's unanswered command. The kernel sends the controller one command at a time.
-    private var foreignCommand: HCICommand?
-
-    package typealias Answer = Result<HCIReturnParameters, BluetoothError>
+    private var foreignCommand: AnyHCICommand?
 
     private struct Command {
-        let command: HCICommand
-        let completion: (Answer) -> Void
+        let opcode: HCIOpcode
+        /// Nil if the parameters do not fit.
+        let packet: [UInt8]?
+        let fail: (BluetoothError) -> Void
+        /// Decodes return parameters and returns the call's completion; nil for those of another program's command.
+        let succeed: (RawSpan) throws(TruncatedBytes) -> (() -> Void)?
     }
 
     package init(adapter index: UInt16, on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis?) {
@@ -102,8 +104,10 @@ package final class HCICommandQueue {
     /// Enqueues a command and passes its answer to `completion` on the loop.
     ///
     /// A refusal fails with the controller's status. A command without an answer fails after 5 s.
-    package func send(_ command: HCICommand, completion: @escaping (Answer) -> Void) {
-        let operation = BluetoothError.Operation("\(command.opcode)", adapter: name)
+    package func send<Command: HCICommand>(
+        _ command: Command, completion: @escaping (Result<Command.Return, BluetoothError>) -> Void
+    ) {
+        let operation = operation(Command.opcode)
         do {
             try open(operation)
         } catch {
@@ -113,84 +117,89 @@ package final class HCICommandQueue {
             return completion(
                 .failure(BluetoothError(.busy, operation, "64 commands are already waiting.", isRetryable: true)))
         }
-        waiting.append(Command(command: command, completion: completion))
+        waiting.append(
+            Self.Command(
+                opcode: Command.opcode, packet: try? command.packet(), fail: { completion(.failure($0)) },
+                succeed: { (parameters) throws(TruncatedBytes) in
+                    var reader = ByteReader(parameters)
+                    let answer: Command.Return = try reader.read()
+                    return command.mayBeAnswered(by: answer) ? { completion(.success(answer)) } : nil
+                }))
         advance()
     }
 
+    private func operation(_ opcode: HCIOpcode) -> BluetoothError.Operation { .init("\(opcode)", adapter: name) }
+
     /// Sends a command at once and ignores its answer; false when it could not be sent.
-    package func sendLast(_ command: HCICommand) -> Bool { transmit(command) == .sent }
+    package func sendLast(_ command: some HCICommand) -> Bool { transmit(try? command.packet()) == .sent }
 
     private func advance() {
         while current == nil, let next = waiting.popFirst() {
-            let operation = BluetoothError.Operation("\(next.command.opcode)", adapter: name)
-            switch transmit(next.command) {
+            let operation = operation(next.opcode)
+            switch transmit(next.packet) {
             case .sent:
                 current = next
                 answerTimer?.set(after: .seconds(5))
             case .wouldBlock:
-                next.completion(
-                    .failure(
-                        BluetoothError(.busy, operation, "The adapter's command queue is full.", isRetryable: true)))
+                next.fail(BluetoothError(.busy, operation, "The adapter's command queue is full.", isRetryable: true))
             case .failed(let error):
                 // If the adapter is down, its user ends everything with the reason.
                 whenUnreachable?()
-                next.completion(.failure(end ?? .controller(operation, error, kernel.environment())))
+                next.fail(end ?? .controller(operation, error, kernel.environment()))
             }
         }
     }
 
-    private func transmit(_ command: HCICommand) -> SendOutcome {
-        guard let socket, let packet = try? command.packet() else {
+    private func transmit(_ packet: [UInt8]?) -> SendOutcome {
+        guard let socket, let packet else {
             return .failed(KernelError("write", .invalidArgument))
         }
         let outcome = socket.send(packet.span.bytes)
         if outcome == .sent {
             trace?.hci(packet.span.bytes, adapter: index, isSent: true)
-            log.trace("HCI → \(command)", metadata: ["adapter": "\(name)"])
+            log.trace("HCI → \(HCIPacketType.description(of: packet.span.bytes))", metadata: ["adapter": "\(name)"])
         }
         return outcome
     }
 
     /// Completes the outstanding command and sends the next; after the last the socket may be closed, whether or not a
     /// caller still waits for the answer.
-    private func complete(_ answer: Answer) {
-        guard let done = current else { return }
+    private func complete(_ completion: () -> Void) {
         current = nil
         answerTimer?.cancel()
-        done.completion(answer)
+        completion()
         advance()
         closeIfIdle()
     }
 
     private func receiveAnswer<Receiver: HCIReceiver>(
-        _ opcode: HCIOpcode, _ answer: HCIReturnParameters, for receiver: Receiver
+        _ opcode: HCIOpcode, _ status: HCIStatus, _ parameters: RawSpan, for receiver: Receiver
     ) {
         if let others = foreignCommand, others.opcode == opcode {
             foreignCommand = nil
-            if case .status(let status) = answer { receiver.receiveOthers(others, status) }
+            if !status.isSuccess || parameters.isEmpty { receiver.receiveOthers(others, status) }
             return
         }
-        guard let current, current.command.opcode == opcode, answer.mayAnswer(current.command) else { return }
-        if case .status(let status) = answer, !status.isSuccess {
-            complete(.failure(.refused(.init("\(opcode)", adapter: name), status)))
-        } else {
-            complete(.success(answer))
+        guard let current, current.opcode == opcode else { return }
+        guard status.isSuccess else { return complete { current.fail(.refused(operation(opcode), status)) } }
+        do throws(TruncatedBytes) {
+            if let completion = try current.succeed(parameters) { complete(completion) }
+        } catch {
+            complete { current.fail(.unreadable(operation(opcode))) }
         }
     }
 
     private func answerIsLate() {
         guard let current else { return }
-        let operation = BluetoothError.Operation("\(current.command.opcode)", adapter: name)
-        receiver?.wasUnanswered(current.command)
-        complete(
-            .failure(
-                BluetoothError(
-                    .timedOut, operation, "The controller did not answer within 5 s.",
-                    remedy: BluetoothError.remedy(
-                        "Unplug the adapter and plug it in again, or power it off and on.",
-                        inCode: "setPowered(false), setPowered(true).",
-                        orRun: "power off -i \(name); sudo ble power on -i \(name)"),
-                    isRetryable: true)))
+        receiver?.wasUnanswered(current.opcode)
+        let error = BluetoothError(
+            .timedOut, operation(current.opcode), "The controller did not answer within 5 s.",
+            remedy: BluetoothError.remedy(
+                "Unplug the adapter and plug it in again, or power it off and on.",
+                inCode: "setPowered(false), setPowered(true).",
+                orRun: "power off -i \(name); sudo ble power on -i \(name)"),
+            isRetryable: true)
+        complete { current.fail(error) }
     }
 
     // MARK: The socket
@@ -202,9 +211,8 @@ package final class HCICommandQueue {
         do {
             let socket = try kernel.openHCI(adapter: index) { [weak receiver] event in receiver?.handle(event) }
             var filter = HCISocketFilter.events(
-                HCIEventCode.commandComplete.rawValue, HCIEventCode.commandStatus.rawValue,
-                HCIEventCode.disconnectionComplete.rawValue, HCIEventCode.encryptionChange.rawValue,
-                HCIEventCode.hardwareError.rawValue, HCIEventCode.leMeta.rawValue)
+                HCIEventCode.commandComplete.code, HCICommandStatus.code.code, HCIDisconnectionComplete.code.code,
+                HCIEncryptionChange.code.code, HCIHardwareError.code.code, HCIEventCode.leMeta.code)
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             state = .open(socket)
@@ -240,16 +248,19 @@ package final class HCICommandQueue {
         log.trace("HCI ← \(HCIPacketType.description(of: packet))", metadata: ["adapter": "\(name)"])
         do {
             if isCommand {
-                foreignCommand = try HCICommand(decoding: packet)
+                foreignCommand = try AnyHCICommand(decoding: packet)
                 return
             }
-            let event = try HCIEvent(decoding: packet)
-            switch event {
-            case .leMeta(.advertisingReports(let reports)): receiver.receive(reports)
-            case .commandComplete(let answer):
-                receiveAnswer(answer.opcode, try HCIReturnParameters(decoding: answer), for: receiver)
-            case .commandStatus(let answer): receiveAnswer(answer.opcode, .status(answer.status), for: receiver)
-            default: receiver.receive(event)
+            let event = try HCIEventPacket(decoding: packet)
+            if let reports = try event.advertisingReports() {
+                receiver.receive(reports)
+            } else if let answer = try event.commandComplete() {
+                guard let status = answer.status else { return }
+                receiveAnswer(answer.opcode, status, answer.answerParameters, for: receiver)
+            } else if let answer = try event.as(HCICommandStatus.self) {
+                receiveAnswer(answer.opcode, answer.status, RawSpan(), for: receiver)
+            } else {
+                try receiver.receive(event)
             }
         } catch {
             log.debug("\(error)", metadata: ["adapter": "\(name)"])
@@ -276,7 +287,7 @@ package final class HCICommandQueue {
         (current, foreignCommand) = (nil, nil)
         socket?.close()
         state = .ended(reason)
-        for command in unanswered { command.completion(.failure(reason)) }
+        for command in unanswered { command.fail(reason) }
     }
 
     /// Reopens an ended queue for an adapter that may have another index.
@@ -295,18 +306,5 @@ package final class HCICommandQueue {
             foreignCommand = nil
         }
         receiver?.socketDidClose()
-    }
-}
-
-extension HCIReturnParameters {
-    /// Whether this can be the answer to `command`: one about another link belongs to another program.
-    package func mayAnswer(_ command: HCICommand) -> Bool {
-        switch (command, self) {
-        case (.readRSSI(let asked), .rssi(let told, _)): asked == told
-        case (.readTransmitPowerLevel(let asked, _), .transmitPower(let told, _)): asked == told
-        case (.leReadPHY(let asked), .phys(let told)): asked == told.handle
-        case (.leSetDataLength(let asked, _, _), .dataLengthSet(let told)): asked == told
-        default: true
-        }
     }
 }

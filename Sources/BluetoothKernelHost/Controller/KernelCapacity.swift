@@ -52,12 +52,9 @@ struct ConnectRefusals {
     private static let limit = 16
 
     /// Records the status of a command of the kernel.
-    mutating func receive(_ command: HCICommand, _ status: HCIStatus) {
-        switch command {
-        case .leCreateConnection(let parameters): record(parameters.peer, status)
-        case .leExtendedCreateConnection(let parameters): record(parameters.peer, status)
-        default: break
-        }
+    mutating func receive(_ command: AnyHCICommand, _ status: HCIStatus) {
+        let peer = command.as(LECreateConnection.self)?.peer ?? command.as(LEExtendedCreateConnection.self)?.peer
+        if let peer { record(peer, status) }
     }
 
     /// Records the end of an attempt that the controller had begun.

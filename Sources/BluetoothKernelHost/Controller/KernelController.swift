@@ -95,23 +95,25 @@ package final class KernelController: HCIReceiver {
 
     package func receive(_ reports: AdvertisingReports) { scanner.receiver?.receive(reports) }
 
-    package func receive(_ event: HCIEvent) {
-        switch event {
-        case .leMeta(.connectionComplete(let event)), .leMeta(.enhancedConnectionComplete(let event)):
+    package func receive(_ event: HCIEventPacket) throws(TruncatedBytes) {
+        if let event = try event.connectionComplete() {
             links.began(event)
             scanner.connectionAttemptEnded()
-        case .leMeta(.scanTimeout): scanner.scanTimedOut()
-        case .hardwareError(let code): health.hardwareError(code)
-        default: links.receive(event)
+        } else if event.code == LEScanTimeout.code {
+            scanner.scanTimedOut()
+        } else if let error = try event.as(HCIHardwareError.self) {
+            health.hardwareError(error.value)
+        } else {
+            try links.receive(event)
         }
     }
 
-    package func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
+    package func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus) {
         scanner.receiveOthers(command, status)
         links.receiveOthers(command, status)
     }
 
-    package func wasUnanswered(_ command: HCICommand) { health.wasUnanswered(command) }
+    package func wasUnanswered(_ command: HCIOpcode) { health.wasUnanswered(command) }
 
     package func socketClosed(_ error: KernelError) {
         suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))

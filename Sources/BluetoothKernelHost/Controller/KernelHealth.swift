@@ -45,7 +45,7 @@ final class KernelHealth: HostHealth {
     func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void) { self.onProblem = onProblem }
 
     /// Records that the controller has not answered a command.
-    func wasUnanswered(_ command: HCICommand) { onProblem(.unanswered(command: "\(command.opcode)"), true) }
+    func wasUnanswered(_ command: HCIOpcode) { onProblem(.unanswered(command: "\(command)"), true) }
 
     /// Records that nothing has reported the end of a link.
     func linkStays(_ peer: BluetoothAddress) { onProblem(.linkStalled(peer), false) }
@@ -60,7 +60,7 @@ final class KernelHealth: HostHealth {
     }
 
     func probe(then completion: @escaping (Bool) -> Void) {
-        commands.send(.readLocalVersionInformation) { answer in
+        commands.send(HCIReadLocalVersionInformation()) { answer in
             // A refusal is an answer, and a command that this program could not send shows nothing.
             switch answer {
             case .success: completion(true)

@@ -115,7 +115,7 @@ final class KernelLinks: HostLinks {
 
     fileprivate func disconnect(_ number: UInt64) {
         guard let handle = try? handle(of: number, .init("end the link", adapter: commands.name)) else { return }
-        commands.send(.disconnect(handle, reason: .authenticationFailure)) { _ in }
+        commands.send(HCIDisconnect(handle, reason: .authenticationFailure)) { _ in }
     }
 
     fileprivate func end(_ number: UInt64, _ reason: BluetoothError) {
@@ -152,7 +152,7 @@ final class KernelLinks: HostLinks {
     }
 
     /// Records the answer to a command of the kernel or of another program.
-    func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
+    func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus) {
         refusals.receive(command, status)
         act(lost.answered(command, status))
     }
@@ -190,7 +190,7 @@ final class KernelLinks: HostLinks {
                 log.warning(
                     "ends a link that came up while its attempt was being cancelled, and that the kernel has forgotten",
                     metadata: ["handle": "\(handle)"])
-                commands.send(.disconnect(handle, reason: .remoteUserTerminatedConnection)) { _ in }
+                commands.send(HCIDisconnect(handle, reason: .remoteUserTerminatedConnection)) { _ in }
             }
         } catch {
             log.debug("\(error)")
@@ -198,20 +198,23 @@ final class KernelLinks: HostLinks {
     }
 
     /// Receives an event of a link.
-    func receive(_ event: HCIEvent) {
-        switch event {
-        case .disconnectionComplete(let event) where event.status.isSuccess:
+    func receive(_ event: HCIEventPacket) throws(TruncatedBytes) {
+        if let event = try event.as(HCIDisconnectionComplete.self) {
+            guard event.status.isSuccess else { return }
             table.ended(event)
             // Deferred, since the packet is still being received.
             let bound = LoopBound(self, on: loop)
             loop.execute { bound.value.onLinkEnded(event.handle.rawValue) }
-        case .encryptionChange(let event) where event.status.isSuccess && event.isEncrypted:
+        } else if let event = try event.as(HCIEncryptionChange.self) {
+            guard event.status.isSuccess, event.isEncrypted else { return }
             // Deferred, since the packet is still being received.
             if let handler = table.encryptionHandler(of: event.handle) { loop.executeLocally(handler) }
-        case .leMeta(.connectionUpdateComplete(let event)): receive(event)
-        case .leMeta(.phyUpdateComplete(let event)): receive(event)
-        case .leMeta(.dataLengthChange(let event)): receive(event)
-        default: break
+        } else if let event = try event.as(LEConnectionUpdateComplete.self) {
+            receive(event)
+        } else if let event = try event.as(LEPHYUpdate.self) {
+            receive(event)
+        } else if let event = try event.as(LEDataLengthChange.self) {
+            receive(event)
         }
     }
 
@@ -228,20 +231,20 @@ final class KernelLinks: HostLinks {
         watch.report(change)
         guard let range = watch.enforcer.request(insteadOf: event.parameters, at: loop.now) else { return }
         log.debug("requests its own parameters again", metadata: ["handle": "\(event.handle)"])
-        commands.send(.leConnectionUpdate(event.handle, range, LEConnectionEventLength())) { _ in }
+        commands.send(LEConnectionUpdate(event.handle, range)) { _ in }
     }
 
     private func receive(_ event: LEPHYUpdate) {
-        guard let number = table.number(of: event.handle), let watch = table[number]?.watch else { return }
-        let change = LinkChange.phys(LinkPHYs(event))
+        guard let number = table.number(of: event.phys.handle), let watch = table[number]?.watch else { return }
+        let change = LinkChange.phys(LinkPHYs(event.phys))
         watch.resolve(result(change, event.status)) { $0 == .phys }
         if event.status.isSuccess { watch.report(change) }
     }
 
     private func receive(_ event: LEDataLengthChange) {
         guard let number = table.number(of: event.handle) else { return }
-        table[number]?.dataLength = event
-        table[number]?.watch?.report(.dataLength(LinkDataLength(event)))
+        table[number]?.dataLength = event.length
+        table[number]?.watch?.report(.dataLength(LinkDataLength(event.length)))
     }
 
     /// The result of a procedure for its waiting callers.
@@ -253,14 +256,14 @@ final class KernelLinks: HostLinks {
 
     fileprivate func parameters(of number: UInt64) -> LEActiveConnectionParameters? { table[number]?.parameters }
 
-    fileprivate func dataLength(of number: UInt64) -> LEDataLengthChange? { table[number]?.dataLength }
+    fileprivate func dataLength(of number: UInt64) -> LEDataLength? { table[number]?.dataLength }
 
     /// Sends a command about a link and returns the answer.
-    fileprivate nonisolated(nonsending) func ask(
+    fileprivate nonisolated(nonsending) func ask<Command: HCICommand>(
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?,
-        _ command: (ConnectionHandle) -> HCICommand
-    ) async throws(BluetoothError) -> HCIReturnParameters {
-        let call = Promise<HCIReturnParameters, BluetoothError>()
+        _ command: (ConnectionHandle) -> Command
+    ) async throws(BluetoothError) -> Command.Return {
+        let call = Promise<Command.Return, BluetoothError>()
         commands.send(command(try handle(of: number, operation))) { answer in
             call.resolve(answer.mapError { $0.about(operation) })
         }
@@ -270,7 +273,7 @@ final class KernelLinks: HostLinks {
     /// Sends a command that an event completes, and returns the event's content.
     fileprivate nonisolated(nonsending) func change(
         _ number: UInt64, _ operation: BluetoothError.Operation, timeout: Duration?, _ procedure: LinkWatch.Procedure,
-        _ command: (ConnectionHandle) -> HCICommand
+        _ command: (ConnectionHandle) -> some HCICommand
     ) async throws(BluetoothError) -> LinkChange {
         let call = try watch(of: number, operation).waiter(for: procedure)
         commands.send(command(try handle(of: number, operation))) { answer in
@@ -332,34 +335,29 @@ private final class KernelLink: HostLink {
     nonisolated(nonsending) func rssi(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> Int? {
-        guard
-            case .rssi(_, let rssi) = try await links.ask(number, operation, timeout: timeout, { .readRSSI($0) })
-        else { return nil }
-        return rssi.map { Int($0) }
+        try await links.ask(number, operation, timeout: timeout) { HCIReadRSSI($0) }.power.map { Int($0) }
     }
 
     nonisolated(nonsending) func transmitPower(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> Int {
         let answer = try await links.ask(number, operation, timeout: timeout) {
-            .readTransmitPowerLevel($0, maximum: false)
+            HCIReadTransmitPowerLevel($0, maximum: false)
         }
-        guard case .transmitPower(_, let power) = answer else { throw .unreadable(operation) }
+        guard let power = answer.power else { throw .unreadable(operation) }
         return Int(power)
     }
 
     nonisolated(nonsending) func phys(
         _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> LinkPHYs {
-        let answer = try await links.ask(number, operation, timeout: timeout) { .leReadPHY($0) }
-        guard case .phys(let phys) = answer else { throw .unreadable(operation) }
-        return LinkPHYs(phys)
+        LinkPHYs(try await links.ask(number, operation, timeout: timeout) { LEReadPHY($0) })
     }
 
     nonisolated(nonsending) func setPHYs(
         _ preference: LEPHYPreference, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) -> LinkPHYs {
-        let change = try await links.change(number, operation, timeout: timeout, .phys) { .leSetPHY($0, preference) }
+        let change = try await links.change(number, operation, timeout: timeout, .phys) { LESetPHY($0, preference) }
         guard case .phys(let phys) = change else { throw .unreadable(operation) }
         return phys
     }
@@ -368,7 +366,7 @@ private final class KernelLink: HostLink {
         octets: UInt16, time: UInt16, _ operation: BluetoothError.Operation, timeout: Duration?
     ) async throws(BluetoothError) {
         _ = try await links.ask(number, operation, timeout: timeout) {
-            .leSetDataLength($0, octets: octets, time: time)
+            LESetDataLength($0, octets: octets, time: time)
         }
     }
 
@@ -377,7 +375,7 @@ private final class KernelLink: HostLink {
     ) async throws(BluetoothError) -> ConnectionParameters {
         try keepParameters(parameters, isPolicy: false, operation)
         let change = try await links.change(number, operation, timeout: timeout, .parameters(parameters)) {
-            .leConnectionUpdate($0, parameters, LEConnectionEventLength())
+            LEConnectionUpdate($0, parameters)
         }
         guard case .parameters(let now) = change else { throw .unreadable(operation) }
         return now

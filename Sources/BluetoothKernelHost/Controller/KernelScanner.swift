@@ -81,11 +81,9 @@ final class KernelScanner: HostScanning {
     nonisolated(nonsending) func features(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> LEFeatures {
-        let call = Promise<HCIReturnParameters, BluetoothError>()
-        commands.send(.leReadLocalSupportedFeatures) { call.resolve($0.mapError { $0.about(operation) }) }
-        let answer = try await call.value(operation, timeout: .seconds(10), on: loop)
-        guard case .leFeatures(let features) = answer else { throw .unreadable(operation) }
-        return features
+        let call = Promise<LEFeatures, BluetoothError>()
+        commands.send(LEReadLocalSupportedFeatures()) { call.resolve($0.mapError { $0.about(operation) }) }
+        return try await call.value(operation, timeout: .seconds(10), on: loop)
     }
 
     /// Ends the declared scan, if it runs, and starts it again; whatever was known of the controller's is forgotten.
@@ -125,18 +123,42 @@ final class KernelScanner: HostScanning {
     }
 
     private func perform(_ step: ScannerStateMachine.Step) {
-        if let command = command(for: step) {
-            if case .setParameters(let settings) = step, settings.isDiscovery { hideScanner() }
-            commands.send(command) { [self] answer in finish(step, answer) }
-        } else if case .endDiscovery(let types) = step {
-            endDiscovery(types)
+        let isExtended = machine.family == .extended
+        switch step {
+        case .readSupportedCommands:
+            commands.send(HCIReadLocalSupportedCommands()) { [self] in finish(step, $0.map { $0.scanFamily }) }
+        case .endDiscovery(let types): endDiscovery(types)
+        case .disable, .enable:
+            let isOn = step == .enable
+            if isExtended {
+                send(LESetExtendedScanEnable(isEnabled: isOn), for: step)
+            } else {
+                send(LESetScanEnable(isOn), for: step)
+            }
+        case .setParameters(let settings):
+            if settings.isDiscovery { hideScanner() }
+            let (type, policy) = (ownAddress.type, settings.filterPolicy)
+            if isExtended {
+                send(
+                    LESetExtendedScanParameters(
+                        ownAddressType: type, filterPolicy: policy, le1M: settings.le1M, leCoded: settings.leCoded),
+                    for: step)
+            } else {
+                let timing = settings.le1M ?? LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
+                send(LESetScanParameters(timing: timing, ownAddressType: type, filterPolicy: policy), for: step)
+            }
         }
     }
 
-    private func finish(_ step: ScannerStateMachine.Step, _ answer: HCICommandQueue.Answer) {
+    private func send(_ command: some HCICommand, for step: ScannerStateMachine.Step) {
+        commands.send(command) { [self] in finish(step, $0.map { _ in nil }) }
+    }
+
+    /// - Parameter answer: the family of commands, if the step has read it.
+    private func finish(_ step: ScannerStateMachine.Step, _ answer: Result<HCICommandFamily?, BluetoothError>) {
         guard commands.end == nil else { return }
         switch answer {
-        case .success(.supportedCommands(let support)): machine.succeed(support.scanFamily)
+        case .success(let family?): machine.succeed(family)
         case .success:
             machine.succeed()
             if step == .disable { receiver?.scanStopped() }
@@ -166,7 +188,7 @@ final class KernelScanner: HostScanning {
     private func hideScanner() {
         guard ownAddress == .private else { return }
         var generator = SystemRandomNumberGenerator()
-        commands.send(.leSetRandomAddress(.randomNonResolvablePrivate(using: &generator))) { _ in }
+        commands.send(LESetRandomAddress(.randomNonResolvablePrivate(using: &generator))) { _ in }
     }
 
     /// Schedules the restart of an active scan with another address.
@@ -207,7 +229,11 @@ final class KernelScanner: HostScanning {
     func end(_ reason: BluetoothError, isForGood: Bool) {
         (timers, scanMark) = ((nil, nil, nil), nil)
         // No other program would end the scan, and a kernel that believes in a discovery starts no connection.
-        let isSwitchedOff = machine.mayBeOn && (command(for: .disable).map { commands.sendLast($0) } ?? false)
+        let isSwitchedOff =
+            machine.mayBeOn
+            && (machine.family == .extended
+                ? commands.sendLast(LESetExtendedScanEnable(isEnabled: false))
+                : commands.sendLast(LESetScanEnable(false)))
         if isSwitchedOff || (isForGood && machine.leavesDiscovery) {
             management.post(.stopDiscovery(machine.typesToEnd), to: commands.index) { _ in }
         }
@@ -251,7 +277,7 @@ final class KernelScanner: HostScanning {
     // MARK: Other programs
 
     /// Receives the answer to a command of another program or of the kernel.
-    func receiveOthers(_ command: HCICommand, _ status: HCIStatus) {
+    func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus) {
         guard machine.otherCommand(command, status), machine.request != nil else { return }
         if !machine.mayBeOn { receiver?.scanStopped() }
         restartHold()
@@ -288,32 +314,6 @@ final class KernelScanner: HostScanning {
         timer.set(after: hold.limit)
         timers.hold = timer
     }
-
-    // MARK: Commands
-
-    /// The HCI command of a step; nil for a step of the management interface.
-    private func command(for step: ScannerStateMachine.Step) -> HCICommand? {
-        let isExtended = machine.family == .extended
-        switch step {
-        case .readSupportedCommands: return .readLocalSupportedCommands
-        case .endDiscovery: return nil
-        case .disable, .enable:
-            let isOn = step == .enable
-            return isExtended
-                ? .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: isOn))
-                : .leSetScanEnable(isOn, duplicates: .disabled)
-        case .setParameters(let settings):
-            guard !isExtended else {
-                return .leSetExtendedScanParameters(
-                    LEExtendedScanParameters(
-                        ownAddressType: ownAddress.type, filterPolicy: settings.filterPolicy, le1M: settings.le1M,
-                        leCoded: settings.leCoded))
-            }
-            let timing = settings.le1M ?? LEScanTiming(type: .passive, interval: 0x10, window: 0x10)
-            return .leSetScanParameters(
-                LEScanParameters(timing: timing, ownAddressType: ownAddress.type, filterPolicy: settings.filterPolicy))
-        }
-    }
 }
 
 extension ScannerStateMachine.DiscoveryEnd {
@@ -332,13 +332,13 @@ extension ScannerStateMachine.DiscoveryEnd {
 
 extension ScanSettings {
     /// The settings in a scan command; nil for any other command.
-    init?(_ command: HCICommand) {
-        switch command {
-        case .leSetScanParameters(let parameters):
-            self.init(le1M: parameters.timing, filterPolicy: parameters.filterPolicy)
-        case .leSetExtendedScanParameters(let parameters):
-            self.init(le1M: parameters.le1M, leCoded: parameters.leCoded, filterPolicy: parameters.filterPolicy)
-        default: return nil
+    init?(_ command: AnyHCICommand) {
+        if let legacy = command.as(LESetScanParameters.self) {
+            self.init(le1M: legacy.timing, filterPolicy: legacy.filterPolicy)
+        } else if let extended = command.as(LESetExtendedScanParameters.self) {
+            self.init(le1M: extended.le1M, leCoded: extended.leCoded, filterPolicy: extended.filterPolicy)
+        } else {
+            return nil
         }
     }
 

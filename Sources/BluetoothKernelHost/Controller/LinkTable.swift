@@ -13,7 +13,7 @@ struct LinkTable {
         /// The parameters; nil where the controller's events are not available.
         var parameters: LEActiveConnectionParameters?
         /// The data length; nil until it is reported.
-        var dataLength: LEDataLengthChange?
+        var dataLength: LEDataLength?
         /// The reason for its end, between Disconnection Complete and the end of its socket.
         var endReason: HCIStatus?
         /// Called when the link is encrypted.

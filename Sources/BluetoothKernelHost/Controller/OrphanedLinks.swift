@@ -32,12 +32,12 @@ struct OrphanedLinks {
     var awaitsAttempt: Bool { isAttempting && !isSearching }
 
     /// Receives the answer to a command of the kernel or of another program.
-    mutating func answered(_ command: HCICommand, _ status: HCIStatus) -> Action? {
-        switch command {
-        case .leCreateConnection, .leExtendedCreateConnection:
+    mutating func answered(_ command: AnyHCICommand, _ status: HCIStatus) -> Action? {
+        switch command.opcode {
+        case LECreateConnection.opcode, LEExtendedCreateConnection.opcode:
             isAttempting = isAttempting || status.isSuccess
             return nil
-        case .leCreateConnectionCancel where !status.isSuccess: return search()
+        case LECreateConnectionCancel.opcode where !status.isSuccess: return search()
         default: return nil
         }
     }

@@ -323,24 +323,30 @@ package struct ScannerStateMachine: Hashable {
     // MARK: Other programs
 
     /// Records another program's completed command; returns whether it was about the scanner.
-    package mutating func otherCommand(_ command: HCICommand, _ status: HCIStatus) -> Bool {
-        switch command {
-        case .leSetScanParameters, .leSetExtendedScanParameters:
+    package mutating func otherCommand(_ command: AnyHCICommand, _ status: HCIStatus) -> Bool {
+        switch command.opcode {
+        case LESetScanParameters.opcode, LESetExtendedScanParameters.opcode:
             if status.isSuccess { parameters = ScanSettings(command).map { .others($0) } ?? .unknown }
-        case .leSetScanEnable(let isOn, let duplicates): otherEnable(isOn, duplicates, status)
-        case .leSetExtendedScanEnable(let enable): otherEnable(enable.isEnabled, enable.duplicates, status)
-        case .leCreateConnection, .leExtendedCreateConnection:
+        case LESetScanEnable.opcode, LESetExtendedScanEnable.opcode:
+            if let enable = command.as(LESetScanEnable.self) {
+                otherEnable(enable.isEnabled, enable.duplicates, status)
+            }
+            if let enable = command.as(LESetExtendedScanEnable.self) {
+                otherEnable(enable.isEnabled, enable.duplicates, status)
+            }
+        case LECreateConnection.opcode, LEExtendedCreateConnection.opcode:
             if status.isSuccess, hold != .leaving { hold = .connecting }
             return true
-        case .disconnect(_, reason: .remoteDevicePoweringOff):
+        case HCIDisconnect.opcode:
+            guard command.as(HCIDisconnect.self)?.reason == .remoteDevicePoweringOff else { return false }
             // The kernel does so before it powers off or suspends.
             hold = .leaving
             return true
-        case .reset:
+        case HCIReset.opcode:
             scannerWentOff()
             parameters = .unknown
-        case .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList, .leClearFilterAcceptList,
-            .leSetRandomAddress:
+        case LEAddDeviceToFilterAcceptList.opcode, LERemoveDeviceFromFilterAcceptList.opcode,
+            LEClearFilterAcceptList.opcode, LESetRandomAddress.opcode:
             break
         default: return false
         }

@@ -308,8 +308,7 @@ package final class ManagementClient {
         log.trace("mgmt ← \(ManagementPacket.description(of: packet, isSent: false))")
         do {
             let packet = try ManagementPacket(decoding: packet)
-            switch try ManagementEvent(decoding: packet) {
-            case .commandComplete(let event):
+            if let event = try packet.commandComplete() {
                 do {
                     let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
                     return resolve(event.opcode, packet.index, event.status, reply, id)
@@ -317,26 +316,11 @@ package final class ManagementClient {
                     log.debug("\(error)")
                     return resolve(event.opcode, packet.index, event.status, nil, id)
                 }
-            case .commandStatus(let opcode, let status):
-                return resolve(opcode, packet.index, status, ManagementReply.none, id)
-            case .indexAdded: return Received(notice: .added(packet.index))
-            case .indexRemoved: return Received(notice: .removed(packet.index))
-            case .newSettings(let settings): return Received(notice: .settings(packet.index, settings))
-            case .discovering(let types, let isOn):
-                return Received(notice: .discovering(packet.index, types, isOn: isOn))
-            case .advertisingRemoved(let instance):
-                return Received(notice: .advertisingRemoved(packet.index, instance))
-            case .deviceConnected(let event):
-                let isByPeer = !event.flags.contains(.initiatedConnection)
-                return Received(notice: .connected(packet.index, isByPeer: isByPeer))
-            case .deviceDisconnected: return Received(notice: .disconnected(packet.index))
-            case .newLongTermKey(let key, isStored: true): return Received(notice: .longTermKey(packet.index, key))
-            case .newIdentityResolvingKey(let key, let address, isStored: true):
-                return Received(notice: .identityResolvingKey(packet.index, key, of: address))
-            case .deviceUnpaired(let device): return Received(notice: .unpaired(packet.index, device.address))
-            case let event:
-                if let pairing = PairingEvent(event) { return Received(notice: .pairing(packet.index, pairing)) }
             }
+            if let event = try packet.as(ManagementCommandStatus.self) {
+                return resolve(event.opcode, packet.index, event.status, ManagementReply.none, id)
+            }
+            return Received(notice: try AdapterNotice(packet))
         } catch {
             log.debug("\(error)")
         }
@@ -393,34 +377,4 @@ package final class ManagementClient {
         requests = []
         for request in ended { request.completion(.failure(reason)) }
     }
-}
-
-/// An event of an adapter.
-package enum AdapterNotice: Sendable {
-    /// It was plugged in, or returned to the kernel.
-    case added(UInt16)
-    /// It was unplugged, or taken from the kernel.
-    case removed(UInt16)
-    /// Its settings changed.
-    case settings(UInt16, ManagementSettings)
-    /// The kernel or the controller has not answered a command for it.
-    case unanswered(UInt16, ManagementOpcode)
-    /// A discovery began or ended.
-    case discovering(UInt16, ManagementAddressTypes, isOn: Bool)
-    /// Another program, or the kernel, removed an advertising instance.
-    case advertisingRemoved(UInt16, UInt8)
-    /// A link of any program begins.
-    case connected(UInt16, isByPeer: Bool)
-    /// A link of it has ended.
-    case disconnected(UInt16)
-    /// Pairing made a long term key that must be stored.
-    case longTermKey(UInt16, LongTermKey)
-    /// Pairing exchanged an identity resolving key that must be stored, with a device of this private address.
-    case identityResolvingKey(UInt16, IdentityResolvingKey, of: BluetoothAddress?)
-    /// Another program has made the kernel forget a device.
-    case unpaired(UInt16, BluetoothAddress)
-    /// A pairing asks a question or has ended.
-    case pairing(UInt16, PairingEvent)
-    /// The management interface itself has ended.
-    case lost(BluetoothError)
 }

@@ -65,10 +65,11 @@ package final class PacketSynthesis: Sendable {
     /// Records a packet of a raw HCI socket, with its packet type in front. Events of links' beginnings and ends are
     /// omitted, since the links of this program have their own.
     package func hci(_ packet: RawSpan, adapter: UInt16, isSent: Bool) {
-        switch try? HCIEvent(decoding: packet) {
-        case .leMeta(.connectionComplete), .leMeta(.enhancedConnectionComplete), .disconnectionComplete: return
-        default: break
-        }
+        let code = (try? HCIEventPacket(decoding: packet))?.code
+        guard
+            code != LEConnectionComplete.code, code != LEEnhancedConnectionComplete.code,
+            code != HCIDisconnectionComplete.code
+        else { return }
         var reader = ByteReader(packet)
         guard let type = try? reader.readUInt8() else { return }
         let kind: CapturedPacketKind

@@ -4,25 +4,34 @@ import BluetoothManagement
 
 extension PairingEvent {
     /// The pairing event in an event of the management socket.
-    package init?(_ event: borrowing ManagementEvent) {
-        switch event {
-        case .userConfirmationRequest(let device, let isSimple, let value) where device.isLowEnergy:
-            guard !isSimple else {
-                self = .question(.confirm, device.address)
-                return
-            }
-            guard let number = Passkey(value) else { return nil }
-            self = .question(.compare(number), device.address)
-        case .userPasskeyRequest(let device) where device.isLowEnergy:
-            self = .question(.enter, device.address)
-        case .passkeyNotify(let device, let value, let count) where device.isLowEnergy:
-            guard let passkey = Passkey(value) else { return nil }
-            self = .question(.show(passkey, enteredCount: Int(count)), device.address)
-        case .authenticationFailed(let device, _) where device.isLowEnergy: self = .failed(device.address)
-        case .newLongTermKey(let key, let isStored):
-            self = .keyMade(key.address, MadeKey(kind: key.kind, isStored: isStored))
-        default: return nil
+    package init?(_ packet: ManagementPacket) throws(TruncatedBytes) {
+        if let event = try packet.as(ManagementNewLongTermKey.self) {
+            self = .keyMade(event.key.address, MadeKey(kind: event.key.kind, isStored: event.isStored))
+            return
         }
+        let device: ManagementAddress
+        if let request = try packet.as(ManagementUserConfirmationRequest.self) {
+            device = request.address
+            if request.isSimple {
+                self = .question(.confirm, device.address)
+            } else {
+                guard let number = Passkey(request.value) else { return nil }
+                self = .question(.compare(number), device.address)
+            }
+        } else if let request = try packet.as(ManagementUserPasskeyRequest.self) {
+            device = request.value
+            self = .question(.enter, device.address)
+        } else if let event = try packet.as(ManagementPasskeyNotify.self) {
+            device = event.address
+            guard let passkey = Passkey(event.passkey) else { return nil }
+            self = .question(.show(passkey, enteredCount: Int(event.enteredCount)), device.address)
+        } else if let event = try packet.as(ManagementAuthenticationFailed.self) {
+            device = event.address
+            self = .failed(device.address)
+        } else {
+            return nil
+        }
+        guard device.isLowEnergy else { return nil }
     }
 }
 

@@ -81,7 +81,7 @@ final class RadioHealth {
         }
         let isAnswered = try await call.value(operation, timeout: .seconds(10), on: loop)
         if case .good = machine.health, !isAnswered {
-            return .suspect(.unanswered(command: "\(HCIOpcode.readLocalVersionInformation)"))
+            return .suspect(.unanswered(command: HCIReadLocalVersionInformation.definition.name))
         }
         return machine.health
     }

@@ -2,43 +2,51 @@ import BluetoothPrimitives
 import BluetoothHCI
 
 extension Controller {
-    /// The commands about one of the controller's links.
-    func performOnLink(_ command: HCICommand) -> HCIStatus {
-        guard let handle = command.connectionHandle, let end = end(of: handle) else {
-            return answer(command, .unknownConnectionIdentifier)
-        }
-        switch command {
-        case .disconnect(_, let reason):
-            answer(command, .success)
-            end.disconnect(reason: reason)
-        case .readRSSI: answer(command, .rssi(handle, end.other.side.node.signalStrength))
-        case .readTransmitPowerLevel: answer(command, .transmitPower(handle, configuration.transmitPower))
-        case .leReadPHY:
-            answer(command, .phys(LEPHYUpdate(handle: handle, transmit: end.link.phy, receive: end.link.phy)))
-        case .leReadRemoteFeatures:
+    /// Performs a command about one of the controller's links; nil for another command.
+    func performOnLink(_ command: AnyHCICommand) -> HCIStatus? {
+        guard let handle = command.connectionHandle else { return nil }
+        guard let end = end(of: handle) else { return answer(command, .unknownConnectionIdentifier) }
+        switch command.opcode {
+        case HCIReadRSSI.opcode:
+            return answer(HCIReadRSSI.self, HCILinkPower(handle: handle, power: end.other.side.node.signalStrength))
+        case HCIReadTransmitPowerLevel.opcode:
+            return answer(
+                HCIReadTransmitPowerLevel.self, HCILinkPower(handle: handle, power: configuration.transmitPower))
+        case LEReadPHY.opcode: return answer(LEReadPHY.self, phys(of: end))
+        case LEReadRemoteFeatures.opcode:
             answer(command, .success)
             // The request goes out at one connection event, the response comes at a later one.
             end.send(.procedure { end.other.send(.procedure { [weak self] in self?.receivedRemoteFeatures(end) }) })
-        case .leConnectionUpdate(_, let parameters, _):
-            guard parameters.isValid else { return answer(command, .invalidHCICommandParameters) }
+            return .success
+        default: break
+        }
+        if let disconnect = command.as(HCIDisconnect.self) {
             answer(command, .success)
-            changeParameters(end, to: parameters)
-        case .leSetDataLength(_, let octets, let time):
-            guard (27...251).contains(octets), (328...17040).contains(time) else {
-                return answer(command, .invalidHCICommandParameters)
-            }
-            answer(command, .dataLengthSet(handle))
-            let limits = DataLengthLimits(octets: Int(octets), time: Int(time))
+            end.disconnect(reason: disconnect.reason)
+        } else if let update = command.as(LEConnectionUpdate.self), update.parameters.isValid {
+            answer(command, .success)
+            changeParameters(end, to: update.parameters)
+        } else if let length = command.as(LESetDataLength.self), (27...251).contains(length.octets),
+            (328...17040).contains(length.time)
+        {
+            answer(LESetDataLength.self, handle)
+            let limits = DataLengthLimits(octets: Int(length.octets), time: Int(length.time))
             end.send(
                 .procedure {
                     end.other.send(.procedure { end.link.changeDataLength(of: end, to: limits) })
                 })
-        case .leSetPHY(_, let preference):
+        } else if let preference = command.as(LESetPHY.self)?.preference {
             answer(command, .success)
             changePHY(end, preference)
-        default: break
+        } else {
+            return answer(command, .invalidHCICommandParameters)
         }
         return .success
+    }
+
+    /// The PHYs of a link; the simulated ones are the same in both directions.
+    func phys(of end: LinkEnd) -> LELinkPHYs {
+        LELinkPHYs(handle: end.handle, transmit: end.link.phy, receive: end.link.phy)
     }
 
     /// Changes a link's parameters after six connection events, when both sides are sure to have the instant, unless
@@ -50,10 +58,8 @@ extension Controller {
                     end.other.send(
                         .procedure { [weak self] in
                             self?.emit(
-                                .leMeta(
-                                    .connectionUpdateComplete(
-                                        LEConnectionUpdateComplete(
-                                            status: refusal, handle: end.handle, parameters: end.link.parameters))))
+                                LEConnectionUpdateComplete(
+                                    status: refusal, handle: end.handle, parameters: end.link.parameters))
                         })
                 })
             return
@@ -99,5 +105,18 @@ extension LEConnectionParameters {
         else { return false }
         // In units of 1.25 ms: twice the longest silence must fit into the supervision timeout.
         return Int(supervisionTimeout) * 8 > (1 + Int(latency)) * Int(intervalMaximum) * 2
+    }
+}
+
+extension AnyHCICommand {
+    /// The connection that it is about; nil for a command that is about none.
+    fileprivate var connectionHandle: ConnectionHandle? {
+        switch opcode {
+        case HCIDisconnect.opcode, HCIReadRSSI.opcode, HCIReadTransmitPowerLevel.opcode, LEConnectionUpdate.opcode,
+            LEReadRemoteFeatures.opcode, LESetDataLength.opcode, LEReadPHY.opcode, LESetPHY.opcode:
+            var reader = ByteReader(parameters.span.bytes)
+            return try? reader.read()
+        default: return nil
+        }
     }
 }

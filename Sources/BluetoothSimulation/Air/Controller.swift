@@ -135,7 +135,7 @@ final class Controller: RadioNode {
     ///
     /// - Returns: the command's status, or that of its start where an event follows later.
     @discardableResult
-    func perform(_ command: HCICommand) -> HCIStatus {
+    func perform(_ command: AnyHCICommand) -> HCIStatus {
         guard isRunning, !isSilent else { return .hardwareFailure }
         if let family = command.family {
             guard family == configuration.family, usedFamily ?? family == family else {
@@ -143,58 +143,76 @@ final class Controller: RadioNode {
             }
             usedFamily = family
         }
-        switch command {
-        case .reset:
+        switch command.opcode {
+        case HCIReset.opcode:
             reset()
             return answer(command, .success)
-        case .setEventMask, .leSetEventMask: return answer(command, .success)
-        case .readLocalVersionInformation: return answer(command, .versionInformation(configuration.version))
-        case .readLocalSupportedCommands: return answer(command, .supportedCommands(configuration.commands))
-        case .readLocalSupportedFeatures: return answer(command, .supportedFeatures(configuration.linkManagerFeatures))
-        case .readBDADDR: return answer(command, .address(presentAddress))
-        case .leReadLocalSupportedFeatures: return answer(command, .leFeatures(configuration.features))
-        case .leSetRandomAddress(let address):
+        case HCISetEventMask.opcode, LESetEventMask.opcode: return answer(command, .success)
+        case LESetRandomAddress.opcode:
+            guard let address = command.as(LESetRandomAddress.self)?.value else { break }
             guard !scanner.isEnabled, !advertising.isLegacyEnabled else { return answer(command, .commandDisallowed) }
             randomAddress = address
             return answer(command, .success)
-        case .leClearFilterAcceptList, .leAddDeviceToFilterAcceptList, .leRemoveDeviceFromFilterAcceptList:
+        case LEClearFilterAcceptList.opcode, LEAddDeviceToFilterAcceptList.opcode,
+            LERemoveDeviceFromFilterAcceptList.opcode:
             // Not while the list is in use (Core Vol 4 Part E §7.8.16).
             guard !scanner.usesAcceptList, !initiator.usesAcceptList else {
                 return answer(command, .commandDisallowed)
             }
             acceptList.perform(command)
             return answer(command, .success)
-        case .leSetScanParameters, .leSetScanEnable, .leSetExtendedScanParameters, .leSetExtendedScanEnable:
+        case LESetScanParameters.opcode, LESetScanEnable.opcode, LESetExtendedScanParameters.opcode,
+            LESetExtendedScanEnable.opcode:
             return answer(command, scanner.perform(command))
-        case .leCreateConnection, .leExtendedCreateConnection: return answer(command, initiator.begin(command))
-        case .leCreateConnectionCancel: return initiator.cancel(command)
-        case .disconnect, .readRSSI, .readTransmitPowerLevel, .leConnectionUpdate,
-            .leReadRemoteFeatures,
-            .leSetDataLength, .leReadPHY, .leSetPHY:
-            return performOnLink(command)
-        case .unknown(let opcode, _):
-            guard let limit = configuration.limit(opcode) else { return answer(command, .unknownHCICommand) }
-            return answer(command, limit)
-        default: return answer(command, advertising.perform(command))
+        case LECreateConnection.opcode, LEExtendedCreateConnection.opcode:
+            return answer(command, initiator.begin(command))
+        case LECreateConnectionCancel.opcode: return initiator.cancel(command)
+        default: return read(command) ?? performOnLink(command) ?? advertising.perform(command)
+        }
+        return answer(command, .invalidHCICommandParameters)
+    }
+
+    /// Answers a command that reads what the controller is; nil for another.
+    private func read(_ command: AnyHCICommand) -> HCIStatus? {
+        switch command.opcode {
+        case HCIReadLocalVersionInformation.opcode:
+            answer(HCIReadLocalVersionInformation.self, configuration.version)
+        case HCIReadLocalSupportedCommands.opcode:
+            answer(HCIReadLocalSupportedCommands.self, configuration.commands)
+        case HCIReadLocalSupportedFeatures.opcode:
+            answer(HCIReadLocalSupportedFeatures.self, configuration.linkManagerFeatures)
+        case HCIReadBDADDR.opcode: answer(HCIReadBDADDR.self, presentAddress)
+        case LEReadLocalSupportedFeatures.opcode: answer(LEReadLocalSupportedFeatures.self, configuration.features)
+        case LEReadBufferSize.opcode: answer(LEReadBufferSize.self, .init(packetLength: 251, count: 8))
+        case LEReadSupportedStates.opcode: answer(LEReadSupportedStates.self, 0x3FF_FFFF_FFFF)
+        case LEReadFilterAcceptListSize.opcode: answer(LEReadFilterAcceptListSize.self, 16)
+        case LEReadMaximumDataLength.opcode:
+            answer(
+                LEReadMaximumDataLength.self,
+                .init(transmitOctets: 251, transmitTime: 2120, receiveOctets: 251, receiveTime: 2120))
+        case LEReadTransmitPower.opcode where configuration.family == .extended:
+            answer(LEReadTransmitPower.self, .init(minimum: -20, maximum: max(configuration.transmitPower, 0)))
+        default: nil
         }
     }
 
     /// Sends Command Complete with a status, or Command Status for the commands that answer with one.
     @discardableResult
-    func answer(_ command: HCICommand, _ status: HCIStatus) -> HCIStatus {
-        if command.isAnsweredByStatus {
-            emit(.commandStatus(HCICommandStatus(status: status, opcode: command.opcode)))
-        } else {
-            answer(command, .status(status))
+    func answer(_ command: AnyHCICommand, _ status: HCIStatus) -> HCIStatus {
+        // A controller answers unknown commands with Command Status as well.
+        if command.isAnsweredByStatus || status == .unknownHCICommand {
+            emit(HCICommandStatus(status: status, opcode: command.opcode))
+        } else if let packet = try? command.opcode.complete(status) {
+            emit(packet)
         }
         return status
     }
 
+    /// Sends Command Complete with return parameters.
     @discardableResult
-    func answer(_ command: HCICommand, _ parameters: HCIReturnParameters) -> HCIStatus {
+    func answer<Command: HCICommand>(_ command: Command.Type, _ parameters: Command.Return) -> HCIStatus {
         // Every answer fits.
-        if let packet = try? parameters.commandComplete(command.opcode) { emit(packet) }
-        if case .status(let status) = parameters { return status }
+        if let packet = try? Command.complete(parameters) { emit(packet) }
         return .success
     }
 
@@ -205,7 +223,7 @@ final class Controller: RadioNode {
         host?.received(event: packet)
     }
 
-    func emit(_ event: borrowing HCIEvent) {
+    func emit(_ event: some HCIEvent) {
         // Every event created here fits.
         guard let packet = try? event.packet() else { return }
         emit(packet)
@@ -256,15 +274,14 @@ final class Controller: RadioNode {
 
     private func emitConnectionComplete(_ end: LinkEnd) {
         emit(
-            .leMeta(
-                .enhancedConnectionComplete(
-                    LEConnectionComplete(
-                        handle: end.handle, role: end.isCentral ? .central : .peripheral,
-                        peer: LEPeerAddress(end.peerAddress), parameters: end.link.parameters))))
+            LEEnhancedConnectionComplete(
+                LEConnectionComplete(
+                    handle: end.handle, role: end.isCentral ? .central : .peripheral,
+                    peer: LEPeerAddress(end.peerAddress), parameters: end.link.parameters)))
     }
 
     override func linkEnded(_ end: LinkEnd, reason: HCIStatus) {
-        emit(.disconnectionComplete(HCIDisconnectionComplete(handle: end.handle, reason: reason)))
+        emit(HCIDisconnectionComplete(handle: end.handle, reason: reason))
         host?.disconnected(end, reason: reason)
     }
 
@@ -306,39 +323,47 @@ final class Controller: RadioNode {
 
     override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
         switch change {
-        case .parameters:
-            emit(
-                .leMeta(
-                    .connectionUpdateComplete(
-                        LEConnectionUpdateComplete(handle: end.handle, parameters: end.link.parameters))))
+        case .parameters: emit(LEConnectionUpdateComplete(handle: end.handle, parameters: end.link.parameters))
         case .dataLength:
             let (sent, received) = (end.dataLength, end.other.dataLength)
             emit(
-                .leMeta(
-                    .dataLengthChange(
-                        LEDataLengthChange(
-                            handle: end.handle, transmitOctets: UInt16(clamping: sent.octets),
-                            transmitTime: UInt16(clamping: sent.time), receiveOctets: UInt16(clamping: received.octets),
-                            receiveTime: UInt16(clamping: received.time)))))
-        case .phy:
-            emit(
-                .leMeta(
-                    .phyUpdateComplete(
-                        LEPHYUpdate(handle: end.handle, transmit: end.link.phy, receive: end.link.phy))))
+                LEDataLengthChange(
+                    handle: end.handle,
+                    length: LEDataLength(
+                        transmitOctets: UInt16(clamping: sent.octets), transmitTime: UInt16(clamping: sent.time),
+                        receiveOctets: UInt16(clamping: received.octets), receiveTime: UInt16(clamping: received.time)))
+            )
+        case .phy: emit(LEPHYUpdate(phys: phys(of: end)))
         case .security:
-            emit(
-                .encryptionChange(
-                    HCIEncryptionChange(handle: end.handle, isEncrypted: end.link.security.keySize > 0)))
+            emit(HCIEncryptionChange(handle: end.handle, isEncrypted: end.link.security.keySize > 0))
             host?.securityChanged(end)
         }
     }
 
     /// A peer has sent its features, which are the same as this controller's.
     func receivedRemoteFeatures(_ end: LinkEnd) {
-        emit(
-            .leMeta(
-                .readRemoteFeaturesComplete(
-                    LERemoteFeatures(handle: end.handle, features: configuration.features))))
+        emit(LERemoteFeatures(handle: end.handle, features: configuration.features))
         host?.receivedRemoteFeatures(end)
+    }
+}
+
+extension AnyHCICommand {
+    /// The family it belongs to, if it matters.
+    fileprivate var family: HCICommandFamily? {
+        switch opcode.rawValue {
+        case 0x2006, 0x2008...0x200D: .legacy
+        case 0x2035...0x203D, 0x2041...0x2043: .extended
+        default: nil
+        }
+    }
+
+    /// Whether Command Status answers it, and another event follows later.
+    fileprivate var isAnsweredByStatus: Bool {
+        switch opcode {
+        case HCIDisconnect.opcode, LECreateConnection.opcode, LEExtendedCreateConnection.opcode,
+            LEConnectionUpdate.opcode, LEReadRemoteFeatures.opcode, LESetPHY.opcode:
+            true
+        default: false
+        }
     }
 }

@@ -17,7 +17,7 @@ final class ControllerAdvertising {
 
     private struct AdvertisingSet {
         var advertiser: Advertiser
-        var parameters: LEExtendedAdvertisingParameters
+        var parameters: LESetExtendedAdvertisingParameters
         var randomAddress: BluetoothAddress?
         var end: ScheduledEvent?
     }
@@ -45,59 +45,65 @@ final class ControllerAdvertising {
         guard let set = sets.first(where: { $0.value.advertiser === advertiser }) else { return }
         set.value.end?.cancel()
         controller.emit(
-            .leMeta(
-                .advertisingSetTerminated(
-                    LEAdvertisingSetTerminated(
-                        status: .success, advertisingHandle: set.key, connectionHandle: end.handle))))
+            LEAdvertisingSetTerminated(status: .success, advertisingHandle: set.key, connectionHandle: end.handle))
     }
 
     // MARK: Commands
 
-    /// Executes an advertising command of either family; returns the answer.
-    func perform(_ command: HCICommand) -> HCIReturnParameters {
-        switch command {
-        case .leSetAdvertisingParameters(let parameters): return .status(setLegacyParameters(parameters))
-        case .leSetAdvertisingData(let data):
-            guard data.count <= 31 else { return .status(.invalidHCICommandParameters) }
+    /// Executes and answers an advertising command of either family.
+    func perform(_ command: AnyHCICommand) -> HCIStatus {
+        switch command.opcode {
+        case LEReadMaximumAdvertisingDataLength.opcode:
+            return controller.answer(LEReadMaximumAdvertisingDataLength.self, 1650)
+        case LEReadNumberOfSupportedAdvertisingSets.opcode:
+            return controller.answer(
+                LEReadNumberOfSupportedAdvertisingSets.self, controller.configuration.advertisingSetCount)
+        case LESetExtendedAdvertisingParameters.opcode:
+            guard let parameters = command.as(LESetExtendedAdvertisingParameters.self) else { break }
+            let status = setParameters(parameters)
+            guard status.isSuccess else { return controller.answer(command, status) }
+            return controller.answer(LESetExtendedAdvertisingParameters.self, parameters.transmitPower ?? 0)
+        default: break
+        }
+        return controller.answer(command, execute(command))
+    }
+
+    /// Executes a command that returns only its status.
+    private func execute(_ command: AnyHCICommand) -> HCIStatus {
+        if let parameters = command.as(LESetAdvertisingParameters.self) { return setLegacyParameters(parameters) }
+        if let data = command.as(LESetAdvertisingData.self)?.data {
+            guard data.count <= 31 else { return .invalidHCICommandParameters }
             legacy.data = data
             legacy.advertiser?.advertisement.data = data
-            return .status(.success)
-        case .leSetScanResponseData(let data):
-            guard data.count <= 31 else { return .status(.invalidHCICommandParameters) }
+        } else if let data = command.as(LESetScanResponseData.self)?.data {
+            guard data.count <= 31 else { return .invalidHCICommandParameters }
             legacy.scanResponse = data
             legacy.advertiser?.advertisement.scanResponse = data
-            return .status(.success)
-        case .leSetAdvertisingEnable(let isOn):
-            if legacy.advertiser == nil, isOn { _ = setLegacyParameters(LEAdvertisingParameters()) }
+        } else if let isOn = command.as(LESetAdvertisingEnable.self)?.value {
+            if legacy.advertiser == nil, isOn { _ = setLegacyParameters(LESetAdvertisingParameters()) }
             legacy.advertiser?.isEnabled = isOn
-            return .status(.success)
-        case .leReadMaximumAdvertisingDataLength: return .maximumAdvertisingDataLength(1650)
-        case .leReadNumberOfSupportedAdvertisingSets:
-            return .numberOfSupportedAdvertisingSets(controller.configuration.advertisingSetCount)
-        case .leSetExtendedAdvertisingParameters(let parameters):
-            let status = setParameters(parameters)
-            return status.isSuccess ? .selectedTransmitPower(parameters.transmitPower ?? 0) : .status(status)
-        case .leSetAdvertisingSetRandomAddress(let handle, let address):
-            guard let set = sets[handle] else { return .status(.unknownAdvertisingIdentifier) }
-            guard !set.advertiser.isEnabled else { return .status(.commandDisallowed) }
-            sets[handle]?.randomAddress = address
-            if set.parameters.ownAddressType == .random { set.advertiser.address = address }
-            return .status(.success)
-        case .leSetExtendedAdvertisingData(let fragment): return .status(setData(fragment, at: \.data))
-        case .leSetExtendedScanResponseData(let fragment):
-            return .status(setData(fragment, at: \.scanResponse))
-        case .leSetExtendedAdvertisingEnable(let isOn, let sets): return .status(enable(isOn, sets))
-        case .leRemoveAdvertisingSet(let handle):
-            guard let set = sets[handle] else { return .status(.unknownAdvertisingIdentifier) }
-            guard !set.advertiser.isEnabled else { return .status(.commandDisallowed) }
+        } else if let command = command.as(LESetAdvertisingSetRandomAddress.self) {
+            guard let set = sets[command.advertisingHandle] else { return .unknownAdvertisingIdentifier }
+            guard !set.advertiser.isEnabled else { return .commandDisallowed }
+            sets[command.advertisingHandle]?.randomAddress = command.address
+            if set.parameters.ownAddressType == .random { set.advertiser.address = command.address }
+        } else if let fragment = command.as(LESetExtendedAdvertisingData.self)?.value {
+            return setData(fragment, at: \.data)
+        } else if let fragment = command.as(LESetExtendedScanResponseData.self)?.value {
+            return setData(fragment, at: \.scanResponse)
+        } else if let command = command.as(LESetExtendedAdvertisingEnable.self) {
+            return enable(command.isEnabled, command.sets)
+        } else if let handle = command.as(LERemoveAdvertisingSet.self)?.value {
+            guard let set = sets[handle] else { return .unknownAdvertisingIdentifier }
+            guard !set.advertiser.isEnabled else { return .commandDisallowed }
             remove(set, handle)
-            return .status(.success)
-        case .leClearAdvertisingSets:
-            guard !sets.values.contains(where: { $0.advertiser.isEnabled }) else { return .status(.commandDisallowed) }
+        } else if command.is(LEClearAdvertisingSets.self) {
+            guard !sets.values.contains(where: { $0.advertiser.isEnabled }) else { return .commandDisallowed }
             for (handle, set) in sets { remove(set, handle) }
-            return .status(.success)
-        default: return .status(.unknownHCICommand)
+        } else {
+            return .unknownHCICommand
         }
+        return .success
     }
 
     private func remove(_ set: AdvertisingSet, _ handle: UInt8) {
@@ -107,7 +113,7 @@ final class ControllerAdvertising {
 
     // MARK: Legacy
 
-    private func setLegacyParameters(_ parameters: LEAdvertisingParameters) -> HCIStatus {
+    private func setLegacyParameters(_ parameters: LESetAdvertisingParameters) -> HCIStatus {
         guard legacy.advertiser?.isEnabled != true else { return .commandDisallowed }
         let advertiser = legacy.advertiser ?? Advertiser(node: controller, address: controller.publicAddress)
         if legacy.advertiser == nil {
@@ -129,7 +135,7 @@ final class ControllerAdvertising {
 
     // MARK: Sets
 
-    private func setParameters(_ parameters: LEExtendedAdvertisingParameters) -> HCIStatus {
+    private func setParameters(_ parameters: LESetExtendedAdvertisingParameters) -> HCIStatus {
         let handle = parameters.advertisingHandle
         guard handle <= 0xEF else { return .invalidHCICommandParameters }
         let properties = parameters.properties
@@ -214,15 +220,13 @@ final class ControllerAdvertising {
     private func terminated(_ handle: UInt8, _ status: HCIStatus, _ events: UInt8) {
         sets[handle]?.end?.cancel()
         controller.emit(
-            .leMeta(
-                .advertisingSetTerminated(
-                    LEAdvertisingSetTerminated(status: status, advertisingHandle: handle, completedEvents: events))))
+            LEAdvertisingSetTerminated(status: status, advertisingHandle: handle, completedEvents: events))
     }
 }
 
 extension SimulatedAdvertisement {
     /// Applies the parameters of an advertising set.
-    fileprivate mutating func set(_ parameters: LEExtendedAdvertisingParameters) {
+    fileprivate mutating func set(_ parameters: LESetExtendedAdvertisingParameters) {
         let properties = parameters.properties
         isLegacy = properties.contains(.legacy)
         isConnectable = properties.contains(.connectable)

@@ -7,12 +7,13 @@ struct FilterAcceptList {
     func contains(_ entry: LEFilterAcceptListEntry) -> Bool { entries.contains(entry) }
 
     /// Executes one of the commands that change the list.
-    mutating func perform(_ command: HCICommand) {
-        switch command {
-        case .leAddDeviceToFilterAcceptList(let entry):
+    mutating func perform(_ command: AnyHCICommand) {
+        if let entry = command.as(LEAddDeviceToFilterAcceptList.self)?.value {
             if !entries.contains(entry) { entries.append(entry) }
-        case .leRemoveDeviceFromFilterAcceptList(let entry): entries.removeAll { $0 == entry }
-        default: entries = []
+        } else if let entry = command.as(LERemoveDeviceFromFilterAcceptList.self)?.value {
+            entries.removeAll { $0 == entry }
+        } else {
+            entries = []
         }
     }
 }

@@ -31,15 +31,15 @@ final class Initiator {
     // MARK: Commands
 
     /// LE Create Connection and LE Extended Create Connection.
-    func begin(_ command: HCICommand) -> HCIStatus {
-        switch command {
-        case .leCreateConnection(let parameters):
+    func begin(_ command: AnyHCICommand) -> HCIStatus {
+        if let parameters = command.as(LECreateConnection.self) {
             return begin(
                 Attempt(
                     peer: parameters.usesAcceptList ? nil : parameters.peer.address,
                     ownAddress: controller.address(parameters.ownAddressType),
                     parameters: [.le1M: parameters.parameters], isExtended: false))
-        case .leExtendedCreateConnection(let parameters):
+        }
+        if let parameters = command.as(LEExtendedCreateConnection.self) {
             let all: [LEPHY: LEInitiatingParameters?] = [
                 .le1M: parameters.le1M, .le2M: parameters.le2M, .leCoded: parameters.leCoded,
             ]
@@ -51,8 +51,8 @@ final class Initiator {
                 Attempt(
                     peer: parameters.usesAcceptList ? nil : parameters.peer.address,
                     ownAddress: controller.address(parameters.ownAddressType), parameters: given, isExtended: true))
-        default: return .unknownHCICommand
         }
+        return .invalidHCICommandParameters
     }
 
     private func begin(_ wanted: Attempt) -> HCIStatus {
@@ -70,7 +70,7 @@ final class Initiator {
     }
 
     /// LE Create Connection Cancel, which is answered before the attempt's end is reported.
-    func cancel(_ command: HCICommand) -> HCIStatus {
+    func cancel(_ command: AnyHCICommand) -> HCIStatus {
         if let attempt, let advertiser = attempt.heard {
             controller.fault = nil
             connect(attempt, to: advertiser)
@@ -80,12 +80,11 @@ final class Initiator {
         world.updateAdvertising()
         controller.answer(command, .success)
         controller.emit(
-            .leMeta(
-                .enhancedConnectionComplete(
-                    LEConnectionComplete(
-                        status: .unknownConnectionIdentifier, handle: 0, role: .central,
-                        peer: LEPeerAddress(cancelled.peer ?? .zero),
-                        parameters: LEActiveConnectionParameters(interval: 0, latency: 0, supervisionTimeout: 0)))))
+            LEEnhancedConnectionComplete(
+                LEConnectionComplete(
+                    status: .unknownConnectionIdentifier, handle: 0, role: .central,
+                    peer: LEPeerAddress(cancelled.peer ?? .zero),
+                    parameters: LEActiveConnectionParameters(interval: 0, latency: 0, supervisionTimeout: 0))))
         return .success
     }
 

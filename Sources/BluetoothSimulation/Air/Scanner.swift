@@ -38,22 +38,25 @@ final class Scanner {
 
     // MARK: Commands
 
-    func perform(_ command: HCICommand) -> HCIStatus {
-        switch command {
-        case .leSetScanParameters(let parameters): return set(parameters.timing, nil, policy: parameters.filterPolicy)
-        case .leSetExtendedScanParameters(let parameters):
+    func perform(_ command: AnyHCICommand) -> HCIStatus {
+        if let parameters = command.as(LESetScanParameters.self) {
+            return set(parameters.timing, nil, policy: parameters.filterPolicy)
+        }
+        if let parameters = command.as(LESetExtendedScanParameters.self) {
             guard parameters.leCoded == nil || controller.configuration.hasCoded else {
                 return .unsupportedFeatureOrParameterValue
             }
             return set(parameters.le1M, parameters.leCoded, policy: parameters.filterPolicy)
-        case .leSetScanEnable(let isOn, let duplicates):
-            return setEnabled(isOn, isExtended: false, duplicates: duplicates, duration: 0)
-        case .leSetExtendedScanEnable(let enable):
+        }
+        if let enable = command.as(LESetScanEnable.self) {
+            return setEnabled(enable.isEnabled, isExtended: false, duplicates: enable.duplicates, duration: 0)
+        }
+        if let enable = command.as(LESetExtendedScanEnable.self) {
             return setEnabled(
                 enable.isEnabled, isExtended: true, duplicates: enable.duplicates,
                 duration: enable.period == 0 ? enable.duration : 0)
-        default: return .unknownHCICommand
         }
+        return .invalidHCICommandParameters
     }
 
     private func set(_ timing: LEScanTiming?, _ coded: LEScanTiming?, policy: LEScanFilterPolicy) -> HCIStatus {
@@ -83,7 +86,7 @@ final class Scanner {
             end = world.schedule(after: .milliseconds(10) * Int(duration)) { [unowned self] in
                 isEnabled = false
                 world.updateAdvertising()
-                controller.emit(.leMeta(.scanTimeout))
+                controller.emit(LEScanTimeout())
             }
         }
         world.updateAdvertising()

@@ -90,18 +90,6 @@ public struct SimulatedController: Hashable, Sendable {
         return support
     }
 
-    /// The answer to a command that reads a limit; nil if it is unknown.
-    func limit(_ opcode: HCIOpcode) -> HCIReturnParameters? {
-        switch opcode {
-        case .leReadBufferSize: .leBuffers(packetLength: 251, count: 8)
-        case .leReadSupportedStates: .supportedStates(0x3FF_FFFF_FFFF)
-        case .leReadFilterAcceptListSize: .listSize(16)
-        case .leReadMaximumDataLength: .maximumDataLength(251)
-        case .leReadTransmitPower where family == .extended: .transmitPowers(-20, max(transmitPower, 0))
-        default: nil
-        }
-    }
-
     var version: HCIVersionInformation {
         let version: UInt8 = family == .extended ? 9 : 8
         return HCIVersionInformation(hciVersion: version, linkLayerVersion: version, companyIdentifier: 0xFFFF)

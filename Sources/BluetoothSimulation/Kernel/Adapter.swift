@@ -179,7 +179,7 @@ final class Adapter {
 
     /// Reports Hardware Error (Core Vol 4 Part E §7.7.16), after which the kernel closes and opens the adapter.
     func reportHardwareError(_ code: UInt8) {
-        controller.emit(.hardwareError(code))
+        controller.emit(HCIHardwareError(code))
         guard power.isUp else { return }
         setPowered(false)
         setPowered(true)
@@ -216,14 +216,14 @@ final class Adapter {
         }
     }
 
-    func send(_ event: borrowing ManagementEvent, skipping skipped: ManagementSocketState? = nil) {
+    func send(_ event: some ManagementEvent, skipping skipped: ManagementSocketState? = nil) {
         kernel.management.send(event, index: index, skipping: skipped)
     }
 
     // MARK: Commands
 
     /// Sends a raw socket's command. The other sockets see it as it goes to the controller.
-    func sendRaw(_ command: HCICommand, packet: [UInt8], from sender: HCISocketState) {
+    func sendRaw(_ command: AnyHCICommand, packet: [UInt8], from sender: HCISocketState) {
         kernel.monitor.report(.command, adapter: index, packet.dropFirst())
         controller.emitSoon(after: Self.commandLatency) { [weak self, weak sender] controller in
             guard let self else { return }
@@ -234,7 +234,8 @@ final class Adapter {
 
     /// Executes a command of the kernel, answered at once; raw sockets see it and its answer like any other.
     @discardableResult
-    func perform(_ command: HCICommand) -> HCIStatus {
+    func perform(_ command: some HCICommand) -> HCIStatus {
+        guard let command = try? AnyHCICommand(command) else { return .invalidHCICommandParameters }
         show(command)
         let status = controller.perform(command)
         discovery.scanChanged(by: command, status)
@@ -242,7 +243,7 @@ final class Adapter {
     }
 
     /// Shows a command of the kernel to the raw sockets.
-    func show(_ command: HCICommand) {
+    func show(_ command: AnyHCICommand) {
         // The kernel's commands fit.
         guard let packet = try? command.packet() else { return }
         kernel.monitor.report(.command, adapter: index, packet.dropFirst())
@@ -257,9 +258,9 @@ final class Adapter {
     func stopScan() {
         guard controller.scanner.isEnabled else { return }
         if scansExtended {
-            perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false)))
+            perform(LESetExtendedScanEnable(isEnabled: false))
         } else {
-            perform(.leSetScanEnable(false, duplicates: .disabled))
+            perform(LESetScanEnable(false))
         }
     }
 
@@ -275,15 +276,12 @@ final class Adapter {
         privacy.updateRandomAddress()
         if scansExtended {
             perform(
-                .leSetExtendedScanParameters(
-                    LEExtendedScanParameters(
-                        ownAddressType: ownAddressType, filterPolicy: policy, le1M: timing, leCoded: coded)))
-            perform(.leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true, duplicates: duplicates)))
+                LESetExtendedScanParameters(
+                    ownAddressType: ownAddressType, filterPolicy: policy, le1M: timing, leCoded: coded))
+            perform(LESetExtendedScanEnable(isEnabled: true, duplicates: duplicates))
         } else {
-            perform(
-                .leSetScanParameters(
-                    LEScanParameters(timing: timing, ownAddressType: ownAddressType, filterPolicy: policy)))
-            perform(.leSetScanEnable(true, duplicates: duplicates))
+            perform(LESetScanParameters(timing: timing, ownAddressType: ownAddressType, filterPolicy: policy))
+            perform(LESetScanEnable(true, duplicates: duplicates))
         }
     }
 }

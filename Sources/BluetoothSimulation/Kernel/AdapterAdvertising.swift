@@ -105,7 +105,7 @@ final class AdapterAdvertising {
         adapter.world.schedule(after: .seconds(Int(seconds))) { [weak self] in
             guard let self, instances[number] != nil else { return }
             drop(number)
-            adapter.send(.advertisingRemoved(number))
+            adapter.send(ManagementAdvertisingRemoved(number))
         }
     }
 
@@ -113,7 +113,7 @@ final class AdapterAdvertising {
         let isNew = instances[number] == nil
         instances[number]?.timer?.cancel()
         instances[number] = instance
-        if isNew { adapter.send(.advertisingAdded(number), skipping: request.socket) }
+        if isNew { adapter.send(ManagementAdvertisingAdded(number), skipping: request.socket) }
         guard adapter.isRunning else { return }
         start(number)
     }
@@ -153,7 +153,7 @@ final class AdapterAdvertising {
         instance.data = wanted.advertisingData
         instance.scanResponse = wanted.scanResponse
         instances[wanted.instance] = instance
-        if isNew { adapter.send(.advertisingAdded(wanted.instance), skipping: request.socket) }
+        if isNew { adapter.send(ManagementAdvertisingAdded(wanted.instance), skipping: request.socket) }
         start(wanted.instance)
         request.complete(.advertisingInstance(wanted.instance))
     }
@@ -165,7 +165,7 @@ final class AdapterAdvertising {
         guard number == 0 || instances[number] != nil else { return request.fail(.invalidParameters) }
         for number in removed {
             drop(number)
-            adapter.send(.advertisingRemoved(number), skipping: request.socket)
+            adapter.send(ManagementAdvertisingRemoved(number), skipping: request.socket)
         }
         request.complete(.advertisingInstance(number))
     }
@@ -177,10 +177,10 @@ final class AdapterAdvertising {
         if isExtended {
             guard controller.advertising.hasSet(number) else { return }
             adapter.perform(
-                .leSetExtendedAdvertisingEnable(false, sets: [LEAdvertisingSetEnable(advertisingHandle: number)]))
-            adapter.perform(.leRemoveAdvertisingSet(advertisingHandle: number))
+                LESetExtendedAdvertisingEnable(false, sets: [LEAdvertisingSetEnable(advertisingHandle: number)]))
+            adapter.perform(LERemoveAdvertisingSet(number))
         } else if current == number {
-            adapter.perform(.leSetAdvertisingEnable(false))
+            adapter.perform(LESetAdvertisingEnable(false))
             current = nil
             rotate()
         }
@@ -195,7 +195,7 @@ final class AdapterAdvertising {
     func removeAll() {
         for number in instances.keys.sorted() {
             drop(number)
-            adapter.send(.advertisingRemoved(number))
+            adapter.send(ManagementAdvertisingRemoved(number))
         }
     }
 
@@ -230,57 +230,54 @@ final class AdapterAdvertising {
         }
         let set = LEAdvertisingSetEnable(advertisingHandle: number)
         if controller.advertising.hasSet(number) {
-            adapter.perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
+            adapter.perform(LESetExtendedAdvertisingEnable(false, sets: [set]))
         }
         adapter.perform(
-            .leSetExtendedAdvertisingParameters(
-                LEExtendedAdvertisingParameters(
-                    advertisingHandle: number, properties: properties, intervalMinimum: intervals.minimum,
-                    intervalMaximum: intervals.maximum,
-                    ownAddressType: adapter.privacy.ownAddressType(instance.flags),
-                    transmitPower: instance.transmitPower,
-                    secondaryPHY: instance.flags.contains(.secondaryLE2M) ? .le2M : .le1M)))
+            LESetExtendedAdvertisingParameters(
+                advertisingHandle: number, properties: properties, intervalMinimum: intervals.minimum,
+                intervalMaximum: intervals.maximum, ownAddressType: adapter.privacy.ownAddressType(instance.flags),
+                transmitPower: instance.transmitPower,
+                secondaryPHY: instance.flags.contains(.secondaryLE2M) ? .le2M : .le1M))
         if adapter.privacy.usesPrivateAddress(instance.flags) {
             adapter.perform(
-                .leSetAdvertisingSetRandomAddress(
+                LESetAdvertisingSetRandomAddress(
                     advertisingHandle: number, adapter.privacy.address(ofInstance: number)))
         } else if adapter.identityAddress.kind == .random {
-            adapter.perform(.leSetAdvertisingSetRandomAddress(advertisingHandle: number, adapter.identityAddress))
+            adapter.perform(LESetAdvertisingSetRandomAddress(advertisingHandle: number, adapter.identityAddress))
         }
         adapter.perform(
-            .leSetExtendedAdvertisingData(
+            LESetExtendedAdvertisingData(
                 LEExtendedAdvertisingData(
                     advertisingHandle: number,
                     data: instance.advertisingData(isBREDREnabled: adapter.settings.isBREDREnabled))))
         adapter.perform(
-            .leSetExtendedScanResponseData(
+            LESetExtendedScanResponseData(
                 LEExtendedAdvertisingData(
                     advertisingHandle: number,
                     data: instance.scanResponseData(localName: adapter.settings.localName, maximumLength: maximumLength)
                 )))
-        adapter.perform(.leSetExtendedAdvertisingEnable(true, sets: [set]))
+        adapter.perform(LESetExtendedAdvertisingEnable(true, sets: [set]))
     }
 
     private func advertiseLegacy(_ instance: AdvertisedInstance) {
-        if controller.advertising.isLegacyEnabled { adapter.perform(.leSetAdvertisingEnable(false)) }
+        if controller.advertising.isLegacyEnabled { adapter.perform(LESetAdvertisingEnable(false)) }
         adapter.privacy.updateRandomAddress()
         let intervals = instance.intervals ?? adapter.keys.defaults.advertising
         let isConnectable = instance.flags.contains(.connectable) || adapter.settings.isConnectable
         adapter.perform(
-            .leSetAdvertisingParameters(
-                LEAdvertisingParameters(
-                    intervalMinimum: UInt16(clamping: intervals.minimum),
-                    intervalMaximum: UInt16(clamping: intervals.maximum),
-                    type: isConnectable
-                        ? .connectableUndirected
-                        : instance.scanResponse.isEmpty ? .nonConnectableUndirected : .scannableUndirected,
-                    ownAddressType: adapter.privacy.ownAddressType(instance.flags))))
+            LESetAdvertisingParameters(
+                intervalMinimum: UInt16(clamping: intervals.minimum),
+                intervalMaximum: UInt16(clamping: intervals.maximum),
+                type: isConnectable
+                    ? .connectableUndirected
+                    : instance.scanResponse.isEmpty ? .nonConnectableUndirected : .scannableUndirected,
+                ownAddressType: adapter.privacy.ownAddressType(instance.flags)))
         adapter.perform(
-            .leSetAdvertisingData(instance.advertisingData(isBREDREnabled: adapter.settings.isBREDREnabled)))
+            LESetAdvertisingData(instance.advertisingData(isBREDREnabled: adapter.settings.isBREDREnabled)))
         adapter.perform(
-            .leSetScanResponseData(
+            LESetScanResponseData(
                 instance.scanResponseData(localName: adapter.settings.localName, maximumLength: maximumLength)))
-        adapter.perform(.leSetAdvertisingEnable(true))
+        adapter.perform(LESetAdvertisingEnable(true))
         rotation?.cancel()
         guard numbers.count > 1 else { return }
         let duration = instance.duration == 0 ? Self.defaultDuration : .seconds(Int(instance.duration))
@@ -291,7 +288,7 @@ final class AdapterAdvertising {
     func renewAddresses() {
         guard isExtended else {
             guard controller.advertising.isLegacyEnabled else { return }
-            adapter.perform(.leSetAdvertisingEnable(false))
+            adapter.perform(LESetAdvertisingEnable(false))
             return resume()
         }
         for number in numbers where controller.advertising.isSetEnabled(number) { start(number) }
@@ -317,13 +314,13 @@ final class AdapterAdvertising {
                 start(0)
                 instances[0] = nil
             } else if controller.advertising.hasSet(0) {
-                adapter.perform(.leSetExtendedAdvertisingEnable(false, sets: [set]))
-                adapter.perform(.leRemoveAdvertisingSet(advertisingHandle: 0))
+                adapter.perform(LESetExtendedAdvertisingEnable(false, sets: [set]))
+                adapter.perform(LERemoveAdvertisingSet(0))
             }
         } else if isSettingOn {
             advertiseLegacy(instance)
         } else if numbers.isEmpty, controller.advertising.isLegacyEnabled {
-            adapter.perform(.leSetAdvertisingEnable(false))
+            adapter.perform(LESetAdvertisingEnable(false))
         }
     }
 }

@@ -51,8 +51,8 @@ final class AdapterConnections: ControllerHost {
         guard !wanted.isEmpty else { return }
         // Only the differences (`hci_update_accept_list_sync`).
         let (listed, due) = (controller.acceptList.entries, wanted.map { LEFilterAcceptListEntry.device($0) })
-        for entry in listed where !due.contains(entry) { adapter.perform(.leRemoveDeviceFromFilterAcceptList(entry)) }
-        for entry in due where !listed.contains(entry) { adapter.perform(.leAddDeviceToFilterAcceptList(entry)) }
+        for entry in listed where !due.contains(entry) { adapter.perform(LERemoveDeviceFromFilterAcceptList(entry)) }
+        for entry in due where !listed.contains(entry) { adapter.perform(LEAddDeviceToFilterAcceptList(entry)) }
         // A device with private addresses cannot be on the accept list.
         let isListEnough = !wanted.contains { adapter.keys.hasIdentityResolvingKey(of: $0) }
         let scan = searched.isEmpty ? adapter.keys.defaults.autoConnectScan : adapter.keys.defaults.connectScan
@@ -101,18 +101,16 @@ final class AdapterConnections: ControllerHost {
             // Those of the selected PHYs with which the peer advertises.
             let phys = adapter.settings.phys.lePHYs.intersection(connection.advertised.phys)
             status = adapter.perform(
-                .leExtendedCreateConnection(
-                    LEExtendedCreateConnectionParameters(
-                        ownAddressType: adapter.ownAddressType, peer: peer,
-                        le1M: phys.contains(.le1M) ? initiating : nil, le2M: phys.contains(.le2M) ? initiating : nil,
-                        leCoded: phys.contains(.leCoded) ? initiating : nil)))
+                LEExtendedCreateConnection(
+                    ownAddressType: adapter.ownAddressType, peer: peer,
+                    le1M: phys.contains(.le1M) ? initiating : nil, le2M: phys.contains(.le2M) ? initiating : nil,
+                    leCoded: phys.contains(.leCoded) ? initiating : nil))
         } else {
             status = adapter.perform(
-                .leCreateConnection(
-                    LECreateConnectionParameters(
-                        scanInterval: scan.interval, scanWindow: scan.window, peer: peer,
-                        ownAddressType: adapter.ownAddressType,
-                        parameters: parameters)))
+                LECreateConnection(
+                    scanInterval: scan.interval, scanWindow: scan.window, peer: peer,
+                    ownAddressType: adapter.ownAddressType,
+                    parameters: parameters))
         }
         // A controller that is gone answers later, or never.
         guard !status.isSuccess, status != .hardwareFailure else { return }
@@ -140,7 +138,7 @@ final class AdapterConnections: ControllerHost {
         }
         connection.linked(end)
         // The link is used once the features are known; until then it may still fail to be established.
-        adapter.perform(.leReadRemoteFeatures(end.handle))
+        adapter.perform(LEReadRemoteFeatures(end.handle))
         resumeScanning()
     }
 
@@ -215,13 +213,13 @@ final class AdapterConnections: ControllerHost {
     func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
         guard let connection = connection(of: end), connection.isCentral, parameters.isValid else { return }
         adapter.send(
-            .newConnectionParameters(
+            ManagementNewConnectionParameters(
                 DeviceConnectionParameters(
                     address: connection.peer, intervalMinimum: parameters.intervalMinimum,
                     intervalMaximum: parameters.intervalMaximum, latency: parameters.latency,
                     supervisionTimeout: parameters.supervisionTimeout),
                 isStored: connection.peer.randomKind != .resolvablePrivate))
-        adapter.perform(.leConnectionUpdate(end.handle, parameters, LEConnectionEventLength()))
+        adapter.perform(LEConnectionUpdate(end.handle, parameters))
     }
 
     func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
@@ -254,7 +252,7 @@ final class AdapterConnections: ControllerHost {
 
     /// Ends a link; one that the controller does not know is forgotten at once (`hci_cs_disconnect`).
     func disconnect(_ end: LinkEnd) {
-        let status = adapter.perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
+        let status = adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
         if !status.isSuccess { disconnected(end, reason: status) }
     }
 
@@ -262,7 +260,7 @@ final class AdapterConnections: ControllerHost {
     func cancel(_ connection: HostConnection, error: ErrorNumber) {
         if connection.cancelInitiation(), controller.initiator.isConnecting {
             isCancelling = true
-            adapter.perform(.leCreateConnectionCancel)
+            adapter.perform(LECreateConnectionCancel())
             isCancelling = false
         }
         remove(connection, error: error)
@@ -282,8 +280,9 @@ final class AdapterConnections: ControllerHost {
     /// The kernel does not wait for the controller's events, and the adapter counts as up meanwhile.
     func terminateAll(after delay: Duration) {
         for connection in all {
-            guard let end = connection.end else { continue }
-            let command = HCICommand.disconnect(end.handle, reason: .remoteDevicePoweringOff)
+            guard let end = connection.end,
+                let command = try? AnyHCICommand(HCIDisconnect(end.handle, reason: .remoteDevicePoweringOff))
+            else { continue }
             adapter.show(command)
             controller.answer(command, .success)
             connection.adapterGone(.connectionReset, after: delay)

@@ -38,7 +38,7 @@ final class AdapterDevices {
             return request.complete(.device(device), status: .busy)
         }
         if let end = connection.end {
-            adapter.perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
+            adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
         } else {
             adapter.connections.cancel(connection, error: .connectionReset)
         }
@@ -67,7 +67,7 @@ final class AdapterDevices {
         if action == .autoConnect { autoConnected.append(device.address) }
         adapter.connections.updatePassiveScan()
         request.complete(.device(device))
-        adapter.send(.deviceAdded(device, action), skipping: request.socket)
+        adapter.send(ManagementDeviceAdded(device, action), skipping: request.socket)
     }
 
     private func remove(_ device: ManagementAddress, for request: ManagementRequest) {
@@ -82,6 +82,6 @@ final class AdapterDevices {
         }
         adapter.connections.updatePassiveScan()
         request.complete(.device(device))
-        adapter.send(.deviceRemoved(device), skipping: request.socket)
+        adapter.send(ManagementDeviceRemoved(device), skipping: request.socket)
     }
 }

@@ -46,10 +46,10 @@ final class AdapterPairing: PairingParty {
         let peer = ManagementAddress(connection.peer)
         switch question {
         case .confirm(let value, let isSimple):
-            adapter.send(.userConfirmationRequest(peer, isSimple: isSimple, value: value))
-        case .enterPasskey: adapter.send(.userPasskeyRequest(peer))
+            adapter.send(ManagementUserConfirmationRequest(peer, isSimple: isSimple, value: value))
+        case .enterPasskey: adapter.send(ManagementUserPasskeyRequest(peer))
         case .showPasskey(let passkey):
-            adapter.send(.passkeyNotify(peer, passkey: passkey, enteredCount: 0))
+            adapter.send(ManagementPasskeyNotify(peer, passkey: passkey, enteredCount: 0))
             pairing.answer(.yes, from: end)
         }
     }
@@ -161,11 +161,11 @@ final class AdapterPairing: PairingParty {
         guard adapter.keys.forget(device.address) else {
             return request.complete(.device(device), status: .notPaired)
         }
-        adapter.send(.deviceUnpaired(device), skipping: request.socket)
+        adapter.send(ManagementDeviceUnpaired(device), skipping: request.socket)
         guard isDisconnecting, let connection = connections.connection(with: device.address),
             let end = connection.end
         else { return request.complete(.device(device)) }
         connection.whenEnded { request.complete(.device(device)) }
-        adapter.perform(.disconnect(end.handle, reason: .remoteUserTerminatedConnection))
+        adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
     }
 }

@@ -69,7 +69,7 @@ final class AdapterPrivacy {
         guard mode != .off, !controller.scanner.isEnabled, !controller.advertising.isLegacyEnabled else { return }
         let address = address ?? makeAddress()
         self.address = address
-        if controller.randomAddress != address { adapter.perform(.leSetRandomAddress(address)) }
+        if controller.randomAddress != address { adapter.perform(LESetRandomAddress(address)) }
     }
 
     func address(ofInstance number: UInt8) -> BluetoothAddress {

@@ -108,7 +108,7 @@ final class AdapterSettings {
 
     /// Notifies all sockets but the one that sent the command.
     func changed(skipping skipped: ManagementSocketState? = nil) {
-        adapter.send(.newSettings(current), skipping: skipped)
+        adapter.send(ManagementNewSettings(current), skipping: skipped)
     }
 
     // MARK: All settings

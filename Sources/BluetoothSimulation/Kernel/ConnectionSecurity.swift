@@ -111,7 +111,7 @@ final class ConnectionSecurity {
     private func encryptionFailed() {
         guard let end = connection.end else { return }
         connection.adapter.controller.emit(
-            .encryptionChange(HCIEncryptionChange(status: .pinOrKeyMissing, handle: end.handle, isEncrypted: false)))
+            HCIEncryptionChange(status: .pinOrKeyMissing, handle: end.handle, isEncrypted: false))
         fail()
     }
 
@@ -140,7 +140,8 @@ final class ConnectionSecurity {
     }
 
     private func reportFailure() {
-        connection.adapter.send(.authenticationFailed(ManagementAddress(connection.peer), .authenticationFailed))
+        connection.adapter.send(
+            ManagementAuthenticationFailed(ManagementAddress(connection.peer), .authenticationFailed))
         complete(.authenticationFailed)
     }
 
@@ -154,7 +155,7 @@ final class ConnectionSecurity {
     private func fail() {
         hasFailed = true
         guard let end = connection.end else { return }
-        connection.adapter.perform(.disconnect(end.handle, reason: .authenticationFailure))
+        connection.adapter.perform(HCIDisconnect(end.handle, reason: .authenticationFailure))
     }
 
     /// Handles the end of the link or of the attempt.
@@ -181,7 +182,7 @@ final class ConnectionSecurity {
                 for socket in connection?.channels.sockets ?? [] { socket.peer = identity.address }
             }
             adapter.send(
-                .newIdentityResolvingKey(
+                ManagementNewIdentityResolvingKey(
                     identity, randomAddress: air.randomKind == .resolvablePrivate ? air : nil, isStored: made.isBonded))
         }
         let isStored = made.isBonded && connection.peer.randomKind != .resolvablePrivate
@@ -195,7 +196,7 @@ final class ConnectionSecurity {
                 encryptedDiversifier: made.encryptedDiversifier, randomNumber: made.randomNumber, value: made.value)
         }
         adapter.keys.replaceLongTermKeys(of: connection.peer, with: keys)
-        for key in keys { adapter.send(.newLongTermKey(key, isStored: isStored)) }
+        for key in keys { adapter.send(ManagementNewLongTermKey(key, isStored: isStored)) }
     }
 
     private func sendSignatureKeys(_ made: PairingKeys, isStored: Bool) {
@@ -206,7 +207,7 @@ final class ConnectionSecurity {
             ? [.authenticatedRemote, .authenticatedLocal] : [.unauthenticatedRemote, .unauthenticatedLocal]
         for kind in kinds {
             adapter.send(
-                .newSignatureResolvingKey(
+                ManagementNewSignatureResolvingKey(
                     SignatureResolvingKey(
                         address: connection.peer, kind: kind, value: .random(using: &adapter.world.generator)),
                     isStored: isStored))

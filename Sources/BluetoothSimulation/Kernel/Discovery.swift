@@ -77,7 +77,7 @@ final class Discovery {
         lastTypes = types
         startScan()
         request.complete(.discovery(types))
-        adapter.send(.discovering(types, isDiscovering: true))
+        adapter.send(ManagementDiscovering(types, isDiscovering: true))
         search?.timer = adapter.world.schedule(after: Self.duration) { [weak self] in self?.stop() }
     }
 
@@ -94,22 +94,23 @@ final class Discovery {
         search = nil
         (isImagined, isInterrupted) = (false, false)
         if adapter.isRunning { adapter.stopScan() }
-        adapter.send(.discovering(lastTypes, isDiscovering: false))
+        adapter.send(ManagementDiscovering(lastTypes, isDiscovering: false))
         adapter.connections.updatePassiveScan()
     }
 
     // MARK: The scan
 
     /// The kernel's reaction to a scan command from any program (`hci_cc_le_set_scan_enable`).
-    func scanChanged(by command: HCICommand, _ status: HCIStatus) {
+    func scanChanged(by command: AnyHCICommand, _ status: HCIStatus) {
         guard status.isSuccess else { return }
-        switch command {
-        case .leSetScanParameters(let parameters): isActive = parameters.timing.type == .active
-        case .leSetExtendedScanParameters(let parameters):
+        if let parameters = command.as(LESetScanParameters.self) {
+            isActive = parameters.timing.type == .active
+        } else if let parameters = command.as(LESetExtendedScanParameters.self) {
             isActive = (parameters.le1M ?? parameters.leCoded)?.type == .active
-        case .leSetScanEnable(let isOn, _): scanChanged(isOn: isOn)
-        case .leSetExtendedScanEnable(let enable): scanChanged(isOn: enable.isEnabled)
-        default: break
+        } else if let enable = command.as(LESetScanEnable.self) {
+            scanChanged(isOn: enable.isEnabled)
+        } else if let enable = command.as(LESetExtendedScanEnable.self) {
+            scanChanged(isOn: enable.isEnabled)
         }
     }
 
@@ -117,12 +118,12 @@ final class Discovery {
         if isOn {
             guard isActive, !isFinding else { return }
             isImagined = true
-            adapter.send(.discovering(lastTypes, isDiscovering: true))
+            adapter.send(ManagementDiscovering(lastTypes, isDiscovering: true))
         } else if isInterrupted {
             isInterrupted = false
             guard isImagined else { return }
             isImagined = false
-            adapter.send(.discovering(lastTypes, isDiscovering: false))
+            adapter.send(ManagementDiscovering(lastTypes, isDiscovering: false))
         } else {
             // Disabled by a raw command, a discovery no longer ends automatically.
             search?.timer?.cancel()
@@ -170,10 +171,10 @@ final class Discovery {
 
     private func report(_ found: Found) {
         if let threshold = search?.rssiThreshold, found.rssi < threshold { return }
-        adapter.send(
-            .deviceFound(
-                ManagementDeviceFound(
-                    address: ManagementAddress(found.address), rssi: found.rssi,
-                    flags: found.isConnectable ? [] : .notConnectable, data: found.data.span.bytes)))
+        let event = ManagementDeviceFound(
+            address: ManagementAddress(found.address), rssi: found.rssi,
+            flags: found.isConnectable ? [] : .notConnectable, data: found.data.span.bytes)
+        // Its data is that of an advertisement.
+        if let packet = try? event.packet(for: adapter.index) { adapter.kernel.management.send(packet) }
     }
 }

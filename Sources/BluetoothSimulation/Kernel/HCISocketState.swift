@@ -14,8 +14,10 @@ final class HCISocketState: SocketState {
     private static let unprivilegedEvents: UInt64 = 0x0000_B00C_1000_D9FE
     /// The commands that such sockets may send: none that change anything.
     private static let unprivilegedCommands: Set<HCIOpcode> = [
-        .readLocalVersionInformation, .readLocalSupportedCommands, .readLocalSupportedFeatures, .readBufferSize,
-        .readBDADDR, .readRSSI,
+        HCIReadLocalVersionInformation.opcode, HCIReadLocalSupportedCommands.opcode,
+        HCIReadLocalSupportedFeatures.opcode, HCIReadBDADDR.opcode, HCIReadRSSI.opcode,
+        // Read Buffer Size.
+        HCIOpcode(rawValue: 0x1005),
     ]
 
     init(kernel: HostKernel, adapter: Adapter, handler: LoopBound<SocketHandler>) {
@@ -48,7 +50,7 @@ final class HCISocketState: SocketState {
         guard packet[0] == HCIPacketType.command.rawValue else {
             return kernel.conditions.hasNetRaw ? .sent : failed(.notPermitted)
         }
-        guard let command = try? HCICommand(decoding: packet.span.bytes) else { return failed(.invalidArgument) }
+        guard let command = try? AnyHCICommand(decoding: packet.span.bytes) else { return failed(.invalidArgument) }
         guard kernel.conditions.hasNetRaw || Self.unprivilegedCommands.contains(command.opcode) else {
             return failed(.notPermitted)
         }
@@ -68,11 +70,9 @@ final class HCISocketState: SocketState {
 
     /// The opcode of the command that a Command Complete or Command Status answers.
     private static func answeredOpcode(_ packet: [UInt8]) -> UInt16? {
-        switch try? HCIEvent(decoding: packet.span.bytes) {
-        case .commandComplete(let event): return event.opcode.rawValue
-        case .commandStatus(let event): return event.opcode.rawValue
-        default: return nil
-        }
+        guard let event = try? HCIEventPacket(decoding: packet.span.bytes) else { return nil }
+        if let complete = try? event.commandComplete() { return complete.opcode.rawValue }
+        return (try? event.as(HCICommandStatus.self))?.opcode.rawValue
     }
 }
 

@@ -95,11 +95,10 @@ final class HostConnection {
         state = .establishing
         isReported = true
         let data = advertised.data
-        adapter.send(
-            .deviceConnected(
-                ManagementDeviceConnected(
-                    address: ManagementAddress(peer), flags: isCentral ? .initiatedConnection : [],
-                    data: data.span.bytes)))
+        let event = ManagementDeviceConnected(
+            address: ManagementAddress(peer), flags: isCentral ? .initiatedConnection : [], data: data.span.bytes)
+        // Its data is that of an advertisement.
+        if let packet = try? event.packet(for: adapter.index) { adapter.kernel.management.send(packet) }
     }
 
     /// Records that the link is in use.
@@ -211,6 +210,6 @@ final class HostConnection {
         case .connectionTerminatedByLocalHost: told = .localHost
         default: told = .unspecified
         }
-        adapter.send(.deviceDisconnected(ManagementAddress(peer), told))
+        adapter.send(ManagementDeviceDisconnected(ManagementAddress(peer), told))
     }
 }

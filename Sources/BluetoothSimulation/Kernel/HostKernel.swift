@@ -60,7 +60,7 @@ final class HostKernel {
         adapters.append(adapter)
         pluggedCount += 1
         world.add(adapter.controller)
-        management.send(.indexAdded, index: index)
+        management.send(ManagementIndexAdded(), index: index)
         adapter.plugged()
         if controller.isPowered { adapter.setPowered(true) }
         return adapter
@@ -71,7 +71,7 @@ final class HostKernel {
         adapter.unplugged()
         adapters.removeAll { $0 === adapter }
         adapter.controller.remove()
-        management.send(.indexRemoved, index: adapter.index)
+        management.send(ManagementIndexRemoved(), index: adapter.index)
         monitor.report(.deletedIndex, adapter: adapter.index)
     }
 

@@ -87,7 +87,7 @@ struct ManagementRequest {
 
     /// Sends Command Status, the kernel's refusal.
     func fail(_ status: ManagementStatus) {
-        guard let packet = try? ManagementEvent.commandStatus(opcode, status).packet(for: index) else { return }
+        guard let packet = try? ManagementCommandStatus(opcode, status).packet(for: index) else { return }
         socket?.offer(packet)
     }
 }
@@ -135,9 +135,11 @@ extension HostKernel {
     ]
 
     private static let supportedEvents: [ManagementEventCode] = [
-        .indexAdded, .indexRemoved, .newSettings, .newLongTermKey, .newIdentityResolvingKey, .deviceConnected,
-        .deviceDisconnected, .connectFailed, .userConfirmationRequest, .userPasskeyRequest, .passkeyNotify,
-        .authenticationFailed, .deviceUnpaired, .deviceFound, .discovering, .deviceAdded, .deviceRemoved,
-        .advertisingAdded, .advertisingRemoved,
+        ManagementIndexAdded.code, ManagementIndexRemoved.code, ManagementNewSettings.code,
+        ManagementNewLongTermKey.code, ManagementNewIdentityResolvingKey.code, .deviceConnected,
+        ManagementDeviceDisconnected.code, ManagementConnectFailed.code, ManagementUserConfirmationRequest.code,
+        ManagementUserPasskeyRequest.code, ManagementPasskeyNotify.code, ManagementAuthenticationFailed.code,
+        ManagementDeviceUnpaired.code, .deviceFound, ManagementDiscovering.code, ManagementDeviceAdded.code,
+        ManagementDeviceRemoved.code, ManagementAdvertisingAdded.code, ManagementAdvertisingRemoved.code,
     ]
 }

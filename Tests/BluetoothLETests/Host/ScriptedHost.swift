@@ -55,7 +55,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     func tell(_ event: AdvertisingEvent, of advertisement: UInt64) { onAdvertising(advertisement, event) }
 
     func report(_ packet: [UInt8]) throws {
-        guard case .leMeta(.advertisingReports(let reports)) = try HCIEvent(decoding: packet.span.bytes) else { return }
+        guard let reports = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else { return }
         scanReceiver?.receive(reports)
     }
 

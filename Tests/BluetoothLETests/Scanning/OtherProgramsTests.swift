@@ -42,7 +42,7 @@ final class RawProgram: Sendable {
     /// How many advertising reports it has seen.
     var reportCount: Int { seen.withLock { $0.count { $0.count > 3 && $0[1] == 0x3E && $0[3] == 0x0D } } }
 
-    func send(_ commands: HCICommand...) throws {
+    func send(_ commands: AnyHCICommand...) throws {
         for command in commands {
             let packet = try command.packet()
             let socket = socket.withLock { $0 }
@@ -56,21 +56,21 @@ final class RawProgram: Sendable {
     ) throws {
         guard family == .extended else {
             return try send(
-                .leSetScanParameters(
-                    LEScanParameters(timing: LEScanTiming(type: type, interval: 0x10, window: 0x10))),
-                .leSetScanEnable(true, duplicates: duplicates))
+                AnyHCICommand(
+                    LESetScanParameters(timing: LEScanTiming(type: type, interval: 0x10, window: 0x10))),
+                AnyHCICommand(LESetScanEnable(true, duplicates: duplicates)))
         }
         try send(
-            .leSetExtendedScanParameters(
-                LEExtendedScanParameters(le1M: LEScanTiming(type: type, interval: 0x10, window: 0x10))),
-            .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: true, duplicates: duplicates)))
+            AnyHCICommand(
+                LESetExtendedScanParameters(le1M: LEScanTiming(type: type, interval: 0x10, window: 0x10))),
+            AnyHCICommand(LESetExtendedScanEnable(isEnabled: true, duplicates: duplicates)))
     }
 
     func stop(family: HCICommandFamily = .extended) throws {
         try send(
             family == .extended
-                ? .leSetExtendedScanEnable(LEExtendedScanEnable(isEnabled: false))
-                : .leSetScanEnable(false, duplicates: .disabled))
+                ? AnyHCICommand(LESetExtendedScanEnable(isEnabled: false))
+                : AnyHCICommand(LESetScanEnable(false)))
     }
 
     func close() {
@@ -252,7 +252,7 @@ final class RawProgram: Sendable {
                 #expect(!fixture.kernel.isScanning())
                 #expect(try await listener.hears(fixture))
             }
-            try other.send(.reset)
+            try other.send(AnyHCICommand(HCIReset()))
             #expect(try await listener.hears(fixture))
             listener.stop()
             other.close()

@@ -59,7 +59,7 @@ func advertisingBenchmarks(_ harness: Harness) throws -> Report.Section {
     @inline(__always)
     func reports(in packet: RawSpan, _ body: (borrowing AdvertisingReport) -> Int) throws -> Int {
         var sum = 0
-        if case .leMeta(.advertisingReports(var reports)) = try HCIEvent(decoding: packet) {
+        if var reports = try HCIEventPacket(decoding: packet).advertisingReports() {
             while let report = try reports.next() { sum &+= body(report) }
         }
         return sum

@@ -111,9 +111,8 @@ func scanBenchmarks(_ harness: Harness) async throws -> Report.Section {
         var sum = 0
         for index in 0..<count {
             let start = index % deviceCount * length
-            if case .leMeta(.advertisingReports(var reports)) = try HCIEvent(
-                decoding: packets.span.bytes.extracting(start..<start + length))
-            {
+            let packet = packets.span.bytes.extracting(start..<start + length)
+            if var reports = try HCIEventPacket(decoding: packet).advertisingReports() {
                 while let report = try reports.next() { sum &+= report.data.byteCount }
             }
         }

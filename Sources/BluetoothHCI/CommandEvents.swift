@@ -1,70 +1,7 @@
+import BluetoothPackets
 import BluetoothPrimitives
 
-/// Disconnection Complete (Core Vol 4 Part E §7.7.5).
-public struct HCIDisconnectionComplete: Hashable, Sendable, CustomStringConvertible {
-    /// The status; unless it is success, the connection persists and ``reason`` is meaningless.
-    public var status: HCIStatus
-    /// The connection.
-    public var handle: ConnectionHandle
-    /// The reason for the disconnection.
-    public var reason: HCIStatus
-
-    /// The end of a connection.
-    public init(status: HCIStatus = .success, handle: ConnectionHandle, reason: HCIStatus) {
-        self.status = status
-        self.handle = handle
-        self.reason = reason
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        status = try reader.readStatus()
-        handle = try reader.readConnectionHandle()
-        reason = try reader.readStatus()
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(status)
-        try writer.write(handle)
-        try writer.write(reason)
-    }
-
-    /// The connection and the reason, or the status of a failure.
-    public var description: String { "handle \(handle), \(status.isSuccess ? reason : status)" }
-}
-
-/// Encryption Change (Core Vol 4 Part E §7.7.8).
-public struct HCIEncryptionChange: Hashable, Sendable, CustomStringConvertible {
-    /// The status; unless it is success, the encryption is unchanged.
-    public var status: HCIStatus
-    /// The connection.
-    public var handle: ConnectionHandle
-    /// Whether the connection is now encrypted.
-    public var isEncrypted: Bool
-
-    /// A change of encryption.
-    public init(status: HCIStatus = .success, handle: ConnectionHandle, isEncrypted: Bool) {
-        self.status = status
-        self.handle = handle
-        self.isEncrypted = isEncrypted
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        status = try reader.readStatus()
-        handle = try reader.readConnectionHandle()
-        isEncrypted = try reader.readBool()
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(status)
-        try writer.write(handle)
-        try writer.write(isEncrypted)
-    }
-
-    /// The connection and its encryption.
-    public var description: String {
-        "handle \(handle), \(status.isSuccess ? (isEncrypted ? "encrypted" : "not encrypted") : status.description)"
-    }
-}
+// The events about commands, data and the controller itself.
 
 /// Command Complete (Core Vol 4 Part E §7.7.14).
 public struct HCICommandComplete: ~Escapable {
@@ -72,7 +9,7 @@ public struct HCICommandComplete: ~Escapable {
     public var opcode: HCIOpcode
     /// The number of commands that the controller accepts now.
     public var allowedCommandPackets: UInt8
-    /// The return parameters, which nearly always begin with the status. ``HCIReturnParameters`` decodes them.
+    /// The return parameters, which nearly always begin with the status. ``answer(to:)`` decodes them.
     public var returnParameters: RawSpan
 
     /// The completion of a command with encoded return parameters.
@@ -86,19 +23,74 @@ public struct HCICommandComplete: ~Escapable {
     /// The first byte of the return parameters; nil when there are none.
     public var status: HCIStatus? {
         var reader = ByteReader(returnParameters)
-        return try? reader.readStatus()
+        return try? reader.read()
+    }
+
+    /// The return parameters after the status.
+    public var answerParameters: RawSpan {
+        @_lifetime(copy self) get { returnParameters.extracting(droppingFirst: min(1, returnParameters.byteCount)) }
+    }
+
+    /// The return parameters of a successful command.
+    ///
+    /// - Throws: `TruncatedBytes` when they are too short for the command.
+    public func answer<Command: HCICommand>(to command: Command.Type) throws(TruncatedBytes) -> Command.Return {
+        var reader = ByteReader(answerParameters)
+        return try reader.read()
+    }
+
+    /// The event packet with its leading 0x04.
+    ///
+    /// - Throws: `BufferFull` when the return parameters do not fit into an event.
+    public func packet() throws(BufferFull) -> [UInt8] {
+        try HCIEventCode.commandComplete.packet { (writer) throws(BufferFull) in
+            try writer.write(allowedCommandPackets, opcode)
+            try writer.write(returnParameters)
+        }
     }
 
     /// The command, its status and its return parameters.
     public var description: String {
-        let answer =
-            opcode.returnsSecret ? "\(returnParameters.byteCount) bytes" : [UInt8](returnParameters).hexadecimal
-        return "\(opcode), \(status?.description ?? "no answer"), \(answer)"
+        "\(opcode), \(status?.description ?? "no answer"), \(hidden(returnParameters, if: opcode.returnsSecret))"
+    }
+}
+
+extension HCIEventPacket {
+    /// The event if it is Command Complete, nil otherwise.
+    ///
+    /// - Throws: `TruncatedBytes` when it has too few parameters.
+    @_lifetime(copy self)
+    public func commandComplete() throws(TruncatedBytes) -> HCICommandComplete? {
+        guard code == .commandComplete else { return nil }
+        var reader = ByteReader(parameters)
+        let allowed = try reader.readUInt8()
+        return HCICommandComplete(
+            opcode: try reader.read(), allowedCommandPackets: allowed, returnParameters: reader.readRemaining())
+    }
+
+    /// The event if it is Number Of Completed Packets, nil otherwise.
+    ///
+    /// - Throws: `TruncatedBytes` when it has too few parameters.
+    @_lifetime(copy self)
+    public func completedPackets() throws(TruncatedBytes) -> HCICompletedPackets? {
+        guard code == .numberOfCompletedPackets else { return nil }
+        return try HCICompletedPackets(reading: ByteReader(parameters))
+    }
+
+    /// The event if it is a change of an adapter, nil otherwise.
+    ///
+    /// - Throws: `TruncatedBytes` when it has too few parameters.
+    public func deviceEvent() throws(TruncatedBytes) -> HCIDeviceEvent? {
+        guard code == .stackInternal else { return nil }
+        var reader = ByteReader(parameters)
+        return try HCIDeviceEvent(reading: &reader)
     }
 }
 
 /// Command Status (Core Vol 4 Part E §7.7.15).
-public struct HCICommandStatus: Hashable, Sendable, CustomStringConvertible {
+public struct HCICommandStatus: HCIEvent {
+    /// The code and the name.
+    public static let definition = HCIEventDefinition(0x0F, "Command Status")
     /// Success for a pending command, or the reason for its refusal.
     public var status: HCIStatus
     /// The number of commands that the controller accepts now.
@@ -113,20 +105,32 @@ public struct HCICommandStatus: Hashable, Sendable, CustomStringConvertible {
         self.opcode = opcode
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        status = try reader.readStatus()
-        allowedCommandPackets = try reader.readUInt8()
-        opcode = HCIOpcode(rawValue: try reader.readUInt16())
+    /// Reads the parameters.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(status: reader.read(), allowedCommandPackets: reader.read(), opcode: reader.read())
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(status)
-        try writer.write(allowedCommandPackets)
-        try writer.write(opcode.rawValue)
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(status, allowedCommandPackets, opcode)
     }
 
     /// The command and its status.
-    public var description: String { "\(opcode), \(status)" }
+    public var parameterDescription: String { "\(opcode), \(status)" }
+}
+
+/// Hardware Error (Core Vol 4 Part E §7.7.16).
+public struct HCIHardwareError: HCIEvent, SingleValuePacket {
+    /// The code and the name.
+    public static let definition = HCIEventDefinition(0x10, "Hardware Error")
+    /// The vendor-specific code.
+    public var value: UInt8
+
+    /// An error with the code `value`.
+    public init(_ value: UInt8) { self.value = value }
+
+    /// The code in hexadecimal.
+    public var parameterDescription: String { "0x\(hexadecimal(value, digits: 2))" }
 }
 
 /// The connections of a Number Of Completed Packets event, decoded during iteration (Core Vol 4 Part E §7.7.19).
@@ -149,7 +153,8 @@ public struct HCICompletedPackets: ~Escapable {
     @_lifetime(self: copy self)
     public mutating func next() -> (handle: ConnectionHandle, count: UInt16)? {
         // The initializer has verified the number of bytes.
-        guard remainingCount > 0, let handle = try? reader.readConnectionHandle(), let count = try? reader.readUInt16()
+        guard remainingCount > 0, let handle: ConnectionHandle = try? reader.read(),
+            let count = try? reader.readUInt16()
         else { return nil }
         remainingCount -= 1
         return (handle, count)
@@ -163,34 +168,16 @@ public struct HCICompletedPackets: ~Escapable {
         return parts.joined(separator: ", ")
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        var walk = self
-        try writer.write(UInt8(truncatingIfNeeded: remainingCount))
-        while let (handle, count) = walk.next() {
-            try writer.write(handle)
-            try writer.write(count)
-        }
-    }
-
     /// The event packet with its leading 0x04 for the packets in `completed`.
     ///
     /// - Throws: `BufferFull` for more than 63 connections, the maximum of one event.
     public static func packet(
         _ completed: [(handle: ConnectionHandle, count: UInt16)]
     ) throws(BufferFull) -> [UInt8] {
-        var writer = ByteWriter(capacity: HCIEvent.maximumByteCount)
-        guard let length = UInt8(exactly: 1 + 4 * completed.count) else {
-            throw BufferFull(needed: 1 + 4 * completed.count, available: 255)
+        try HCIEventCode.numberOfCompletedPackets.packet { (writer) throws(BufferFull) in
+            try writer.write(UInt8(truncatingIfNeeded: completed.count))
+            for (handle, count) in completed { try writer.write(handle, count) }
         }
-        try writer.write(HCIPacketType.event.rawValue)
-        try writer.write(HCIEventCode.numberOfCompletedPackets.rawValue)
-        try writer.write(length)
-        try writer.write(UInt8(truncatingIfNeeded: completed.count))
-        for (handle, count) in completed {
-            try writer.write(handle)
-            try writer.write(count)
-        }
-        return writer.bytes
     }
 }
 
@@ -245,13 +232,7 @@ public struct HCIDeviceEvent: Hashable, Sendable, CustomStringConvertible {
     init?(reading reader: inout ByteReader) throws(TruncatedBytes) {
         guard try reader.readUInt16() == Self.type else { return nil }
         kind = Kind(rawValue: try reader.readUInt16())
-        deviceIndex = try reader.readUInt16()
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(Self.type)
-        try writer.write(kind.rawValue)
-        try writer.write(deviceIndex)
+        deviceIndex = try reader.read()
     }
 
     /// The adapter and its change.
