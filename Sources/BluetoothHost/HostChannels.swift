@@ -77,6 +77,9 @@ package protocol HostChannel: AnyObject, Sendable {
     /// Pauses or resumes ``ChannelReceiver/receive(_:)``. Packets that arrive meanwhile are queued.
     func setReading(_ isOn: Bool)
 
+    /// Passes one packet that waits during a pause to the receiver before it returns; false if there is none.
+    func passWaiting() -> Bool
+
     /// Records that the peer has answered, so that the link is not an earlier one that is about to end.
     func confirmLink()
 
@@ -105,7 +108,7 @@ package protocol HostChannel: AnyObject, Sendable {
 
 /// The receiver of a channel's packets and events. The host holds it until the channel has ended or is closed.
 ///
-/// Called on the loop only, never from within a call to the channel.
+/// Called on the loop only, and from within a call to the channel by ``HostChannel/passWaiting()`` alone.
 package protocol ChannelReceiver: AnyObject {
     /// Takes one packet, which is borrowed until the call returns.
     func receive(_ packet: RawSpan)

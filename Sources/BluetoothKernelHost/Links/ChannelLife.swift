@@ -80,7 +80,7 @@ final class ChannelLife {
 
     /// Passes one packet to the receiver; returns whether there was one. An end noticed by this is also an event.
     @discardableResult
-    private func passPacket() -> Bool {
+    func passPacket() -> Bool {
         guard let socket, let receiver else { return false }
         return socket.receive { packet in
             trace?.received(packet)

@@ -72,6 +72,8 @@ package final class KernelChannel: HostChannel {
 
     package func setReading(_ isOn: Bool) { socket.setReading(isOn) }
 
+    package func passWaiting() -> Bool { life.value.passPacket() }
+
     // MARK: The link
 
     package func confirmLink() { life.value.confirmLink() }

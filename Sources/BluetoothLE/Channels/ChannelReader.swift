@@ -5,15 +5,11 @@ import BluetoothPrimitives
 
 /// The waiting reads of a channel, and the SDUs received without a waiting read.
 ///
-/// Of what arrives while nobody reads, a few SDUs are kept here; the others stay in the host, and the peer gets no
-/// credits.
+/// Without readers, SDUs stay in the host and the peer gets no credits.
 struct ChannelReader {
-    /// The number of SDUs without a reader at which receiving pauses.
-    private static let room = 8
-
     /// The oldest first.
     private var waiters = WaiterList<[UInt8]?, BluetoothError>()
-    /// At most ``room``, and the rest when the channel ended.
+    /// SDUs received from the host without a reader: one, or the rest when the channel ended.
     private var unread = RingBuffer<[UInt8]>()
     private var isReading = true
 
@@ -21,11 +17,7 @@ struct ChannelReader {
     var waitingCount: Int { waiters.count }
 
     /// Returns an SDU received earlier, unless other reads wait for it.
-    mutating func next(from channel: (any HostChannel)?) -> [UInt8]? {
-        guard waiters.isEmpty, let sdu = unread.popFirst() else { return nil }
-        if unread.isEmpty, let channel { setReading(true, channel) }
-        return sdu
-    }
+    mutating func next() -> [UInt8]? { waiters.isEmpty ? unread.popFirst() : nil }
 
     /// Adds a waiting read behind the others.
     mutating func makePromise(_ channel: (any HostChannel)?) -> Promise<[UInt8]?, BluetoothError> {
@@ -38,7 +30,7 @@ struct ChannelReader {
     mutating func receive(_ sdu: RawSpan, from channel: any HostChannel) {
         unread.append([UInt8](sdu))
         completeReads()
-        if unread.count >= Self.room { setReading(false, channel) }
+        if !unread.isEmpty { setReading(false, channel) }
     }
 
     /// Stops receiving, so that SDUs stay in the host.

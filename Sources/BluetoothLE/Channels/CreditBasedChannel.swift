@@ -207,10 +207,11 @@ final class CreditBasedChannel: ChannelReceiver {
     /// The next SDU; nil when the peer has closed the channel.
     nonisolated(nonsending) func read(timeout: Duration?) async throws(BluetoothError) -> [UInt8]? {
         let operation = operation("read")
-        if let waiting = reader.next(from: channel) { return waiting }
+        if let waiting = reader.next() { return waiting }
         if case .ended(_, isRegular: true, _) = state { return nil }
         try checkOpen(operation)
         if Task.isCancelled { throw .cancelled(operation) }
+        if reader.waitingCount == 0, let channel, channel.passWaiting(), let taken = reader.next() { return taken }
         return try await reader.makePromise(channel).value(operation, timeout: timeout, on: loop)
     }
 

@@ -39,6 +39,7 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
 
     func notifyWhenWritable() {}
     func setReading(_ isOn: Bool) {}
+    func passWaiting() -> Bool { false }
     func security() throws(ChannelFailure) -> LinkSecurity { protection }
     func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
         protection = LinkSecurity(level: level, keySize: 16)
