@@ -22,17 +22,17 @@ package protocol HostChannels: AnyObject {
         of channel: any HostChannel, timeout: Duration, by close: () -> Void
     ) async
 
-    /// Requests a channel to a peer, and the link it needs. ``ChannelEvent/writable`` reports that it is open,
-    /// ``ChannelEvent/closed(_:)`` that it failed; closing the channel cancels the attempt.
+    /// Requests a channel to a peer, and the link it needs. ``ChannelReceiver/channelIsWritable()`` reports that it is
+    /// open, ``ChannelReceiver/channelEnded(_:)`` that it failed; closing the channel cancels the attempt.
     func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ handler: @escaping ChannelHandler
+        _ receiver: any ChannelReceiver
     ) throws(ChannelFailure) -> any HostChannel
 
-    /// Accepts the channels that peers open; the closure returns the handler of each.
+    /// Accepts the channels that peers open; the closure returns the receiver of each, or nil to refuse it.
     func listen(
         _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ accept: @escaping (any HostChannel) -> ChannelHandler
+        _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
     ) throws(ChannelFailure) -> any HostChannelListener
 
     /// Whether another program listens for the attribute channels of peers, as far as this one can see it.
@@ -71,14 +71,14 @@ package protocol HostChannel: AnyObject, Sendable {
     /// Sends one packet without waiting.
     func send(_ packet: RawSpan) -> ChannelSend
 
-    /// Receives one packet without waiting; `body` borrows it and runs before the call returns. False if there is none.
-    func receive(_ body: (RawSpan) -> Void) -> Bool
-
-    /// Requests one ``ChannelEvent/writable`` as soon as a packet can be sent.
+    /// Requests one ``ChannelReceiver/channelIsWritable()`` as soon as a packet can be sent.
     func notifyWhenWritable()
 
-    /// Pauses or resumes ``ChannelEvent/readable``. Packets that arrive meanwhile are queued.
+    /// Pauses or resumes ``ChannelReceiver/receive(_:)``. Packets that arrive meanwhile are queued.
     func setReading(_ isOn: Bool)
+
+    /// Passes one packet that waits during a pause to the receiver before it returns; false if there is none.
+    func passWaiting() -> Bool
 
     /// Records that the peer has answered, so that the link is not an earlier one that is about to end.
     func confirmLink()
@@ -106,19 +106,18 @@ package protocol HostChannel: AnyObject, Sendable {
     func close(owing outstanding: OutstandingTransactions)
 }
 
-/// The handler of a channel's events. Called on the loop only, never from within a call to the channel.
-package typealias ChannelHandler = (ChannelEvent) -> Void
+/// The receiver of a channel's packets and events. The host holds it until the channel has ended or is closed.
+///
+/// Called on the loop only, and from within a call to the channel by ``HostChannel/passWaiting()`` alone.
+package protocol ChannelReceiver: AnyObject {
+    /// Takes one packet, which is borrowed until the call returns.
+    func receive(_ packet: RawSpan)
 
-/// An event of a channel.
-package enum ChannelEvent: Equatable, Sendable {
-    /// A packet can probably be received. Repeated until there is none.
-    case readable
     /// The channel is open, or a full channel accepts packets again.
-    case writable
-    /// The channel has ended. The last event, sent once.
-    ///
-    /// Packets that arrived before may still be received from within the event.
-    case closed(ChannelFailure)
+    func channelIsWritable()
+
+    /// The channel has ended, and all packets that arrived before were passed. The last call, made once.
+    func channelEnded(_ failure: ChannelFailure)
 }
 
 /// The result of sending a packet.
@@ -127,7 +126,8 @@ package enum ChannelSend: Equatable, Sendable {
     /// The packet was not accepted, since there is no room or the link is being encrypted;
     /// ``HostChannel/notifyWhenWritable()`` reports when to try again.
     case wouldBlock
-    /// The channel can no longer send.
+    /// The channel did not accept the packet. An attribute channel has ended, as ``ChannelReceiver/channelEnded(_:)``
+    /// reports after the packets that arrived before.
     case failed(ChannelFailure)
 }
 

@@ -12,22 +12,29 @@ import Testing
 @Suite struct KernelChannelTests {
     /// A channel with a scripted socket. Lives on the loop.
     private final class Place {
+        enum Event: Equatable { case writable, ended(ChannelFailure) }
+
+        final class Receiver: ChannelReceiver {
+            var events: [Event] = []
+            func receive(_ packet: RawSpan) {}
+            func channelIsWritable() { events.append(.writable) }
+            func channelEnded(_ failure: ChannelFailure) { events.append(.ended(failure)) }
+        }
+
         let socket: ScriptedSocket
         let channel: KernelChannel
-        private(set) var events: [ChannelEvent] = []
+        private let receiver = Receiver()
+        var events: [Event] { receiver.events }
 
         init(_ kind: L2CAPChannel, on loop: EventLoop) throws {
-            var take: (ChannelEvent) -> Void = { _ in }
             var made: ScriptedSocket?
             channel = try KernelChannel(
                 { onEvent in
                     let socket = ScriptedSocket([], on: loop, onEvent)
                     made = socket
                     return socket
-                }, of: BluetoothAddress(0x1234, kind: .public), kind, nil, on: loop
-            ) { take($0) }
+                }, of: BluetoothAddress(0x1234, kind: .public), kind, nil, on: loop, receiver)
             socket = try #require(made)
-            take = { [unowned self] in events.append($0) }
         }
 
         func send() -> ChannelSend { channel.send([1, 2].span.bytes) }
@@ -56,7 +63,7 @@ import Testing
             #expect(await radio.loop.run { place.value.events } == [])
             try await radio.sleep(for: .milliseconds(2))
             let failure = ChannelFailure(.notEncrypted, .kernel(KernelError("encrypt", .timedOut)))
-            #expect(await radio.loop.run { place.value.events } == [.closed(failure)])
+            #expect(await radio.loop.run { place.value.events } == [.ended(failure)])
             let error = place.channelError(failure)
             #expect(error.disconnectReason == .authentication)
         }

@@ -26,8 +26,8 @@ actor HostUser: LoopActor {
     private var channel: (any HostChannel)?
     private var link: (any HostLink)?
 
-    /// The receiver of scan reports.
-    private final class Receiver: HostScanReceiver {
+    /// The receiver of scan reports, and of the channel's packets and events.
+    private final class Receiver: HostScanReceiver, ChannelReceiver {
         private let told: Journal<String>
 
         init(_ told: Journal<String>) { self.told = told }
@@ -43,6 +43,10 @@ actor HostUser: LoopActor {
             told.add("scan ended \(reason.code)")
             return nil
         }
+
+        func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
+        func channelIsWritable() { told.add("channel writable") }
+        func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
     }
 
     /// Prepares an adapter.
@@ -149,7 +153,7 @@ actor HostUser: LoopActor {
     func listen() throws {
         listener = try host.channels.listen(.attribute, L2CAPOptions()) { [self] channel in
             take(channel)
-            return handler
+            return receiver
         }
     }
 
@@ -172,7 +176,7 @@ actor HostUser: LoopActor {
         host.links.beginFollowing()
         await host.scanning.prepareToConnect(timeout: .seconds(5))
         try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
-        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), handler)
+        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), receiver)
     }
 
     func isWayClear(to peer: BluetoothAddress) -> Bool { host.channels.isWayClear(to: peer) }
@@ -187,17 +191,6 @@ actor HostUser: LoopActor {
     private func take(_ channel: any HostChannel) {
         self.channel = channel
         told.add("channel from \(channel.peer)")
-    }
-
-    private var handler: ChannelHandler {
-        { [self] event in
-            switch event {
-            case .readable:
-                _ = channel?.receive { told.add("packet \([UInt8]($0).hexadecimal)") }
-            case .writable: told.add("channel writable")
-            case .closed(let failure): told.add("channel closed \(failure.kind)")
-            }
-        }
     }
 
     // MARK: The link

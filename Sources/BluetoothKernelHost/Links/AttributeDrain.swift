@@ -14,7 +14,7 @@ import BluetoothPrimitives
 /// there is none, and a connect meanwhile waits or fails as busy.
 //
 // Lives on the loop, held by the links that are about to end.
-final class AttributeDrain {
+final class AttributeDrain: ChannelReceiver {
     private let mark: ComponentCount.Mark
     /// The time to wait for responses. The kernel drops the link two seconds later, which must be within
     /// ``LingeringLinks/linger``.
@@ -63,19 +63,16 @@ final class AttributeDrain {
         advance()
     }
 
-    /// Handles an event of the socket.
-    func receive(_ event: SocketEvent) {
-        switch event {
-        case .readable:
-            guard let channel else { return }
-            _ = channel.receive { receive($0) }
-            advance()
-        case .writable: advance()
-        case .closed: settle()
-        }
+    func receive(_ pdu: RawSpan) {
+        note(pdu)
+        advance()
     }
 
-    private func receive(_ pdu: RawSpan) {
+    func channelIsWritable() { advance() }
+
+    func channelEnded(_ failure: ChannelFailure) { settle() }
+
+    private func note(_ pdu: RawSpan) {
         guard let opcode = ATTOpcode(of: pdu) else { return }
         switch opcode {
         case .handleValueConfirmation: outstanding.isConfirmationDue = false

@@ -2,17 +2,6 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothPrimitives
 
-extension ChannelEvent {
-    @inline(__always)
-    package init(_ event: SocketEvent) {
-        switch event {
-        case .readable: self = .readable
-        case .writable: self = .writable
-        case .closed(let error): self = .closed(ChannelFailure(error))
-        }
-    }
-}
-
 extension ChannelFailure {
     package init(_ error: KernelError) {
         let kind: Kind =

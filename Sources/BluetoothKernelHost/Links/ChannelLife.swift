@@ -22,7 +22,8 @@ final class ChannelLife {
         case open
         /// The link is being encrypted; the timer runs unless security is being raised here.
         case encrypting(LoopTimer?)
-        case draining(AttributeDrain)
+        /// A drain is the receiver.
+        case draining
         case over
     }
 
@@ -33,20 +34,22 @@ final class ChannelLife {
     /// Nil if no adapter made the channel.
     private let links: LingeringLinks?
     private var phase: Phase
-    /// The handler of the channel's events.
-    private var handler: ChannelHandler?
+    private var receiver: (any ChannelReceiver)?
+    /// The recorder of the attribute channel of a link that is up.
+    var trace: ChannelTrace?
     /// Whether the kernel may be about to end the link.
     private var mayEndSoon = false
-    /// A connection-oriented channel's socket, and its claim on the link.
+    /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
+    /// A connection-oriented channel's claim on the link.
     private var claim: LinkClaim?
 
     /// A channel that is being opened from this side.
     init(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks, _ handler: @escaping ChannelHandler
+        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks, _ receiver: any ChannelReceiver
     ) {
         mark = links.loop.components.mark("ChannelLife")
-        (loop, self.peer, self.links, self.handler) = (links.loop, peer, links, handler)
+        (loop, self.peer, self.links, self.receiver) = (links.loop, peer, links, receiver)
         phase = .connecting
         isAttributeChannel = channel == .attribute
         if isAttributeChannel { mayEndSoon = links.beginLink(to: peer) }
@@ -60,60 +63,84 @@ final class ChannelLife {
         isAttributeChannel = channel == .attribute
     }
 
-    /// Sets the handler of an open channel.
-    func begin(_ handler: @escaping ChannelHandler) { self.handler = handler }
+    /// Sets the receiver of an open channel.
+    func begin(_ receiver: any ChannelReceiver) { if case .open = phase { self.receiver = receiver } }
 
     // MARK: Events
 
     func receive(_ event: SocketEvent) {
-        let handler = handler
-        switch phase {
-        case .open, .encrypting: receiveNext(event)
-        case .connecting: receiveFirst(event)
-        case .draining(let drain): return drain.receive(event)
-        case .over: return
-        }
-        handler?(ChannelEvent(event))
-    }
-
-    private func receiveNext(_ event: SocketEvent) {
         switch event {
-        case .readable: break
-        // When security is raised here, this may have been queued before.
-        case .writable: if case .encrypting(.some) = phase { phase = .open }
-        case .closed: end()
-        }
-    }
-
-    private func receiveFirst(_ event: SocketEvent) {
-        switch event {
+        case .readable: passPacket()
         case .writable:
+            socketIsWritable()
+            receiver?.channelIsWritable()
+        case .closed(let error): socketEnded(error)
+        }
+    }
+
+    /// Passes one packet to the receiver; returns whether there was one. An end noticed by this is also an event.
+    @discardableResult
+    func passPacket() -> Bool {
+        guard let socket, let receiver else { return false }
+        return socket.receive { packet in
+            trace?.received(packet)
+            receiver.receive(packet)
+        } == .packet
+    }
+
+    private func socketIsWritable() {
+        switch phase {
+        case .connecting:
             phase = .open
             claimLink()
-        case .closed(let error):
-            end()
-            // An attempt that the kernel has lost, or that has joined a cancelled one, may still succeed.
-            if isAttributeChannel, [.connectionReset, .timedOut].contains(error.number) {
-                links?.linkGoesDown(peer, isAttempt: true)
-            }
-        case .readable: break
+        // When security is raised here, this may have been queued before.
+        case .encrypting(.some): phase = .open
+        case .encrypting(nil), .open, .draining, .over: break
         }
     }
 
-    private func end() { (phase, handler) = (.over, nil) }
+    private func socketEnded(_ error: KernelError) {
+        // An attempt that the kernel has lost, or that has joined a cancelled one, may still succeed.
+        if case .connecting = phase, isAttributeChannel, [.connectionReset, .timedOut].contains(error.number) {
+            links?.linkGoesDown(peer, isAttempt: true)
+        }
+        finish(ChannelFailure(error))
+    }
+
+    /// Passes what has arrived, and then the end.
+    private func finish(_ failure: ChannelFailure) {
+        while passPacket() {}
+        let receiver = receiver
+        end()
+        receiver?.channelEnded(failure)
+    }
+
+    private func end() { (phase, receiver) = (.over, nil) }
+
+    private var isInUse: Bool {
+        switch phase {
+        case .open, .encrypting: true
+        case .connecting, .draining, .over: false
+        }
+    }
+
+    /// Ends an attribute channel, of which the reason is known to a failed call alone.
+    func sendFailed(_ failure: ChannelFailure) {
+        guard isAttributeChannel else { return }
+        loop.executeLocally { [weak self] in if let self, isInUse { finish(failure) } }
+    }
 
     // MARK: The link
 
     /// Sets the socket.
     func begin(_ socket: any L2CAPSocket) {
-        guard !isAttributeChannel, links != nil else { return }
         self.socket = socket
         claimLink()
     }
 
     /// Claims the link for an open connection-oriented channel; an unanswered attempt has no link to keep.
     private func claimLink() {
-        if case .open = phase, let socket { claim = links?.claim(socket) }
+        if case .open = phase, !isAttributeChannel, let socket { claim = links?.claim(socket) }
     }
 
     /// Records that the peer has answered on the link.
@@ -165,10 +192,7 @@ final class ChannelLife {
     }
 
     private func encryptionIsDue() {
-        guard case .encrypting = phase else { return }
-        let handler = handler
-        end()
-        handler?(.closed(ChannelFailure(.notEncrypted)))
+        if case .encrypting = phase { finish(ChannelFailure(.notEncrypted)) }
     }
 
     // MARK: The end
@@ -184,14 +208,10 @@ final class ChannelLife {
 
     /// Passes an unused attribute channel to a drain; returns whether it is retained until nothing is outstanding.
     func drain(_ channel: KernelChannel, _ outstanding: OutstandingTransactions) -> Bool {
-        guard let links, !outstanding.isEmpty else { return false }
-        switch phase {
-        case .open, .encrypting: break
-        case .connecting, .draining, .over: return false
-        }
+        guard let links, !outstanding.isEmpty, isInUse else { return false }
         let drain = AttributeDrain(of: peer, channel, outstanding, links)
-        handler = nil
-        phase = .draining(drain)
+        receiver = drain
+        phase = .draining
         drain.begin()
         return true
     }

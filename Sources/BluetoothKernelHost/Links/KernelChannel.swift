@@ -3,15 +3,12 @@ import BluetoothHost
 import BluetoothSockets
 import BluetoothLoop
 import BluetoothPrimitives
-import Synchronization
 
 /// A channel over a socket of the kernel.
 package final class KernelChannel: HostChannel {
     private let socket: any L2CAPSocket
     private let life: LoopBound<ChannelLife>
     private let recorder: AdapterTrace?
-    /// The recorder of the attribute channel of a link that is up.
-    private let record = Mutex<ChannelTrace?>(nil)
 
     /// Creates a channel whose socket's events `life` handles.
     init(_ socket: any L2CAPSocket, _ life: ChannelLife, _ recorder: AdapterTrace?, on loop: EventLoop) {
@@ -20,24 +17,25 @@ package final class KernelChannel: HostChannel {
         life.begin(socket)
     }
 
-    /// Creates a channel over a connected socket, whose events the handler receives.
+    /// Creates a channel over a connected socket.
     package convenience init(
         _ connect: (@escaping SocketHandler) throws(KernelError) -> any L2CAPSocket, of peer: BluetoothAddress,
-        _ channel: L2CAPChannel, _ recorder: AdapterTrace?, on loop: EventLoop, _ handler: @escaping ChannelHandler
+        _ channel: L2CAPChannel, _ recorder: AdapterTrace?, on loop: EventLoop, _ receiver: any ChannelReceiver
     ) throws(KernelError) {
         let life = ChannelLife(of: peer, channel, on: loop)
-        life.begin(handler)
+        life.begin(receiver)
         self.init(try connect { event in life.receive(event) }, life, recorder, on: loop)
     }
 
-    /// Creates a channel for a socket that a peer has opened; the closure returns the handler of its events.
+    /// Creates a channel for a socket that a peer has opened; the closure returns its receiver, or nil to refuse it.
     package static func accept(
         _ socket: any L2CAPSocket, _ channel: L2CAPChannel, _ links: LingeringLinks? = nil,
         _ recorder: AdapterTrace? = nil,
-        on loop: EventLoop, by accept: (any HostChannel) -> ChannelHandler
+        on loop: EventLoop, by accept: (any HostChannel) -> (any ChannelReceiver)?
     ) -> SocketHandler {
         let life = ChannelLife(of: socket.peer, channel, links, on: loop)
-        life.begin(accept(KernelChannel(socket, life, recorder, on: loop)))
+        let channel = KernelChannel(socket, life, recorder, on: loop)
+        if let receiver = accept(channel) { life.begin(receiver) } else { channel.close() }
         return { event in life.receive(event) }
     }
 
@@ -58,26 +56,23 @@ package final class KernelChannel: HostChannel {
     package func send(_ packet: RawSpan) -> ChannelSend {
         switch socket.send(packet) {
         case .sent:
-            if recorder != nil { record.withLock { $0 }?.sent(packet) }
+            if recorder != nil { life.value.trace?.sent(packet) }
             return .sent
         case .wouldBlock: return .wouldBlock
         case .failed(let error):
-            if error.number == .notConnected, life.value.waitsForEncryption() { return .wouldBlock }
-            return .failed(ChannelFailure(error))
+            let life = life.value
+            if error.number == .notConnected, life.waitsForEncryption() { return .wouldBlock }
+            let failure = ChannelFailure(error)
+            life.sendFailed(failure)
+            return .failed(failure)
         }
-    }
-
-    package func receive(_ body: (RawSpan) -> Void) -> Bool {
-        guard recorder != nil else { return socket.receive(body) == .packet }
-        return socket.receive { packet in
-            record.withLock { $0 }?.received(packet)
-            body(packet)
-        } == .packet
     }
 
     package func notifyWhenWritable() { socket.notifyWhenWritable() }
 
     package func setReading(_ isOn: Bool) { socket.setReading(isOn) }
+
+    package func passWaiting() -> Bool { life.value.passPacket() }
 
     // MARK: The link
 
@@ -96,13 +91,12 @@ package final class KernelChannel: HostChannel {
 
     package func beginRecord(isCentral: Bool) {
         guard let recorder else { return }
-        let trace = recorder.link(over: socket, isCentral: isCentral).attributeChannel
-        record.withLock { $0 = trace }
+        life.value.trace = recorder.link(over: socket, isCentral: isCentral).attributeChannel
     }
 
     package func endRecord(_ reason: BluetoothError) {
         guard recorder != nil else { return }
-        record.withLock { $0.take() }?.link.ended(reason)
+        life.value.trace.take()?.link.ended(reason)
     }
 
     // MARK: The end

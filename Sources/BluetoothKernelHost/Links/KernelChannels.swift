@@ -47,9 +47,9 @@ package final class KernelChannels: HostChannels {
 
     package func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ handler: @escaping ChannelHandler
+        _ receiver: any ChannelReceiver
     ) throws(ChannelFailure) -> any HostChannel {
-        let life = ChannelLife(to: peer, channel, ending, handler)
+        let life = ChannelLife(to: peer, channel, ending, receiver)
         do throws(KernelError) {
             let socket = try kernel.connectL2CAP(
                 to: peer, channel: channel, from: adapter.information.address, options: options
@@ -62,7 +62,7 @@ package final class KernelChannels: HostChannels {
 
     package func listen(
         _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ accept: @escaping (any HostChannel) -> ChannelHandler
+        _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
     ) throws(ChannelFailure) -> any HostChannelListener {
         do throws(KernelError) {
             let listener = try kernel.listenL2CAP(

@@ -67,7 +67,7 @@ final class ChannelMaker: LinkChannels {
                 .dynamic(psm: psm), by: host, options.socketOptions
             ) { [weak self, weak listener, session] socket in
                 withExtendedLifetime(session) {
-                    guard let self, let listener else { return refuse(socket) }
+                    guard let self, let listener else { return nil }
                     return self.accept(socket, for: listener)
                 }
             }
@@ -82,16 +82,16 @@ final class ChannelMaker: LinkChannels {
 
     private func accept(
         _ socket: any HostChannel, for listener: Listener<ConnectionOrientedChannel>
-    ) -> ChannelHandler {
+    ) -> (any ChannelReceiver)? {
         guard let psm = listener.first?.psm, listener.channel.room > 0 else {
             log.debug("refused a channel: the listener's buffer is full", metadata: ["peer": "\(socket.peer)"])
-            listener.refuse(socket)
-            return { _ in }
+            listener.countRefusal()
+            return nil
         }
         let channel = makeChannel(psm, to: socket.peer)
-        let handler = channel.adopt(socket)
+        channel.adopt(socket)
         listener.channel.send(ConnectionOrientedChannel(channel))
-        return handler
+        return channel
     }
 
     private func makeChannel(_ psm: UInt16, to peer: BluetoothAddress) -> CreditBasedChannel {

@@ -7,7 +7,7 @@ import Logging
 /// The component behind ``ConnectionOrientedChannel``.
 ///
 /// Owned by its handle, and until the end by the host's channel.
-final class CreditBasedChannel {
+final class CreditBasedChannel: ChannelReceiver {
     private let mark: ComponentCount.Mark
     private enum State {
         case opening(Promise<Void, BluetoothError>?)
@@ -65,9 +65,7 @@ final class CreditBasedChannel {
         let call = Promise<Void, BluetoothError>()
         state = .opening(call)
         do {
-            channel = try host.connect(to: peer, .dynamic(psm: psm), options.socketOptions) { event in
-                self.handle(event)
-            }
+            channel = try host.connect(to: peer, .dynamic(psm: psm), options.socketOptions, self)
         } catch {
             throw host.error(error, .openingChannel(operation, psm: psm))
         }
@@ -84,18 +82,9 @@ final class CreditBasedChannel {
         if case .opening = state { finish(reason) }
     }
 
-    /// Takes ownership of a channel that a peer has opened; returns the handler of its events.
-    func adopt(_ channel: any HostChannel) -> ChannelHandler {
+    /// Takes ownership of a channel that is connected already, such as one that a peer has opened.
+    func adopt(_ channel: any HostChannel) {
         self.channel = channel
-        establish()
-        return { event in self.handle(event) }
-    }
-
-    /// Takes ownership of a channel that is connected already.
-    func adopt(
-        _ connect: (@escaping ChannelHandler) throws(KernelError) -> any HostChannel
-    ) throws(KernelError) {
-        channel = try connect { event in self.handle(event) }
         establish()
     }
 
@@ -107,26 +96,21 @@ final class CreditBasedChannel {
         call?.succeed()
     }
 
-    private func handle(_ event: ChannelEvent) {
+    func receive(_ sdu: RawSpan) {
+        if isOpen, let channel { reader.receive(sdu, from: channel) }
+    }
+
+    func channelIsWritable() {
         guard let channel else { return }
-        if case .ended = state {
-            if case .readable = event { return }
-            return release()
-        }
-        switch event {
-        case .readable: reader.receive(from: channel)
-        case .writable:
-            establish()
-            writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
-        case .closed(let error):
-            // Data received before the end is still valid.
-            if isOpen { reader.receiveAll(from: channel) }
-            closed(channel, with: error)
-        }
+        if case .ended = state { return release() }
+        establish()
+        writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
     }
 
     /// Handles the end of the channel, which may be caused by the adapter.
-    private func closed(_ channel: any HostChannel, with failure: ChannelFailure) {
+    func channelEnded(_ failure: ChannelFailure) {
+        guard let channel else { return }
+        if case .ended = state { return release() }
         let wasOpen = isOpen
         let other = channel.error(
             failure,
@@ -227,7 +211,7 @@ final class CreditBasedChannel {
         if case .ended(_, isRegular: true, _) = state { return nil }
         try checkOpen(operation)
         if Task.isCancelled { throw .cancelled(operation) }
-        if let channel, let taken = reader.next(from: channel) { return taken }
+        if reader.waitingCount == 0, let channel, channel.passWaiting(), let taken = reader.next() { return taken }
         return try await reader.makePromise(channel).value(operation, timeout: timeout, on: loop)
     }
 

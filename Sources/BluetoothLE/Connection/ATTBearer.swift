@@ -166,33 +166,27 @@ final class ATTBearer {
         case .wouldBlock:
             core.channelIsFull()
             channel.notifyWhenWritable()
-        // The host reports the reason once, so this one is used at once.
-        case .failed(let error): channelEnded(error)
+        // The end of the fixed channel follows, after what has arrived before.
+        case .failed(let error): if id == nil { core.channelEnded() } else { channelEnded(error) }
         }
         return false
     }
 
     // MARK: Receiving
 
-    /// Handles an event of the connected channel.
-    func handle(_ event: ChannelEvent) {
-        switch event {
-        case .readable: receiveOne()
-        case .writable:
-            core.channelIsWritable()
-            flush()
-        case .closed(let error): channelEnded(error)
-        }
-    }
-
-    @discardableResult
-    private func receiveOne() -> Bool {
-        let outcome = channel.receive { receive($0) }
+    /// Handles a packet of the connected channel.
+    func receive(_ packet: RawSpan) {
+        guard !isClosed else { return }
+        take(packet)
         flush()
-        return outcome
     }
 
-    private func receive(_ bytes: RawSpan) {
+    func channelIsWritable() {
+        core.channelIsWritable()
+        flush()
+    }
+
+    private func take(_ bytes: RawSpan) {
         record.received(bytes)
         if let opcode = ATTOpcode(of: bytes), opcode.isSentByClient, opcode != .handleValueConfirmation {
             return receiveFromClient(bytes)
@@ -220,11 +214,10 @@ final class ATTBearer {
         flush()
     }
 
-    /// Receives the PDUs that arrived before the channel's end, which are still valid, and closes.
-    private func channelEnded(_ error: ChannelFailure) {
-        guard core.sending != .ended else { return }
+    /// Closes, as the channel has ended.
+    func channelEnded(_ error: ChannelFailure) {
+        guard !isClosed else { return }
         core.channelEnded()
-        while !isClosed, receiveOne() {}
         guard error.kind != .notEncrypted, let owner else {
             return close(channel.error(error, .link(peer)))
         }

@@ -115,7 +115,7 @@ final class EnhancedBearers {
         do {
             let channel = try adapter.hostChannels.connect(
                 to: link.identity, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), options,
-                handler(of: id, link))
+                LinkReceiver(link, bearer: id))
             entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
         } catch {
             let other = adapter.hostChannels.error(error, .openingBearer(operation))
@@ -150,34 +150,26 @@ final class EnhancedBearers {
         return security.level >= .medium
     }
 
-    /// Takes ownership of a channel that the peer has opened; returns the handler of its events.
-    func accept(_ channel: any HostChannel, _ link: Link) -> ChannelHandler {
-        guard link.isConnected else {
-            channel.close()
-            return { _ in }
-        }
+    /// Takes ownership of a channel that the peer has opened; returns its receiver, nil if the link has ended.
+    func accept(_ channel: any HostChannel, _ link: Link) -> (any ChannelReceiver)? {
+        guard link.isConnected else { return nil }
         let id = makeID()
         entries.append(Entry(id: id, channel: channel, isPeers: true, state: .opening(nil)))
         establish(id, link)
-        return handler(of: id, link)
+        return LinkReceiver(link, bearer: id)
     }
 
     // MARK: Events
 
-    private func handler(of id: UInt64, _ link: Link) -> ChannelHandler {
-        { [weak self, weak link] event in if let self, let link { handle(event, of: id, link) } }
+    func channelIsWritable(_ id: UInt64, _ link: Link) {
+        if let bearer = self[id] { bearer.channelIsWritable() } else { establish(id, link) }
     }
 
-    private func handle(_ event: ChannelEvent, of id: UInt64, _ link: Link) {
-        if let bearer = self[id] { return bearer.handle(event) }
-        switch event {
-        case .writable: establish(id, link)
-        case .closed(let error):
-            guard let channel = entries.first(where: { $0.id == id })?.channel else { return }
-            let other = channel.error(error, .openingBearer(.init("open enhanced bearers", peer: link.peer)))
-            if let reason = reason(of: id, link, error, otherwise: other) { end(id, reason) }
-        case .readable: break
-        }
+    func channelEnded(_ id: UInt64, _ error: ChannelFailure, _ link: Link) {
+        if let bearer = self[id] { return bearer.channelEnded(error) }
+        guard let channel = entries.first(where: { $0.id == id })?.channel else { return }
+        let other = channel.error(error, .openingBearer(.init("open enhanced bearers", peer: link.peer)))
+        if let reason = reason(of: id, link, error, otherwise: other) { end(id, reason) }
     }
 
     private func establish(_ id: UInt64, _ link: Link) {

@@ -145,9 +145,7 @@ final class Link: ConnectAttempt, BearerOwner {
         encryptsAtOnce = options.security != nil
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let channel = try adapter.hostChannels.connect(to: peer, .attribute, options) { [weak self] event in
-                self?.receive(event)
-            }
+            let channel = try adapter.hostChannels.connect(to: peer, .attribute, options, LinkReceiver(self))
             if case .opening = state { state = .opening(channel, call) } else { channel.close() }
         } catch {
             let own = adapter.hostChannels.error(error, .connecting(operation))
@@ -178,23 +176,21 @@ final class Link: ConnectAttempt, BearerOwner {
     }
 
     /// Takes ownership of a connected channel, such as one of a pair of channels in a test.
-    func adopt(
-        _ connect: (Link) throws(KernelError) -> any HostChannel, for connection: Connection
-    ) throws(KernelError) {
+    func adopt(_ channel: any HostChannel, for connection: Connection) {
         handle = connection
-        establish(try connect(self))
+        establish(channel)
     }
 
-    /// Takes ownership of the attribute channel of an incoming connection; returns the handler of its events.
+    /// Takes ownership of the attribute channel of an incoming connection; returns its receiver.
     ///
     /// - Parameter onEnd: called on the loop when the link has ended.
     func accept(
         _ channel: any HostChannel, onEnd: @escaping (Connection) -> Void
-    ) -> ChannelHandler {
+    ) -> any ChannelReceiver {
         followers.keeper = onEnd
         establish(channel)
         attach()
-        return { [weak self] event in self?.receive(event) }
+        return LinkReceiver(self)
     }
 
     /// Sets the program's handle.
@@ -231,41 +227,45 @@ final class Link: ConnectAttempt, BearerOwner {
             minimumKeySize: minimumKeySize, loop: loop, log: log, of: self, enhancing: main)
     }
 
-    /// Handles an event of the attribute channel.
-    func receive(_ event: ChannelEvent) {
-        switch state {
-        case .up(let bearer, let attachment):
-            if event == .writable {
-                if attachment == nil { attach() }
-                if protectionIfAny?.encryptionMayBeOver(self) == false { return }
-            }
-            bearer.handle(event)
-        case .opening(let channel, let call): opened(channel, event, call)
-        case .ended: break
-        }
+    /// Handles a packet of the attribute channel.
+    func receive(_ packet: RawSpan) {
+        if case .up(let bearer, _) = state { bearer.receive(packet) }
     }
 
-    /// - Parameter channel: nil if the host reports an event before it has returned the channel.
-    private func opened(_ channel: (any HostChannel)?, _ event: ChannelEvent, _ call: Promise<Void, BluetoothError>?) {
-        switch event {
-        case .writable:
+    func channelIsWritable() {
+        switch state {
+        case .up(let bearer, let attachment):
+            if attachment == nil { attach() }
+            if protectionIfAny?.encryptionMayBeOver(self) != false { bearer.channelIsWritable() }
+        // Nil if the host reports an event before it has returned the channel.
+        case .opening(let channel, let call):
             guard let channel else { return }
             establish(channel)
             attach()
             call?.succeed()
-        case .closed(let error):
-            let context = ChannelContext.connecting(.init("connect", peer: peer))
-            guard var failure = channel?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
-                return
-            }
-            // The host ends a link that it cannot encrypt, perhaps before its beginning is handled here.
-            let isRefused = error.kind == .notSecured && !failure.isRetryable
-            if encryptsAtOnce, isRefused || error.kind == .aborted && failure.code == .noAdapter {
-                failure = .pairing(failure.operation, .keyMissing, end: failure)
-            }
-            if let reason = reason(of: error, otherwise: failure) { finish(reason) }
-        case .readable: break
+        case .ended: break
         }
+    }
+
+    func channelEnded(_ error: ChannelFailure) {
+        switch state {
+        case .up(let bearer, _): bearer.channelEnded(error)
+        case .opening(let channel, _): openingFailed(channel, error)
+        case .ended: break
+        }
+    }
+
+    private func openingFailed(_ channel: (any HostChannel)?, _ error: ChannelFailure) {
+        let context = ChannelContext.connecting(.init("connect", peer: peer))
+        guard var failure = channel?.error(error, context) ?? adapter?.hostChannels.error(error, context) else {
+            return
+        }
+        // The host ends a link that it cannot encrypt, perhaps before its beginning is handled here.
+        let isRefused = error.kind == .notSecured && !failure.isRetryable
+        if encryptsAtOnce, isRefused || error.kind == .aborted && failure.code == .noAdapter {
+            failure = .pairing(failure.operation, .keyMissing, end: failure)
+        }
+        if let reason = reason(of: error, otherwise: failure) { finish(reason) }
     }
 
     // MARK: The end

@@ -30,12 +30,8 @@ extension Connection {
         let link = Link(to: peer, configuration, on: loop)
         self.init(SessionReference(sending: link, in: DetachedSession(on: loop)), to: peer)
         try await core { (link) throws(KernelError) in
-            try link.adopt(
-                { (link) throws(KernelError) in
-                    try KernelChannel(connect, of: peer, .attribute, recorder, on: loop) { [weak link] event in
-                        link?.receive(event)
-                    }
-                }, for: self)
+            let channel = try KernelChannel(connect, of: peer, .attribute, recorder, on: loop, LinkReceiver(link))
+            link.adopt(channel, for: self)
         }
     }
 }
@@ -55,9 +51,7 @@ extension ConnectionOrientedChannel {
         self.init(
             sending: CreditBasedChannel(to: peer, psm: psm, on: loop, log: log), to: peer, psm: psm, on: loop)
         try await core { (channel) throws(KernelError) in
-            try channel.adopt { (handler) throws(KernelError) in
-                try KernelChannel(connect, of: peer, .dynamic(psm: psm), nil, on: loop, handler)
-            }
+            channel.adopt(try KernelChannel(connect, of: peer, .dynamic(psm: psm), nil, on: loop, channel))
         }
     }
 }

@@ -75,7 +75,7 @@ final class IncomingLinks {
         do {
             try links.listener.listen(.attribute, by: maker.channels, options.socketOptions) {
                 [weak self, weak links] channel in
-                guard let self, let links else { return refuse(channel) }
+                guard let self, let links else { return nil }
                 return accept(channel, for: links, options)
             }
         } catch {
@@ -104,11 +104,11 @@ final class IncomingLinks {
 
     private func accept(
         _ channel: any HostChannel, for links: AcceptedLinks, _ options: IncomingConnectionOptions
-    ) -> ChannelHandler {
-        let (connection, handler) = make(channel, options) { [weak links] in links?.remove($0) }
+    ) -> any ChannelReceiver {
+        let (connection, receiver) = make(channel, options) { [weak links] in links?.remove($0) }
         // A link that has already ended was reported to `onEnd` before it was stored.
         if connection.isConnectedNow { links.add(connection) }
-        return handler
+        return receiver
     }
 
     /// Delivers the unaccepted links to the program.
@@ -140,7 +140,7 @@ final class IncomingLinks {
         let options = IncomingConnectionOptions()
         do {
             listener = try maker.channels.listen(.attribute, options.socketOptions) { [weak self] channel in
-                guard let self else { return refuse(channel) }
+                guard let self else { return nil }
                 return serve(channel, options)
             }
             hostLinks.beginFollowing()
@@ -185,21 +185,21 @@ final class IncomingLinks {
         accepted?.listener.end(reason)
     }
 
-    private func serve(_ channel: any HostChannel, _ options: IncomingConnectionOptions) -> ChannelHandler {
+    private func serve(_ channel: any HostChannel, _ options: IncomingConnectionOptions) -> (any ChannelReceiver)? {
         // The link was pending when the program began to accept links.
         if let accepted { return accept(channel, for: accepted, options) }
         guard unclaimed.count < Self.limit else {
             log.warning(
                 "closed a link: \(Self.limit) incoming connections are not accepted yet",
                 metadata: ["peer": "\(channel.peer)"])
-            return refuse(channel)
+            return nil
         }
-        let (connection, handler) = make(channel, options) { [weak self] connection in
+        let (connection, receiver) = make(channel, options) { [weak self] connection in
             self?.unclaimed.removeAll { $0 === connection }
         }
         // A link that has already ended was reported to `onEnd` before it was stored.
         if connection.isConnectedNow { unclaimed.append(connection) }
-        return handler
+        return receiver
     }
 
     // MARK: Channels
@@ -207,7 +207,7 @@ final class IncomingLinks {
     /// Makes a connection of an incoming channel; `onEnd` is called on the loop after its link has ended.
     private func make(
         _ channel: any HostChannel, _ options: IncomingConnectionOptions, onEnd: @escaping (Connection) -> Void
-    ) -> (connection: Connection, handler: ChannelHandler) {
+    ) -> (connection: Connection, receiver: any ChannelReceiver) {
         let connection = maker.makeConnection(
             to: channel.peer, as: .peripheral, receiveMTU: options.maximumTransmissionUnit, options.security)
         return (connection, connection.core.value.accept(channel, onEnd: onEnd))
@@ -227,13 +227,7 @@ final class IncomingLinks {
             let link = registry.all.last {
                 $0.enhancedBearers.takes(channel, $0, atMost: options.enhancedBearers)
             }
-            return link.map { $0.enhancedBearers.accept(channel, $0) } ?? refuse(channel)
+            return link.flatMap { $0.enhancedBearers.accept(channel, $0) }
         }
     }
-}
-
-/// Closes an unwanted channel.
-func refuse(_ channel: any HostChannel) -> ChannelHandler {
-    channel.close()
-    return { _ in }
 }

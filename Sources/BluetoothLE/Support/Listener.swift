@@ -30,7 +30,7 @@ final class Listener<Element: Sendable>: Sendable {
     /// The channel of the first listener; nil after the end.
     var first: L2CAPChannel? { state.withLock { $0.listeners.first?.channel } }
 
-    /// The number of channels that ``refuse(_:)`` has closed.
+    /// The number of channels that were refused for lack of room.
     var refusedCount: Int { state.withLock { $0.refusedCount } }
 
     /// Adds a channel to listen on, and returns it with the number that the host has chosen; a failure ends all
@@ -38,7 +38,7 @@ final class Listener<Element: Sendable>: Sendable {
     @discardableResult
     func listen(
         _ channel: L2CAPChannel, by host: any HostChannels, _ options: L2CAPOptions,
-        accept: @escaping (any HostChannel) -> ChannelHandler
+        accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
     ) throws(ChannelFailure) -> L2CAPChannel {
         do throws(ChannelFailure) {
             let listener = try host.listen(channel, options, accept)
@@ -50,11 +50,8 @@ final class Listener<Element: Sendable>: Sendable {
         }
     }
 
-    /// Closes a channel for which there is no room.
-    func refuse(_ channel: any HostChannel) {
-        state.withLock { $0.refusedCount += 1 }
-        channel.close()
-    }
+    /// Counts a channel for which there is no room.
+    func countRefusal() { state.withLock { $0.refusedCount += 1 } }
 
     /// Sets `onEnd` to be called on the loop when listening has ended.
     func whenEnded(_ onEnd: @escaping @Sendable () -> Void) {

@@ -9,12 +9,11 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     // Unchecked: all mutable state is accessed on the loop alone.
     let peer: BluetoothAddress
     private unowned let host: ScriptedHost
-    var handler: ChannelHandler = { _ in }
+    var receiver: (any ChannelReceiver)?
     /// The sent packets, in order.
     private(set) var sent: [[UInt8]] = []
     private(set) var isClosed = false
     var protection = LinkSecurity(level: .low, keySize: 0)
-    private var inbound: [[UInt8]] = []
 
     init(to peer: BluetoothAddress, of host: ScriptedHost) { (self.peer, self.host) = (peer, host) }
 
@@ -23,12 +22,13 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
 
     /// Delivers a packet from the peer.
     func deliver(_ packet: [UInt8]) {
-        inbound.append(packet)
-        host.loop.executeLocally { [self] in if !isClosed { handler(.readable) } }
+        host.loop.executeLocally { [self] in if !isClosed { receiver?.receive(packet.span.bytes) } }
     }
 
     /// Ends the link from the peer's side.
-    func end() { handler(.closed(ChannelFailure(.closedByPeer, .kernel(KernelError("read", .connectionReset))))) }
+    func end() {
+        receiver?.channelEnded(ChannelFailure(.closedByPeer, .kernel(KernelError("read", .connectionReset))))
+    }
 
     func send(_ packet: RawSpan) -> ChannelSend {
         let packet = [UInt8](packet)
@@ -37,20 +37,14 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
         return .sent
     }
 
-    func receive(_ body: (RawSpan) -> Void) -> Bool {
-        guard !inbound.isEmpty else { return false }
-        let packet = inbound.removeFirst()
-        body(packet.span.bytes)
-        return true
-    }
-
     func notifyWhenWritable() {}
     func setReading(_ isOn: Bool) {}
+    func passWaiting() -> Bool { false }
     func security() throws(ChannelFailure) -> LinkSecurity { protection }
     func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
         protection = LinkSecurity(level: level, keySize: 16)
-        host.loop.executeLocally { [self] in handler(.writable) }
+        host.loop.executeLocally { [self] in receiver?.channelIsWritable() }
     }
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
-    func close() { isClosed = true }
+    func close() { (isClosed, receiver) = (true, nil) }
 }

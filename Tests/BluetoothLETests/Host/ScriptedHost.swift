@@ -28,7 +28,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
     fileprivate var onAdvertising: (UInt64, AdvertisingEvent) -> Void = { _, _ in }
     fileprivate(set) weak var scanReceiver: (any HostScanReceiver)?
-    fileprivate var accept: ((any HostChannel) -> ChannelHandler)?
+    fileprivate var accept: ((any HostChannel) -> (any ChannelReceiver)?)?
     fileprivate(set) var channels: [ScriptedChannel] = []
     /// The device's responses, by request.
     var answers: [[UInt8]: [UInt8]] = [:]
@@ -67,7 +67,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     /// Reports an incoming connection.
     func comeIn(from peer: BluetoothAddress) {
         let channel = makeChannel(to: peer)
-        channel.handler = accept?(channel) ?? { _ in }
+        channel.receiver = accept?(channel)
     }
 }
 
@@ -223,17 +223,18 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     // MARK: Channels
 
     func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ handler: @escaping ChannelHandler
+        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ receiver: any ChannelReceiver
     ) throws(ChannelFailure) -> any HostChannel {
         host.note("connect \(peer)")
         let channel = host.makeChannel(to: peer)
-        channel.handler = handler
-        host.later { handler(.writable) }
+        channel.receiver = receiver
+        host.later { receiver.channelIsWritable() }
         return channel
     }
 
     func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ accept: @escaping (any HostChannel) -> ChannelHandler
+        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
     ) throws(ChannelFailure) -> any HostChannelListener {
         host.note("listen")
         host.accept = accept
