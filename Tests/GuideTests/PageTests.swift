@@ -71,8 +71,8 @@ import Testing
 
     /// A declaration without a topic is in an alphabetical list at the end.
     @Test(arguments: [
-        "BluetoothAdvertising", "BluetoothHCI", "BluetoothLE", "BluetoothSimulation", "CoreBluetooth", "LINBLE",
-        "LINBLESimulation",
+        "BluetoothAdvertising", "BluetoothGateway", "BluetoothHCI", "BluetoothLE", "BluetoothSimulation",
+        "CoreBluetooth", "LINBLE", "LINBLESimulation",
     ])
     func everyDeclarationHasATopic(product: String) throws {
         let page = try Pages.text(of: "Sources/\(product)/\(product).docc/\(product).md")

@@ -51,7 +51,7 @@ public struct ReconnectionPolicy: Hashable, Sendable {
     }
 
     /// Whether another attempt follows an attempt or a link that ended for this reason.
-    package func isWorthRetrying(_ reason: BluetoothError, failures: Int) -> Bool {
+    func isWorthRetrying(_ reason: BluetoothError, failures: Int) -> Bool {
         switch reason.code {
         case .invalidArgument, .unsupported, .notPermitted, .noBluetooth, .cancelled: return false
         default: break
