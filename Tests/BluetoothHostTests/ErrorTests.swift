@@ -38,7 +38,9 @@ import Testing
                 == "read 0x0012 of C0:98:E5:12:34:56 on hci0: The peer refused: Read Not Permitted (0x02).")
     }
 
-    @Test(arguments: [(1500, "1.5 s"), (30_000, "30 s"), (250, "0.25 s"), (1001, "1 s"), (1999, "2 s"), (55, "0.055 s")])
+    @Test(arguments: [
+        (1500, "1.5 s"), (30_000, "30 s"), (250, "0.25 s"), (1001, "1 s"), (1999, "2 s"), (55, "0.055 s"),
+    ])
     func timesAreToldWithTheDecimalsTheyNeed(milliseconds: Int, text: String) {
         let error = BluetoothError.timedOut(Self.operation, after: .milliseconds(milliseconds))
         #expect(error.message == "No response within \(text).")

@@ -40,10 +40,10 @@ import Testing
         let listing = try Pages.text(of: "Tests/PublicAPI/BluetoothLE.txt").split(separator: "\n")
         var count = 0
         for used in text.matches(of: /\b(Adapter|adapter|connection)\.([a-z][A-Za-z]+)/) {
-            let type = used.1 == "connection" ? "Connection" : "Adapter"
+            let types = used.1 == "connection" ? ["Connection: "] : ["Adapter: ", "Central: "]
             let member = /\b(?:func|var|let) ([A-Za-z]+)/
-            let exists = listing.contains {
-                $0.hasPrefix("\(type): ") && $0.firstMatch(of: member)?.1 == used.2
+            let exists = listing.contains { line in
+                types.contains { line.hasPrefix($0) } && line.firstMatch(of: member)?.1 == used.2
             }
             #expect(exists, "\(used.0) is not in the public API")
             count += 1

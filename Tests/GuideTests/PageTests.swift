@@ -86,7 +86,7 @@ import Testing
     }
 
     /// The types with many members have topics of their own, in the guide's order.
-    @Test(arguments: ["BluetoothHCI", "BluetoothLE", "BluetoothSimulation", "LINBLE"])
+    @Test(arguments: ["BluetoothLE", "BluetoothSimulation", "LINBLE"])
     func everyMemberOfATypeWithTopicsHasOne(product: String) throws {
         let folder = "Sources/\(product)/\(product).docc"
         let types = try SystemFiles.names(in: "\(Pages.root)/\(folder)").map { $0.dropLast(".md".count) }
