@@ -36,7 +36,7 @@ struct LinkConfiguration {
 /// A link to a device with its attribute bearers: the component behind ``Connection``.
 ///
 /// Owned by its handle, and, while it is established, by the adapter's registry.
-final class Link: ConnectAttempt, BearerOwner {
+final class Link: BearerOwner {
     private let mark: ComponentCount.Mark
     private enum State {
         /// Before the link is established, with the host's channel and the waiting caller, if any.
@@ -166,10 +166,12 @@ final class Link: ConnectAttempt, BearerOwner {
     /// Notifies the host that the peer has responded, which confirms the link.
     func confirmLink() { attributeChannel?.confirmLink() }
 
+    /// Gives up an attempt without an answer, so that another gets its turn.
     func preempt() {
         giveUp(BluetoothError(.preempted, .init("connect", peer: peer), "The attempt was preempted by others."))
     }
 
+    /// Gives up an attempt without an answer; an established link stays.
     func giveUp(_ reason: BluetoothError) {
         guard case .opening(_, .some) = state else { return }
         finish(reason.about(.init("connect", peer: peer)))

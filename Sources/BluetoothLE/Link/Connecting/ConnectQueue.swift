@@ -1,14 +1,6 @@
 import BluetoothLoop
 import BluetoothSockets
 
-/// A connection attempt.
-protocol ConnectAttempt: AnyObject {
-    /// Gives up an attempt without an answer, so that another gets its turn.
-    func preempt()
-    /// Gives up an attempt without an answer; an established link stays.
-    func giveUp(_ reason: BluetoothError)
-}
-
 /// The queue of connection attempts.
 ///
 /// A host connects to any number of devices at once, each when it advertises; but a controller's filter accept list is
@@ -30,7 +22,7 @@ struct ConnectQueue {
     private struct Attempt {
         let id: UInt64
         let since: KernelInstant
-        weak var connection: (any ConnectAttempt)?
+        weak var link: Link?
         var isPreempted = false
     }
 
@@ -50,9 +42,9 @@ struct ConnectQueue {
     }
 
     /// Sets the link of an attempt, which may be preempted.
-    mutating func begin(_ id: UInt64, _ connection: any ConnectAttempt) {
+    mutating func begin(_ id: UInt64, _ link: Link) {
         guard let index = underWay.firstIndex(where: { $0.id == id }) else { return }
-        underWay[index].connection = connection
+        underWay[index].link = link
     }
 
     /// Removes an attempt, waiting or under way.
@@ -71,16 +63,16 @@ struct ConnectQueue {
     }
 
     /// The attempts that have used their time slice while others wait; they count as preempted.
-    mutating func overdue(at now: KernelInstant) -> [any ConnectAttempt] {
+    mutating func overdue(at now: KernelInstant) -> [Link] {
         var places = waiting.count
-        var found: [any ConnectAttempt] = []
+        var found: [Link] = []
         for index in underWay.indices where places > 0 {
             guard !underWay[index].isPreempted, underWay[index].since.duration(to: now) >= Self.slice,
-                let connection = underWay[index].connection
+                let link = underWay[index].link
             else { continue }
             underWay[index].isPreempted = true
             places -= 1
-            found.append(connection)
+            found.append(link)
         }
         return found
     }
@@ -98,5 +90,5 @@ struct ConnectQueue {
     }
 
     /// The links that are being made.
-    var connections: [any ConnectAttempt] { underWay.compactMap(\.connection) }
+    var links: [Link] { underWay.compactMap(\.link) }
 }

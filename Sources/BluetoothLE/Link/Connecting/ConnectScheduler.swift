@@ -41,7 +41,7 @@ final class ConnectScheduler {
         end = reason
         queue.fail(reason)
         // For an adapter that is off or absent, the host reports each attempt's end itself.
-        if isForGood { for connection in queue.connections { connection.giveUp(reason) } }
+        if isForGood { for link in queue.links { link.giveUp(reason) } }
         timer = nil
     }
 
@@ -108,8 +108,8 @@ final class ConnectScheduler {
     }
 
     /// Sets the link of an attempt.
-    func begin(_ turn: UInt64, _ connection: any ConnectAttempt) {
-        queue.begin(turn, connection)
+    func begin(_ turn: UInt64, _ link: Link) {
+        queue.begin(turn, link)
         advance()
     }
 
@@ -122,7 +122,7 @@ final class ConnectScheduler {
     private func advance() {
         let now = loop.now
         queue.admit(at: now)
-        for connection in queue.overdue(at: now) { connection.preempt() }
+        for link in queue.overdue(at: now) { link.preempt() }
         guard let deadline = queue.nextDeadline(after: now) else {
             timer?.cancel()
             return
