@@ -86,12 +86,12 @@ final class LinkEnvironment {
     let bonds: BondManager
     let pairings: Pairings
     /// Opens connection-oriented channels.
-    let channels: any LinkChannels
+    let channels: ChannelMaker
 
     init(
         of adapterRecord: AdapterRecord, by hostChannels: any HostChannels, _ registry: LinkRegistry,
         _ links: any HostLinks, _ identities: DeviceIdentities, _ bonds: BondManager, _ pairings: Pairings,
-        _ channels: any LinkChannels
+        _ channels: ChannelMaker
     ) {
         self.hostChannels = hostChannels
         self.adapterRecord = adapterRecord

@@ -5,7 +5,7 @@ import BluetoothPrimitives
 import Logging
 
 /// The connection-oriented channels of an adapter: opens channels and listens for those of peers.
-final class ChannelMaker: LinkChannels {
+final class ChannelMaker {
     private let mark: ComponentCount.Mark
     /// The adapter's session, which open channels retain.
     weak var session: (any AnyObject & Sendable)?
@@ -105,12 +105,4 @@ extension L2CAPChannel {
         guard case .dynamic(let psm) = self else { return nil }
         return psm
     }
-}
-
-/// The opener of connection-oriented channels for links.
-protocol LinkChannels: AnyObject {
-    /// Opens a channel to a service of `peer`, whose address in pairing questions is `user`.
-    nonisolated(nonsending) func open(
-        psm: UInt16, to peer: BluetoothAddress, answeringFor user: BluetoothAddress, options: ChannelOptions
-    ) async throws(BluetoothError) -> ConnectionOrientedChannel
 }
