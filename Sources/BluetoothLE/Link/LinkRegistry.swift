@@ -31,7 +31,9 @@ final class LinkRegistry {
     }
 }
 
-extension LinkRegistry: PairingLinks {
+// What the adapter's pairings ask of its links.
+extension LinkRegistry {
+    /// Whether there is no link, nor an attempt to make one.
     var isEmpty: Bool { links.isEmpty && attempts == 0 }
 
     /// The links to a device, under any of the addresses that the host has, or had, for it.
@@ -46,12 +48,16 @@ extension LinkRegistry: PairingLinks {
             ?? links.last
     }
 
+    /// The address with which the link to a device was established; nil without a link.
     func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress? { link(to: peer)?.peer }
 
+    /// Notifies the link to a device, if there is one, of a pairing question; returns whether this side is raising its
+    /// security, and whether it is encrypted with the key of the device's bond.
     func pairingAsked(_ peer: BluetoothAddress) -> (isRaised: Bool, isConfirmed: Bool) {
         link(to: peer).map { $0.protection.pairingAsked($0) } ?? (false, false)
     }
 
+    /// Notifies the link to a device, if there is one, of its pairing's progress.
     func report(_ peer: BluetoothAddress, _ progress: PairingProgress) {
         guard let link = link(to: peer) else { return }
         switch progress {
@@ -66,6 +72,7 @@ extension LinkRegistry: PairingLinks {
         }
     }
 
+    /// Notifies the link to a device that its bond was refused for lack of room.
     func bondWasRefused(_ identity: BluetoothAddress) {
         for link in all where link.identity == identity || link.peer == identity {
             link.protection.bondWasRefused(link)

@@ -12,7 +12,7 @@ final class PairingDialogs {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
     private let host: any HostPairing
-    private let links: any PairingLinks
+    private let links: LinkRegistry
     private let bonds: BondManager
     private let log: Logger
     var agent: any PairingAgent = RefusingPairingAgent()
@@ -25,7 +25,7 @@ final class PairingDialogs {
     private var timer: LoopTimer?
 
     init(
-        _ host: any HostPairing, _ links: any PairingLinks, _ bonds: BondManager, on loop: EventLoop, log: Logger
+        _ host: any HostPairing, _ links: LinkRegistry, _ bonds: BondManager, on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("PairingDialogs")
         (self.host, self.links, self.bonds, self.loop, self.log) = (host, links, bonds, loop, log)

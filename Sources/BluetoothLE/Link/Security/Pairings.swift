@@ -12,7 +12,7 @@ final class Pairings {
     private let adapter: AdapterRecord
     let host: any HostPairing
     private var keys: PairingKeys
-    private let links: any PairingLinks
+    private let links: LinkRegistry
     private let log: Logger
     private let dialogs: PairingDialogs
     /// The use of the links that come in.
@@ -35,7 +35,7 @@ final class Pairings {
 
     init(
         on adapter: AdapterRecord, _ host: any HostPairing, _ loop: EventLoop,
-        _ bonds: BondManager, _ links: any PairingLinks, log: Logger
+        _ bonds: BondManager, _ links: LinkRegistry, log: Logger
     ) {
         mark = loop.components.mark("Pairings")
         (self.adapter, self.host) = (adapter, host)

@@ -13,27 +13,6 @@ struct LinkAddresses: Hashable, Sendable {
     var all: [BluetoothAddress] { connected == known ? [known] : [connected, known] }
 }
 
-/// The links of an adapter, as its pairings see them.
-//
-// A link is found by any of the addresses that the host has for its peer.
-protocol PairingLinks: AnyObject {
-    /// Whether there is no link, nor an attempt to make one.
-    var isEmpty: Bool { get }
-
-    /// The address with which the link to a device was established; nil without a link.
-    func connectedAddress(of peer: BluetoothAddress) -> BluetoothAddress?
-
-    /// Notifies the link to a device, if there is one, of a pairing question; returns whether this side is raising its
-    /// security, and whether it is encrypted with the key of the device's bond.
-    func pairingAsked(_ peer: BluetoothAddress) -> (isRaised: Bool, isConfirmed: Bool)
-
-    /// Notifies the link to a device, if there is one, of its pairing's progress.
-    func report(_ peer: BluetoothAddress, _ progress: PairingProgress)
-
-    /// Notifies the link to a device that its bond was refused for lack of room.
-    func bondWasRefused(_ identity: BluetoothAddress)
-}
-
 /// A step of a pairing.
 enum PairingProgress {
     /// The agent has answered a question.
