@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothLoop
 import Foundation
 import BluetoothSimulation
 import TestSupport
@@ -41,7 +42,7 @@ private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Senda
             deinit { onEnd() }
         }
         let ends = Journal<Bool>()
-        let queue = RequestQueue<Request>(capacity: 4)
+        let queue = BoundedQueue<Request>(capacity: 4)
         for _ in 0..<3 {
             _ = queue.append(
                 Request { [weak queue] in ends.add(queue?.append(Request {}) ?? true) })

@@ -5,7 +5,7 @@ import BluetoothManagement
 
 /// An adapter's advertising through the management interface: the instances of programs, and Set Advertising.
 final class AdapterAdvertising {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     private var instances: [UInt8: AdvertisedInstance] = [:]
     /// The mode of Set Advertising.
     private var mode = AdvertisingMode.off
@@ -13,7 +13,7 @@ final class AdapterAdvertising {
     private var current: UInt8?
     private var rotation: ScheduledEvent?
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
     }
 

@@ -5,11 +5,11 @@ import BluetoothManagement
 
 /// An adapter's links and connection attempts, with the controller's events about them.
 final class AdapterConnections: ControllerHost {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     private(set) var all: [HostConnection] = []
     private var isCancelling = false
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
     }
 

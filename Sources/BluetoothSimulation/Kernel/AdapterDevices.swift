@@ -5,13 +5,13 @@ import BluetoothManagement
 
 /// The devices that programs have added to an adapter, and the commands about single devices.
 final class AdapterDevices {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     /// The devices to which the kernel connects automatically.
     private(set) var autoConnected: [BluetoothAddress] = []
     /// The devices of Add Device, with any action.
     private var added: [ManagementAddress] = []
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
     }
 

@@ -5,14 +5,14 @@ import BluetoothManagement
 
 /// An adapter's side of pairings: its features, the questions to its programs, and their commands.
 final class AdapterPairing: PairingParty {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     private(set) var localOutOfBandValues: OutOfBandValues?
     /// By the address of a device: the values that a program has set.
     private var remoteOutOfBandValues: [BluetoothAddress: OutOfBandValues] = [:]
     /// The longest encryption key that the kernel offers, in bytes.
     var maximumKeySize: UInt8 = 16
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
     }
 
@@ -41,7 +41,7 @@ final class AdapterPairing: PairingParty {
         return .accept(pairingFeatures(for: .medium, on: end))
     }
 
-    func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd) {
+    func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {
         guard let connection = connections.connection(of: end) else { return }
         let peer = ManagementAddress(connection.peer)
         switch question {
@@ -54,7 +54,7 @@ final class AdapterPairing: PairingParty {
         }
     }
 
-    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
+    func ended(_ pairing: Pairing, _ outcome: SimulatedPairingOutcome, on end: LinkEnd) {
         connections.connection(of: end)?.security.ended(pairing, outcome, on: end)
     }
 
@@ -125,7 +125,7 @@ final class AdapterPairing: PairingParty {
         request.complete(.outOfBandData(types, structures))
     }
 
-    private func answer(_ answer: PairingAnswer, _ device: ManagementAddress, for request: ManagementRequest) {
+    private func answer(_ answer: SimulatedPairingAnswer, _ device: ManagementAddress, for request: ManagementRequest) {
         guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
         guard let connection = connections.connection(with: device.address), let end = connection.end else {
             return request.complete(.device(device), status: .notConnected)

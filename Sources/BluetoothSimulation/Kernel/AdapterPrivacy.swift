@@ -5,7 +5,7 @@ import BluetoothManagement
 
 /// The privacy of an adapter: whether it is on, and the private addresses.
 final class AdapterPrivacy {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     private(set) var mode = PrivacyMode.off
     private var key = SecurityKey.zero
     /// The address of connections, scans and legacy advertising; nil if the next use generates one.
@@ -18,7 +18,7 @@ final class AdapterPrivacy {
     /// The lifetime of a private address in the kernel (`HCI_DEFAULT_RPA_TIMEOUT`).
     private static let addressTime = Duration.seconds(900)
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
     }
 

@@ -4,7 +4,7 @@ import BluetoothManagement
 
 /// The settings that programs have made on an adapter.
 final class AdapterSettings {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     private(set) var isLEEnabled: Bool
     private(set) var isBREDREnabled: Bool
     private(set) var isConnectable = false
@@ -16,7 +16,7 @@ final class AdapterSettings {
     private(set) var phys: PHYSelection
     let localName = "simulated"
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
         let controller = adapter.controller.configuration
         isLEEnabled = controller.hasLE && (controller.isLEEnabled || !controller.isDualMode)

@@ -3,14 +3,14 @@ import BluetoothPrimitives
 
 /// The L2CAP sockets of a link, which take turns at its controller, and the unsent packets of closed ones.
 final class ConnectionChannels {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     /// Oldest first.
     private(set) var sockets: [L2CAPSocketState] = []
     private var unsent: [LinkMessage] = []
     /// The socket whose turn it is to send.
     private var turn = 0
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
     }
 

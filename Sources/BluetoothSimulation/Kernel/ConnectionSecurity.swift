@@ -118,7 +118,7 @@ final class ConnectionSecurity {
     // MARK: Ending
 
     /// Handles the end of the pairing.
-    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
+    func ended(_ pairing: Pairing, _ outcome: SimulatedPairingOutcome, on end: LinkEnd) {
         self.pairing = nil
         switch outcome {
         case .paired(let keys):
@@ -171,7 +171,7 @@ final class ConnectionSecurity {
 
     // MARK: Keys
 
-    private func store(_ made: PairingKeys, _ end: LinkEnd) {
+    private func store(_ made: SimulatedPairingKeys, _ end: LinkEnd) {
         let adapter = connection.adapter
         // The identity is distributed before the key, which then names it.
         if adapter.keys.exchangesIdentities, let identity = end.other.side.node.identityResolvingKey {
@@ -199,7 +199,7 @@ final class ConnectionSecurity {
         for key in keys { adapter.send(ManagementNewLongTermKey(key, isStored: isStored)) }
     }
 
-    private func sendSignatureKeys(_ made: PairingKeys, isStored: Bool) {
+    private func sendSignatureKeys(_ made: SimulatedPairingKeys, isStored: Bool) {
         let adapter = connection.adapter
         let isAuthenticated = made.kind == .authenticated || made.kind == .authenticatedLegacy
         let kinds: [SignatureResolvingKey.Kind] =

@@ -5,7 +5,7 @@ import BluetoothManagement
 
 /// An adapter's discovery: the one that programs started, and the one that the kernel believes in.
 final class Discovery {
-    private unowned let adapter: Adapter
+    private unowned let adapter: SimulatedAdapter
     private var search: Search?
     /// The types of the last discovery; the kernel never resets them.
     private var lastTypes: ManagementAddressTypes = []
@@ -36,7 +36,7 @@ final class Discovery {
     /// The duration of the kernel's discovery.
     private static let duration = Duration.milliseconds(10_240)
 
-    init(adapter: Adapter) {
+    init(adapter: SimulatedAdapter) {
         self.adapter = adapter
     }
 

@@ -7,7 +7,7 @@ import BluetoothHCI
 final class HCISocketState: SocketState {
     unowned let kernel: HostKernel
     let index: UInt16
-    private weak var adapter: Adapter?
+    private weak var adapter: SimulatedAdapter?
     private var filter = HCISocketFilter(packetTypes: 0, events: 0)
 
     /// The events that the kernel passes to sockets without CAP_NET_RAW, whatever their filter.
@@ -20,7 +20,7 @@ final class HCISocketState: SocketState {
         HCIOpcode(rawValue: 0x1005),
     ]
 
-    init(kernel: HostKernel, adapter: Adapter, handler: LoopBound<SocketHandler>) {
+    init(kernel: HostKernel, adapter: SimulatedAdapter, handler: LoopBound<SocketHandler>) {
         self.kernel = kernel
         self.adapter = adapter
         index = adapter.index

@@ -17,7 +17,7 @@ final class HostConnection {
         case ended
     }
 
-    unowned let adapter: Adapter
+    unowned let adapter: SimulatedAdapter
     /// The kernel's address of the peer: the one on the air, or after bonding its identity.
     var peer: BluetoothAddress
     let isCentral: Bool
@@ -53,7 +53,7 @@ final class HostConnection {
     /// The kernel's time limit of an attempt.
     private static let initiationTime = Duration.seconds(20)
 
-    init(adapter: Adapter, peer: BluetoothAddress, isCentral: Bool) {
+    init(adapter: SimulatedAdapter, peer: BluetoothAddress, isCentral: Bool) {
         self.adapter = adapter
         self.peer = peer
         self.isCentral = isCentral

@@ -14,7 +14,7 @@ final class L2CAPSocketState: SocketState {
         case ended
     }
 
-    unowned let adapter: Adapter
+    unowned let adapter: SimulatedAdapter
     private(set) weak var connection: HostConnection?
     let channel: L2CAPChannel
     var key: ChannelKey
@@ -46,7 +46,7 @@ final class L2CAPSocketState: SocketState {
     private static let defaultConnectTimeout = Duration.seconds(40)
 
     init(
-        adapter: Adapter, connection: HostConnection, channel: L2CAPChannel, options: L2CAPOptions,
+        adapter: SimulatedAdapter, connection: HostConnection, channel: L2CAPChannel, options: L2CAPOptions,
         handler: LoopBound<SocketHandler>? = nil
     ) {
         self.adapter = adapter

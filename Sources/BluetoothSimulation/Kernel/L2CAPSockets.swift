@@ -76,7 +76,7 @@ final class L2CAPSockets {
     }
 
     /// The listeners for an adapter's links, newest first.
-    func listeners(of adapter: Adapter) -> [ListenerState] {
+    func listeners(of adapter: SimulatedAdapter) -> [ListenerState] {
         listeners.filter { $0.matches(adapter) }
     }
 
@@ -122,7 +122,7 @@ final class ListenerState {
     }
 
     /// Whether it accepts the links of `adapter`.
-    func matches(_ adapter: Adapter) -> Bool {
+    func matches(_ adapter: SimulatedAdapter) -> Bool {
         // Zero means any adapter, but its type must still be that of the adapter's own address.
         source.isZero ? source.kind == adapter.identityAddress.kind : source == adapter.identityAddress
     }

@@ -40,7 +40,7 @@ final class MonitorSocketState: SocketState {
     }
 }
 
-extension Adapter {
+extension SimulatedAdapter {
     private var name: String { "hci\(index)" }
 
     private var information: [UInt8] {

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothLoop
 public import Foundation
 
 /// A manager that publishes services to centrals.

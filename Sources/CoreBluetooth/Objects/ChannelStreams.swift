@@ -20,7 +20,7 @@ final class ChannelEnd: Sendable {
 private let streamCapacity = 65_536
 
 /// The receiver of a channel's bytes. Unchecked, since a condition locks its mutable state.
-final class ChannelReader: @unchecked Sendable {
+final class ChannelInput: @unchecked Sendable {
     private struct State {
         var status = Stream.Status.notOpen
         var error: (any Error)?
@@ -153,7 +153,7 @@ final class ChannelReader: @unchecked Sendable {
 }
 
 /// The sender of a channel's bytes. Unchecked, since a condition locks its mutable state.
-final class ChannelWriter: @unchecked Sendable {
+final class ChannelOutput: @unchecked Sendable {
     private struct State {
         var status = Stream.Status.notOpen
         var error: (any Error)?
@@ -227,7 +227,7 @@ final class ChannelWriter: @unchecked Sendable {
     }
 
     /// The bytes to send next; nil when the stream is closed or released, and none are left.
-    private static func next(of stream: WeakReference<ChannelWriter>) async -> [UInt8]? {
+    private static func next(of stream: WeakReference<ChannelOutput>) async -> [UInt8]? {
         while true {
             let work = Promise<Void, Never>()
             guard let (bytes, isClosed) = stream.object?.takeAll(orWaitFor: work) else { return nil }
@@ -301,10 +301,10 @@ final class ChannelWriter: @unchecked Sendable {
 
 /// The received bytes of a channel, as a stream.
 final class ChannelInputStream: InputStream {
-    private let reader: ChannelReader
+    private let reader: ChannelInput
 
     init(_ end: ChannelEnd) {
-        reader = ChannelReader(end)
+        reader = ChannelInput(end)
         super.init(data: Data())
         reader.events.attach(self) { [weak reader] in reader?.isTrue($0) ?? false }
     }
@@ -334,10 +334,10 @@ final class ChannelInputStream: InputStream {
 
 /// The bytes to send over a channel, as a stream.
 final class ChannelOutputStream: OutputStream {
-    private let writer: ChannelWriter
+    private let writer: ChannelOutput
 
     init(_ end: ChannelEnd) {
-        writer = ChannelWriter(end)
+        writer = ChannelOutput(end)
         super.init(toMemory: ())
         writer.events.attach(self) { [weak writer] in writer?.isTrue($0) ?? false }
     }

@@ -108,7 +108,7 @@ final class PeripheralLink {
 final class PeripheralHub: ManagerHub {
     let handle: PeripheralManagerHandle
     /// The links that centrals have created and that are not followed yet.
-    private let incoming = RequestQueue<Connection>(capacity: 1024)
+    private let incoming = BoundedQueue<Connection>(capacity: 1024)
     /// The task that follows the centrals and sends them values.
     private var worker: Task<Void, Never>?
     /// The last advertising step, which waits for the earlier ones.

@@ -70,7 +70,7 @@ final class PeripheralHandle: Sendable {
     /// The pending requests and values of a connection.
     struct Traffic {
         /// The queue of requests while connected.
-        var requests: RequestQueue<PeripheralRequest>?
+        var requests: BoundedQueue<PeripheralRequest>?
         /// The number of unanswered requests.
         var requestCount = 0
         var commandLength = 20

@@ -8,7 +8,7 @@ extension PeripheralManagerHandle {
     // MARK: Centrals
 
     /// Follows every incoming link, until no more can come.
-    func follow(_ incoming: RequestQueue<Connection>) async {
+    func follow(_ incoming: BoundedQueue<Connection>) async {
         await withDiscardingTaskGroup { group in
             while let connection = await incoming.next() {
                 group.addTask { [self] in await follow(connection) }
@@ -20,7 +20,7 @@ extension PeripheralManagerHandle {
     /// Follows a central's subscriptions until its link ends.
     private func follow(_ connection: Connection) async {
         let central = CBCentral(connection.peer)
-        let latencies = RequestQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
+        let latencies = BoundedQueue<CBPeripheralManagerConnectionLatency>(capacity: 16)
         let own = Link(central: central, connection: connection, latencies: latencies)
         let last = shared { $0.links.updateValue(own, forKey: connection.peer) }
         if let last { ended(last) }
@@ -122,7 +122,7 @@ extension PeripheralManagerHandle {
     }
 
     private func setLatencies(
-        _ latencies: RequestQueue<CBPeripheralManagerConnectionLatency>, of connection: Connection
+        _ latencies: BoundedQueue<CBPeripheralManagerConnectionLatency>, of connection: Connection
     ) async {
         while let latency = await latencies.next() {
             let request: ConnectionParameterRequest =

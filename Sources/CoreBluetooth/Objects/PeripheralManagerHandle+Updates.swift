@@ -82,7 +82,7 @@ extension PeripheralManagerHandle {
     }
 
     /// Sends a link its values, one after the other.
-    func send(_ updates: RequestQueue<Update>, over connection: Connection) async {
+    func send(_ updates: BoundedQueue<Update>, over connection: Connection) async {
         let timer = radio.loop.makeTimer { [weak self, weak connection] in
             if let self, let connection { stalled(connection) }
         }

@@ -29,9 +29,9 @@ final class PeripheralManagerHandle: Sendable {
         let central: CBCentral
         let connection: Connection
         /// The requested connection latencies.
-        let latencies: RequestQueue<CBPeripheralManagerConnectionLatency>
+        let latencies: BoundedQueue<CBPeripheralManagerConnectionLatency>
         /// The queue of its values.
-        let updates = RequestQueue<Update>(capacity: WriteFlow.limit)
+        let updates = BoundedQueue<Update>(capacity: WriteFlow.limit)
         var subscriptions: [AttributeHandle: Subscription] = [:]
         var backlog = Backlog()
         var patience = LinkPatience()

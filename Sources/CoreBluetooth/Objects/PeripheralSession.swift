@@ -18,7 +18,7 @@ struct PeripheralSession: Sendable {
     private var radio: Radio { handle.radio }
 
     /// Performs requests until there are no more.
-    func work(_ requests: RequestQueue<PeripheralRequest>, on radio: isolated Radio) async {
+    func work(_ requests: BoundedQueue<PeripheralRequest>, on radio: isolated Radio) async {
         await withTaskGroup(of: Void.self) { group in
             var isBusy = false
             while var request = await requests.next() {

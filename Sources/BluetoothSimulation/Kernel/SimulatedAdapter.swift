@@ -5,7 +5,7 @@ import BluetoothHCI
 import BluetoothManagement
 
 /// An adapter in the simulated kernel: its power, settings, links and raw sockets.
-final class Adapter {
+final class SimulatedAdapter {
     unowned let kernel: HostKernel
     let index: UInt16
     let controller: Controller

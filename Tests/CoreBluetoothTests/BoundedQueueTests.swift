@@ -3,7 +3,7 @@ import Testing
 @testable import CoreBluetooth
 
 /// The queue of a program's requests, with every input in every state.
-@Suite struct RequestQueueTests {
+@Suite struct BoundedQueueTests {
     private enum Input: CaseIterable { case append, next, finish }
 
     /// Every sequence of five inputs on a queue for two: requests come out in order, once each, and none after the end.
@@ -15,7 +15,7 @@ import Testing
                 defer { rest /= 3 }
                 return inputs[rest % 3]
             }
-            let queue = RequestQueue<Int>(capacity: 2)
+            let queue = BoundedQueue<Int>(capacity: 2)
             var waiting: [Int] = []
             var isFinished = false
             var count = 0
@@ -45,7 +45,7 @@ import Testing
     }
 
     @Test func whoStopsWaitingEndsTheQueue() async {
-        let queue = RequestQueue<Int>(capacity: 2)
+        let queue = BoundedQueue<Int>(capacity: 2)
         let waiting = Task { await queue.next() }
         waiting.cancel()
         #expect(await waiting.value == nil)
@@ -54,7 +54,7 @@ import Testing
     }
 
     @Test func whoeverWaitsIsToldOfTheEnd() async {
-        let queue = RequestQueue<Int>(capacity: 2)
+        let queue = BoundedQueue<Int>(capacity: 2)
         async let next = queue.next()
         queue.finish()
         #expect(await next == nil)

@@ -2,7 +2,7 @@ import BluetoothPrimitives
 import BluetoothHCI
 
 /// A controller's scanner: its parameters, and its reports.
-final class Scanner {
+final class SimulatedScanner {
     private unowned let controller: Controller
     private(set) var isEnabled = false
     private(set) var isExtended = false

@@ -53,7 +53,7 @@ struct LinkEnd {
     /// The number of HCI ACL data packets that a controller buffers.
     static let bufferCount = 12
 
-    let link: Link
+    let link: SimulatedConnection
     let isCentral: Bool
 
     var side: LinkSide { isCentral ? link.central : link.peripheral }
@@ -81,7 +81,7 @@ struct LinkEnd {
 /// receive each other for the supervision timeout (Core Vol 6 Part B §4.5).
 ///
 /// The connection events of several links of a device may overlap: each link behaves as if it had the radio alone.
-final class Link {
+final class SimulatedConnection {
     unowned let world: World
     let central: LinkSide
     let peripheral: LinkSide

@@ -4,7 +4,7 @@ import BluetoothPrimitives
 import Synchronization
 
 /// A bounded queue of a program's requests that have not started: first in, first out, for one consumer.
-final class RequestQueue<Request: Sendable>: Sendable {
+final class BoundedQueue<Request: Sendable>: Sendable {
     private struct State {
         var requests = RingBuffer<Request>()
         var waiter: Promise<Request?, Never>?
