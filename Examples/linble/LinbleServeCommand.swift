@@ -22,12 +22,12 @@ enum Wiring: String, EnumerableFlag {
 }
 
 /// The scope of `serve`, whose name is the one to advertise.
-enum ServeScope: OptionScope {
+enum LinbleServeScope: OptionScope {
     typealias Name = AdvertisedNameOptions<LinbleCommand>
     static let groups: OptionGroups = [.name, .security, .keySize, .opening, .bonds, .trace]
 }
 
-struct ServeCommand: AsyncParsableCommand {
+struct LinbleServeCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "serve", abstract: "Act as a LINBLE: offer a UART to devices that connect.",
         discussion: """
@@ -49,7 +49,7 @@ struct ServeCommand: AsyncParsableCommand {
               linble serve --pty linble.tty
             """)
 
-    @OptionGroup var scoped: ScopedOptions<ServeScope>
+    @OptionGroup var scoped: ScopedOptions<LinbleServeScope>
     @OptionGroup(title: "UART") var uart: UARTProgramOptions
 
     @Flag(exclusivity: .exclusive)

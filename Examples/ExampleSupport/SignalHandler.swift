@@ -10,7 +10,7 @@ public func onSecondSignal(_ body: (@Sendable () async -> Void)?) { haste.withLo
 
 /// A handler for SIGINT, SIGTERM and SIGHUP: the first signal cancels, the second ends the process immediately, unless
 /// ``onSecondSignal(_:)`` has something left to be done.
-final class Interruption: Sendable {
+final class SignalHandler: Sendable {
     private struct State {
         var signal: Int32?
         var cancel: (@Sendable () -> Void)?
