@@ -2,7 +2,7 @@
 package struct WeakReference<Object: AnyObject> {
     package weak let object: Object?
 
-    package init(_ object: Object?) {
+    package init(to object: Object?) {
         self.object = object
     }
 }

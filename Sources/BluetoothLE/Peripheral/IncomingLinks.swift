@@ -81,7 +81,7 @@ final class IncomingLinks {
         } catch {
             throw maker.channels.error(error, .listening(operation))
         }
-        let bound = LoopBound((WeakReference(self), WeakReference(links)), on: loop)
+        let bound = LoopBound((WeakReference(to: self), WeakReference(to: links)), on: loop)
         links.listener.whenEnded {
             let (incoming, links) = bound.value
             if let links = links.object { incoming.object?.stopAccepting(links) }

@@ -259,7 +259,7 @@ package final class PowerStateMachine {
             restoration.progress = .underWay(task, isDueAgain: true)
             return
         }
-        let machine = LoopBound(WeakReference(self), on: loop)
+        let machine = LoopBound(WeakReference(to: self), on: loop)
         let task = Task(executorPreference: loop) { await machine.value.object?.restore() ?? () }
         restoration.progress = .underWay(task, isDueAgain: false)
     }

@@ -50,12 +50,12 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
         let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
             let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
-            let made = CentralHandle(WeakReference(self), radio, callbacks, configuration)
+            let made = CentralHandle(WeakReference(to: self), radio, callbacks, configuration)
             locked { $0 = made }
             made.begin()
         } catch {
             coreBluetoothLog.logger.error("\(error)")
-            let manager = WeakReference(self)
+            let manager = WeakReference(to: self)
             callbacks.post {
                 guard let manager = manager.object else { return }
                 manager.shared { $0 = .unsupported }

@@ -106,7 +106,7 @@ final class CentralHandle: Sendable {
                 shared.peripherals = shared.peripherals.filter { $0.value.object != nil }
             }
             let peripheral = CBPeripheral(address, of: self)
-            shared.peripherals[address] = WeakReference(peripheral)
+            shared.peripherals[address] = WeakReference(to: peripheral)
             return peripheral
         }
     }

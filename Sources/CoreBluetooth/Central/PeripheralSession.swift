@@ -356,7 +356,7 @@ struct PeripheralSession: Sendable {
             let channel = try await connection.openChannel(psm: psm)
             handle.shared { shared in
                 shared.traffic.channels.removeAll { $0.object == nil }
-                shared.traffic.channels.append(WeakReference(channel))
+                shared.traffic.channels.append(WeakReference(to: channel))
             }
             answer { peripheral, delegate in
                 delegate?.peripheral(peripheral, didOpen: CBL2CAPChannel(channel, peripheral), error: nil)

@@ -198,7 +198,7 @@ final class ChannelOutput: @unchecked Sendable {
         events.post(.openCompleted)
         events.post(.hasSpaceAvailable)
         // Bytes written before the stream was closed are still sent, so the task retains the channel that long.
-        let writer = WeakReference(self)
+        let writer = WeakReference(to: self)
         Task(executorPreference: end.channel.loop) {
             do throws(BluetoothError) {
                 while let bytes = await Self.next(of: writer) { try await end.channel.write(bytes) }

@@ -38,12 +38,12 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
         let callbacks = CallbackQueue(queue, hold: configuration.timeHold)
         do throws(BluetoothError) {
             let radio = try Radio.shared(configuration, log: coreBluetoothLog.logger)
-            let made = PeripheralManagerHandle(WeakReference(self), radio, callbacks)
+            let made = PeripheralManagerHandle(WeakReference(to: self), radio, callbacks)
             locked { $0 = made }
             made.begin()
         } catch {
             coreBluetoothLog.logger.error("\(error)")
-            let manager = WeakReference(self)
+            let manager = WeakReference(to: self)
             callbacks.post {
                 guard let manager = manager.object else { return }
                 manager.shared { $0 = .unsupported }

@@ -64,7 +64,7 @@ actor Radio: LoopActor {
         return all.withLock { all in
             if let radio = all[key]?.object { return radio }
             let radio = Radio(kernel, configuration, log)
-            all[key] = WeakReference(radio)
+            all[key] = WeakReference(to: radio)
             return radio
         }
     }

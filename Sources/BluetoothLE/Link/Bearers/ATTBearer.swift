@@ -58,7 +58,7 @@ final class ATTBearer {
         timers = BearerLoopTimers(on: loop)
         record = BearerRecord(of: peer, in: log)
         self.owner = owner
-        membership = if let main { .enhanced(main.id, WeakReference(main.bearer)) } else { .main }
+        membership = if let main { .enhanced(main.id, WeakReference(to: main.bearer)) } else { .main }
         peerClient = PeerClient(of: localServer)
     }
 

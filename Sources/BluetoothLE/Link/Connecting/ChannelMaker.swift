@@ -75,7 +75,7 @@ final class ChannelMaker: LinkChannels {
             throw host.error(error, .listening(operation))
         }
         let id = ends.add { [weak listener] reason in listener?.end(reason) }
-        let maker = LoopBound(WeakReference(self), on: loop)
+        let maker = LoopBound(WeakReference(to: self), on: loop)
         listener.whenEnded { maker.value.object?.ends.remove(id) }
         return (listener, channel.psm ?? psm)
     }

@@ -125,7 +125,7 @@ final class PeerRequests {
             Asked(
                 number: number, event: event, bearer: bearer,
                 deadline: answeredDeadline ?? answered?.deadline ?? loop.now.advanced(by: PendingWork.limit)))
-        let bound = LoopBound(WeakReference(link), on: loop)
+        let bound = LoopBound(WeakReference(to: link), on: loop)
         return PeerQuestion { result in
             let answer: @Sendable () -> Void = {
                 if let link = bound.value.object { link.peerRequests.answer(number, result, link) }
@@ -146,7 +146,7 @@ final class PeerRequests {
     // MARK: Handlers
 
     private func begin(_ link: Link) {
-        let (bound, requests) = (LoopBound(WeakReference(link), on: link.loop), LoopBound(self, on: link.loop))
+        let (bound, requests) = (LoopBound(WeakReference(to: link), on: link.loop), LoopBound(self, on: link.loop))
         let (server, log) = (link.localServer, link.log)
         let task = Task(executorPreference: link.loop) {
             while var work = bound.value.object.flatMap({ requests.value.nextWork($0) }) {
