@@ -16,7 +16,7 @@ extension CommonOptions {
         _ body: @escaping @Sendable (Console) async throws -> Void
     ) async throws {
         let console = Console(self)
-        let interruption = Interruption()
+        let interruption = SignalHandler()
         interruption.watch()
         reportIgnored { console.message($0) }
         let task = Task {

@@ -30,7 +30,7 @@ struct DemoCommand: AsyncParsableCommand {
         let (common, uartOptions, sample) = (common, uart, sample)
         try await common.run("linble demo") { console in
             let device = try await common.uartDevice(uartOptions)
-            let story = Story(console)
+            let story = DemoStory(console)
             try await common.withAdapter(console) { adapter in
                 let information = adapter.information
                 story.step(
@@ -56,7 +56,7 @@ struct DemoCommand: AsyncParsableCommand {
 
 /// Runs the commands of the sample protocol in turn.
 private func talk(
-    _ uart: UARTConnection, _ story: Story, _ console: Console, _ timeout: Duration, _ seconds: UInt8
+    _ uart: UARTConnection, _ story: DemoStory, _ console: Console, _ timeout: Duration, _ seconds: UInt8
 ) async throws {
     let client = SampleCommandClient(uart, timeout: timeout) { console.packet($0, $1) }
     do throws(BluetoothError) {
@@ -99,7 +99,7 @@ private func talk(
 }
 
 /// Numbered steps on standard output.
-private final class Story: Sendable {
+private final class DemoStory: Sendable {
     private let console: Console
 
     init(_ console: Console) { self.console = console }

@@ -23,7 +23,7 @@ import ExampleSupport
         version: "linble \(packageVersion)",
         subcommands: [
             ExchangeCommand.self, TerminalCommand.self, SendCommand.self, DemoCommand.self, BridgeCommand.self,
-            ServeCommand.self,
+            LinbleServeCommand.self,
         ])
 
     // Declared here and in the subcommands, so that options may precede or follow the subcommand.

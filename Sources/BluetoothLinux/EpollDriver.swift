@@ -75,7 +75,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
     private(set) var waitCount: UInt64 = 0
 
     /// The buffer that packets are received into.
-    let receiveBuffer = ReceiveBuffer()
+    let receiveBuffer = PacketBuffer()
 
     init() throws(KernelError) {
         wakeEvent = try .event()
@@ -256,7 +256,7 @@ final class EpollDriver: EventLoopDriver, @unchecked Sendable {
 /// The buffer that packets are received into.
 ///
 /// Lent for the duration of a call; a nested call gets memory of its own.
-final class ReceiveBuffer {
+final class PacketBuffer {
     /// The capacity, sufficient for the longest L2CAP or HCI packet with its headers.
     static let capacity = 65536
 

@@ -5,7 +5,7 @@ import BluetoothManagement
 
 // The conditions of the machine that a test may change: hardware, privileges, other programs.
 extension SimulatedKernel {
-    private func withAdapter(_ index: UInt16, _ body: @Sendable (Adapter) -> Void) {
+    private func withAdapter(_ index: UInt16, _ body: @Sendable (SimulatedAdapter) -> Void) {
         withHost { host in
             if let adapter = host.adapter(index) { body(adapter) }
         }

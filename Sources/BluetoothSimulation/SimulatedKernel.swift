@@ -79,7 +79,7 @@ public final class SimulatedKernel: BluetoothKernel {
                 failure = .notPermitted
             } else if let adapter = host.adapter(index) {
                 failure = adapter.control(control)
-                if failure == .timedOut { delay = Adapter.controllerPatience }
+                if failure == .timedOut { delay = SimulatedAdapter.controllerPatience }
                 if control == .rebind { host.rebind(adapter) }
             } else {
                 failure = .noSuchDevice

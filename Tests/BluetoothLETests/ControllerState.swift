@@ -3,7 +3,7 @@ import BluetoothHCI
 
 @testable import BluetoothSimulation
 
-// The state inside the simulated controller. In a file of its own, since the simulation has an `Adapter` too.
+// The state inside the simulated controller.
 extension SimulatedKernel {
     /// Whether the adapter's controller is scanning.
     func isScanning(adapter index: UInt16 = 0) -> Bool {

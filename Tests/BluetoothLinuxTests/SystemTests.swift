@@ -205,7 +205,7 @@ struct SystemTests {
                 events.add(event)
             }
             try sender.start { _ in }
-            #expect(sender.send([UInt8](repeating: 1, count: ReceiveBuffer.capacity + 1).span.bytes) == .sent)
+            #expect(sender.send([UInt8](repeating: 1, count: PacketBuffer.capacity + 1).span.bytes) == .sent)
             return (receiver, sender)
         }
         let told = await events.wait(on: loop) { $0.count == 2 }

@@ -7,11 +7,11 @@ import Testing
 
 /// Weak references to a link and its sides.
 private struct WeakLink: @unchecked Sendable {
-    weak let link: Link?
+    weak let link: SimulatedConnection?
     weak let central: LinkSide?
     weak let peripheral: LinkSide?
 
-    init(_ link: Link) {
+    init(_ link: SimulatedConnection) {
         (self.link, central, peripheral) = (link, link.central, link.peripheral)
     }
 

@@ -1,4 +1,5 @@
 import BluetoothLE
+import BluetoothLoop
 import Foundation
 import BluetoothSimulation
 import TestSupport
@@ -26,7 +27,7 @@ private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Senda
     @Test func characteristicsThatAreReplacedMayAskTheirService() {
         let ends = Journal<Bool>()
         let service = CBMutableService(type: CBUUID(string: "180F"), primary: true)
-        let held = WeakReference(service)
+        let held = WeakReference(to: service)
         service.characteristics = [
             OwnCharacteristic { ends.add(held.object?.characteristics?.isEmpty == true) }
         ]
@@ -41,7 +42,7 @@ private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Senda
             deinit { onEnd() }
         }
         let ends = Journal<Bool>()
-        let queue = RequestQueue<Request>(capacity: 4)
+        let queue = BoundedQueue<Request>(capacity: 4)
         for _ in 0..<3 {
             _ = queue.append(
                 Request { [weak queue] in ends.add(queue?.append(Request {}) ?? true) })
@@ -56,7 +57,7 @@ private final class OwnCharacteristic: CBMutableCharacteristic, @unchecked Senda
             let server = Server(fixture, isEager: false)
             await fixture.wait(for: "state 5", in: server.journal)
             await fixture.onQueue {
-                let manager = WeakReference(server.manager)
+                let manager = WeakReference(to: server.manager)
                 server.offer.characteristics = [
                     OwnCharacteristic { ends.add("advertises \(manager.object?.isAdvertising == true)") }
                 ]

@@ -114,8 +114,8 @@ import Testing
             root.helpMessage(for: command, columns: 1000)
         }
         let served = [
-            help(ble.ServeCommand.self, BleCommand.self), help(AdvertiseCommand.self, BleCommand.self),
-            help(linble.ServeCommand.self, LinbleCommand.self),
+            help(ServeCommand.self, BleCommand.self), help(AdvertiseCommand.self, BleCommand.self),
+            help(LinbleServeCommand.self, LinbleCommand.self),
         ]
         for text in served { #expect(text.contains(/-n, --name <name> +The name to advertise\./)) }
         for text in [help(ReadCommand.self, BleCommand.self), help(ScanCommand.self, BleCommand.self)] {
@@ -128,7 +128,7 @@ import Testing
 
     @Test func aNameToAdvertiseMayPrecedeTheCommand() throws {
         for arguments in [["-n", "Own", "serve", "battery"], ["serve", "battery", "-n", "Own"]] {
-            let command = try #require(try BleCommand.parseAsRoot(arguments) as? ble.ServeCommand)
+            let command = try #require(try BleCommand.parseAsRoot(arguments) as? ServeCommand)
             #expect(command.scoped.common.name == "Own")
         }
     }

@@ -17,7 +17,7 @@ struct SelfTest: Sendable {
     ) async throws -> [TestedAdapter] {
         let base = try common.bondStore()
         let subjects = [own] + (other.map { [$0] } ?? [])
-        let openings = subjects.map { AdapterOpening(before: $0, bonds: EphemeralBondStore(over: base)) }
+        let openings = subjects.map { SelfTestOpening(before: $0, bonds: EphemeralBondStore(over: base)) }
         onSecondSignal { [self] in
             console.message("restoring everything at once; a third signal ends this program")
             let left = await restore(openings, within: .seconds(2))
@@ -44,7 +44,7 @@ struct SelfTest: Sendable {
     }
 
     /// Puts everything back; returns what could not be.
-    private func restore(_ openings: [AdapterOpening], within limit: Duration) async -> [Leftover] {
+    private func restore(_ openings: [SelfTestOpening], within limit: Duration) async -> [Leftover] {
         var left: [Leftover] = []
         // The central first, so that its link ends regularly.
         for opening in openings {
@@ -58,7 +58,7 @@ struct SelfTest: Sendable {
     /// A name to advertise that no other device has.
     static func newName() -> String { "Test-" + String(UInt16.random(in: 0x1000...0xFFFF), radix: 16, uppercase: true) }
 
-    private nonisolated(nonsending) func test(_ openings: [AdapterOpening], _ run: SelfTestRun) async throws {
+    private nonisolated(nonsending) func test(_ openings: [SelfTestOpening], _ run: SelfTestRun) async throws {
         for (index, opening) in openings.enumerated() {
             try await open(opening, as: index == 0 ? "open" : "other.open", run)
         }
@@ -120,7 +120,7 @@ struct SelfTest: Sendable {
     /// Opens an adapter.
     /// - Throws: what prevents every test, such as a missing permission.
     private nonisolated(nonsending) func open(
-        _ opening: AdapterOpening, as test: String, _ run: SelfTestRun
+        _ opening: SelfTestOpening, as test: String, _ run: SelfTestRun
     ) async throws {
         let fatal = Mutex<BluetoothError?>(nil)
         try await run.test(test, "opening \(opening.before.name)", limit: .seconds(60)) {
@@ -145,7 +145,7 @@ struct SelfTest: Sendable {
 }
 
 /// An adapter to be opened, and what becomes of it.
-private final class AdapterOpening: Sendable {
+private final class SelfTestOpening: Sendable {
     let before: AdapterInformation
     let bonds: EphemeralBondStore
     private let state = Mutex<TestedAdapter?>(nil)

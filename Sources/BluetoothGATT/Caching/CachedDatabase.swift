@@ -53,7 +53,7 @@ public enum CachedDatabaseError: Error, Hashable, Sendable {
 
 private let format = RecordFormat("BLE-GATT", version: 1)
 
-private enum Field {
+private enum CachedField {
     static let hash: UInt8 = 1
     static let isFollowed: UInt8 = 2
     static let service: UInt8 = 3
@@ -72,8 +72,8 @@ extension CachedDatabase {
         var writer = ByteWriter(capacity: Self.maximumLength - RecordFormat.overhead)
         do {
             try writer.write(key)
-            if let hash { try writer.writeField(Field.hash, hash.bytes) }
-            if isFollowed { try writer.writeField(Field.isFollowed, []) }
+            if let hash { try writer.writeField(CachedField.hash, hash.bytes) }
+            if isFollowed { try writer.writeField(CachedField.isFollowed, []) }
             for service in services { try writer.write(service) }
             for problem in problems { try writer.write(problem) }
         } catch {
@@ -105,10 +105,10 @@ extension CachedDatabase {
                 let kind = try reader.readUInt8()
                 var field = ByteReader(try reader.read(Int(try reader.readUInt16())))
                 switch kind {
-                case Field.hash: hash = DatabaseHash([UInt8](field.readRemaining()))
-                case Field.isFollowed: isFollowed = true
-                case Field.service: services.append(try field.readService())
-                case Field.problem: if let problem = try field.readProblem() { problems.append(problem) }
+                case CachedField.hash: hash = DatabaseHash([UInt8](field.readRemaining()))
+                case CachedField.isFollowed: isFollowed = true
+                case CachedField.service: services.append(try field.readService())
+                case CachedField.problem: if let problem = try field.readProblem() { problems.append(problem) }
                 default: break
                 }
             }
@@ -130,11 +130,11 @@ extension ByteWriter {
     }
 
     fileprivate mutating func write(_ service: RemoteService) throws(BufferFull) {
-        try writeField(Field.service) { (field) throws(BufferFull) in
+        try writeField(CachedField.service) { (field) throws(BufferFull) in
             try field.write(service.uuid, service.handles)
             try field.write(service.isPrimary ? 1 : 0 as UInt8)
             for include in service.includedServices {
-                try field.writeField(Field.include) { (field) throws(BufferFull) in
+                try field.writeField(CachedField.include) { (field) throws(BufferFull) in
                     try field.write(include.uuid, include.handles)
                     try field.write(include.declarationHandle.rawValue)
                 }
@@ -144,7 +144,7 @@ extension ByteWriter {
     }
 
     fileprivate mutating func write(_ problem: DatabaseProblem) throws(BufferFull) {
-        try writeField(Field.problem) { (field) throws(BufferFull) in
+        try writeField(CachedField.problem) { (field) throws(BufferFull) in
             try field.write(problem.reason.rawValue)
             try field.write(problem.attributeType, width: .bits128)
             try field.write(problem.handle.rawValue)
@@ -156,14 +156,14 @@ extension ByteWriter {
     }
 
     private mutating func write(_ characteristic: RemoteCharacteristic) throws(BufferFull) {
-        try writeField(Field.characteristic) { (field) throws(BufferFull) in
+        try writeField(CachedField.characteristic) { (field) throws(BufferFull) in
             try field.write(
                 characteristic.uuid,
                 AttributeHandleRange(start: characteristic.declarationHandle, end: characteristic.endHandle))
             try field.write(characteristic.valueHandle.rawValue)
             try field.write(characteristic.properties.rawValue)
             for descriptor in characteristic.descriptors {
-                try field.writeField(Field.descriptor) { (field) throws(BufferFull) in
+                try field.writeField(CachedField.descriptor) { (field) throws(BufferFull) in
                     try field.write(descriptor.uuid, width: .bits128)
                     try field.write(descriptor.handle.rawValue)
                 }
@@ -193,13 +193,13 @@ extension ByteReader {
             let kind = try readUInt8()
             var field = ByteReader(try read(Int(try readUInt16())))
             switch kind {
-            case Field.include:
+            case CachedField.include:
                 let uuid = try field.readUUID(.bits128)
                 let handles = try field.readRange()
                 service.includedServices.append(
                     RemoteIncludedService(
                         uuid: uuid, handles: handles, declarationHandle: AttributeHandle(try field.readUInt16())))
-            case Field.characteristic: service.characteristics.append(try field.readCharacteristic())
+            case CachedField.characteristic: service.characteristics.append(try field.readCharacteristic())
             default: break
             }
         }
@@ -231,7 +231,7 @@ extension ByteReader {
         while !isAtEnd {
             let kind = try readUInt8()
             var field = ByteReader(try read(Int(try readUInt16())))
-            guard kind == Field.descriptor else { continue }
+            guard kind == CachedField.descriptor else { continue }
             let uuid = try field.readUUID(.bits128)
             characteristic.descriptors.append(
                 RemoteDescriptor(uuid: uuid, handle: AttributeHandle(try field.readUInt16())))

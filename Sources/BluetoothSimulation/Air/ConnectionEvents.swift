@@ -7,7 +7,7 @@ import BluetoothLoop
 /// since nothing of them can be observed; if a side gets something to send before, those that have not begun are
 /// discarded and computed again. So there is one moment for each message and not one for each packet.
 final class ConnectionEvents {
-    private unowned let link: Link
+    private unowned let link: SimulatedConnection
     private var anchor: KernelInstant
     /// The next event.
     private var next: ScheduledEvent?
@@ -27,7 +27,7 @@ final class ConnectionEvents {
     /// The number of the next event to which the peripheral listens, counted from the anchor point.
     private var listening = 0
 
-    init(link: Link) {
+    init(link: SimulatedConnection) {
         self.link = link
         anchor = link.world.now
         event = ConnectionEvent(interval: 0)

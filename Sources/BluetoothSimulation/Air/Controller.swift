@@ -57,7 +57,7 @@ final class Controller: RadioNode {
     /// What it no longer does.
     var fault: ControllerFault?
     var randomAddress = BluetoothAddress(0, kind: .random)
-    private(set) lazy var scanner = Scanner(controller: self)
+    private(set) lazy var scanner = SimulatedScanner(controller: self)
     private(set) lazy var initiator = Initiator(controller: self)
     private(set) lazy var advertising = ControllerAdvertising(controller: self)
     private(set) var acceptList = FilterAcceptList()
@@ -321,7 +321,7 @@ final class Controller: RadioNode {
         host?.channelClosed(key, on: end)
     }
 
-    override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
+    override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {
         switch change {
         case .parameters: emit(LEConnectionUpdateComplete(handle: end.handle, parameters: end.link.parameters))
         case .dataLength:

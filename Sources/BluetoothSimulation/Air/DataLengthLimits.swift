@@ -48,9 +48,9 @@ extension LinkEnd {
     }
 }
 
-extension Link {
+extension SimulatedConnection {
     /// Changes the link and reports the change to both sides, with that of the data length if that has changed.
-    func change(_ change: LinkChange, _ action: (Link) -> Void) {
+    func change(_ change: SimulatedLinkChange, _ action: (SimulatedConnection) -> Void) {
         let before = ends.map(\.dataLength)
         action(self)
         for end in ends { end.side.node.linkChanged(end, change) }

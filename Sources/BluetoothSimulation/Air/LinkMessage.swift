@@ -2,7 +2,7 @@ import BluetoothSockets
 import BluetoothHost
 
 /// A change of a link.
-enum LinkChange {
+enum SimulatedLinkChange {
     case parameters
     case dataLength
     case phy

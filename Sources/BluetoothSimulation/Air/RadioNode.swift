@@ -92,5 +92,5 @@ class RadioNode {
     func hasRoom(_ end: LinkEnd) {}
 
     /// The link's parameters, data length or PHYs have changed.
-    func linkChanged(_ end: LinkEnd, _ change: LinkChange) {}
+    func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {}
 }

@@ -41,7 +41,7 @@ class World {
     private(set) var nodes: [RadioNode] = []
     /// Those of the devices that receive advertisements.
     private(set) var listeningNodes: [RadioNode] = []
-    private(set) var links: [Link] = []
+    private(set) var links: [SimulatedConnection] = []
     /// The pairs of devices that are out of each other's range.
     private var separations: Set<Set<ObjectIdentifier>> = []
     var peripherals = PeripheralRegistry()
@@ -196,7 +196,7 @@ class World {
         on phy: LEPHY = .le1M, parameters: LEActiveConnectionParameters
     ) -> LinkEnd {
         let peripheral = advertiser.node
-        let link = Link(
+        let link = SimulatedConnection(
             world: self, central: LinkSide(world: self, node: node, handle: handle, address: address),
             peripheral: LinkSide(
                 world: self, node: peripheral, handle: peripheral.makeHandle(), address: advertiser.address),
@@ -212,7 +212,7 @@ class World {
         links.flatMap { $0.ends }.filter { $0.side.node === node }
     }
 
-    func remove(_ link: Link) {
+    func remove(_ link: SimulatedConnection) {
         links.removeAll { $0 === link }
     }
 }

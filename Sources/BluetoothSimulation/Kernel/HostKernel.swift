@@ -24,7 +24,7 @@ final class HostKernel {
     unowned let world: KernelWorld
     var conditions: HostConditions
     /// The adapters in the order in which they were plugged in.
-    private(set) var adapters: [Adapter] = []
+    private(set) var adapters: [SimulatedAdapter] = []
     /// The number of adapters plugged in so far.
     private(set) var pluggedCount = 0
     /// The marks that programs hold.
@@ -39,23 +39,23 @@ final class HostKernel {
         self.conditions = conditions
     }
 
-    func adapter(_ index: UInt16) -> Adapter? {
+    func adapter(_ index: UInt16) -> SimulatedAdapter? {
         adapters.first { $0.index == index }
     }
 
     /// The adapters, newest first, as in the kernel's list.
-    var newestFirst: [Adapter] { adapters.reversed() }
+    var newestFirst: [SimulatedAdapter] { adapters.reversed() }
 
     // MARK: Hotplug
 
     @discardableResult
     func plug(
         _ controller: SimulatedController, address: BluetoothAddress, fault: ControllerFault? = nil, isSettled: Bool
-    ) -> Adapter {
+    ) -> SimulatedAdapter {
         // An index stays in use as long as a raw socket of its former adapter is open.
         var index: UInt16 = 0
         while adapter(index) != nil || rawSockets.hasOne(of: index) { index += 1 }
-        let adapter = Adapter(
+        let adapter = SimulatedAdapter(
             kernel: self, index: index, controller: controller, address: address, fault: fault, isSettled: isSettled)
         adapters.append(adapter)
         pluggedCount += 1
@@ -66,7 +66,7 @@ final class HostKernel {
         return adapter
     }
 
-    func unplug(_ adapter: Adapter) {
+    func unplug(_ adapter: SimulatedAdapter) {
         guard adapters.contains(where: { $0 === adapter }) else { return }
         adapter.unplugged()
         adapters.removeAll { $0 === adapter }
@@ -76,7 +76,7 @@ final class HostKernel {
     }
 
     /// Unplugs an adapter and plugs it in again, as unbinding and binding its driver does.
-    func rebind(_ adapter: Adapter) {
+    func rebind(_ adapter: SimulatedAdapter) {
         adapter.controller.intervene(.unbinding)
         let (configuration, address) = (adapter.controller.configuration, adapter.controller.ownAddress)
         let fault = adapter.controller.fault
@@ -91,7 +91,7 @@ final class HostKernel {
     // MARK: Routes
 
     /// The adapter that a socket bound to `source` uses for a peer (`hci_get_route`).
-    func route(from source: BluetoothAddress, to peer: BluetoothAddress) -> Adapter? {
+    func route(from source: BluetoothAddress, to peer: BluetoothAddress) -> SimulatedAdapter? {
         newestFirst.first { adapter in
             guard adapter.isRunning else { return false }
             return source.isZero

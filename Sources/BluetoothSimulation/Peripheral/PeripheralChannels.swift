@@ -19,11 +19,11 @@ final class PeripheralChannels {
     private var isGrantingCredits = true
 
     private struct Channel {
-        let link: Link
+        let link: SimulatedConnection
         let psm: UInt16
         var credits: ChannelCredits
 
-        init(link: Link, psm: UInt16, mtu: UInt16) {
+        init(link: SimulatedConnection, psm: UInt16, mtu: UInt16) {
             self.link = link
             self.psm = psm
             credits = ChannelCredits(mtu: mtu, mps: min(mtu, 247))

@@ -144,7 +144,7 @@ final class PeripheralNode: RadioNode {
         channels.closed(key)
     }
 
-    override func linkChanged(_ end: LinkEnd, _ change: LinkChange) {
+    override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {
         if case .security = change { notifyHandler(.securityChanged(end.link.security), at: end) }
     }
 }

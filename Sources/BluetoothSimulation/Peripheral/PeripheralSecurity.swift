@@ -59,7 +59,7 @@ final class PeripheralSecurity: PairingParty {
         }
     }
 
-    func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd) {
+    func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {
         let world = node.world
         let shown = pairing.shownPasskey ?? settings.passkey
         switch (question, settings.user) {
@@ -74,7 +74,7 @@ final class PeripheralSecurity: PairingParty {
         }
     }
 
-    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd) {
+    func ended(_ pairing: Pairing, _ outcome: SimulatedPairingOutcome, on end: LinkEnd) {
         guard case .paired(let keys) = outcome, keys.isBonded else { return }
         bonds[end.peerIdentity] = LongTermKey(
             address: end.peerIdentity, kind: keys.kind, isCentral: false, encryptionSize: keys.size,

@@ -35,7 +35,7 @@ enum PairingResponse {
 }
 
 /// A question to a side's user.
-enum PairingQuestion: Equatable {
+enum SimulatedPairingQuestion: Equatable {
     /// Whether to pair; with a number, whether the other side shows the same.
     case confirm(UInt32, isSimple: Bool)
     /// Enter the passkey that the other side shows.
@@ -45,16 +45,16 @@ enum PairingQuestion: Equatable {
 }
 
 /// The answer to a question.
-enum PairingAnswer: Equatable {
+enum SimulatedPairingAnswer: Equatable {
     case yes
     case no
     case passkey(UInt32)
 }
 
 /// The result of a pairing.
-enum PairingOutcome {
+enum SimulatedPairingOutcome {
     /// Succeeded, with the keys and the peer's identity if it was distributed.
-    case paired(PairingKeys)
+    case paired(SimulatedPairingKeys)
     /// This side ended it; the link ends with it, unless the other side has asked for the pairing.
     case failedHere(keepsLink: Bool)
     /// The other side refused; the link stays.
@@ -62,7 +62,7 @@ enum PairingOutcome {
 }
 
 /// The keys of a pairing.
-struct PairingKeys {
+struct SimulatedPairingKeys {
     var isBonded: Bool
     var kind: LongTermKey.Kind
     var size: UInt8
@@ -86,9 +86,9 @@ protocol PairingParty: AnyObject {
     /// Handles the other side's pairing request.
     func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse
     /// Asks this side's user; the answer is passed to ``Pairing/answer(_:from:)``.
-    func ask(_ question: PairingQuestion, for pairing: Pairing, on end: LinkEnd)
+    func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd)
     /// Handles the end of the pairing.
-    func ended(_ pairing: Pairing, _ outcome: PairingOutcome, on end: LinkEnd)
+    func ended(_ pairing: Pairing, _ outcome: SimulatedPairingOutcome, on end: LinkEnd)
     /// The stored key for links with the device at the other end.
     func key(on end: LinkEnd) -> LongTermKey?
     /// Handles a Security Request of the other side, a peripheral, which wants to bond or not.
@@ -111,7 +111,7 @@ final class Pairing {
     private let isRequested: Bool
     private var state = State.requesting
     private var features: (initiator: PairingFeatures, responder: PairingFeatures)?
-    private var answers: (initiator: PairingAnswer?, responder: PairingAnswer?)
+    private var answers: (initiator: SimulatedPairingAnswer?, responder: SimulatedPairingAnswer?)
     private var passkeyShown: UInt32?
     private var timer: ScheduledEvent?
 
@@ -241,7 +241,7 @@ final class Pairing {
         features.map { min($0.initiator.maximumKeySize, $0.responder.maximumKeySize) } ?? 16
     }
 
-    private func put(_ first: PairingQuestion, _ second: PairingQuestion) {
+    private func put(_ first: SimulatedPairingQuestion, _ second: SimulatedPairingQuestion) {
         responder.party?.ask(second, for: self, on: responder)
         initiator.party?.ask(first, for: self, on: initiator)
     }
@@ -254,7 +254,7 @@ final class Pairing {
     var shownPasskey: UInt32? { passkeyShown }
 
     /// Records the answer of a side's user.
-    func answer(_ answer: PairingAnswer, from end: LinkEnd) {
+    func answer(_ answer: SimulatedPairingAnswer, from end: LinkEnd) {
         guard state == .asking else { return }
         if end.isCentral == initiator.isCentral { answers.initiator = answer } else { answers.responder = answer }
         restartTimer()
@@ -265,7 +265,7 @@ final class Pairing {
         finish()
     }
 
-    private func passkey(_ answer: PairingAnswer) -> UInt32? {
+    private func passkey(_ answer: SimulatedPairingAnswer) -> UInt32? {
         if case .passkey(let value) = answer { return value }
         return nil
     }
@@ -278,7 +278,7 @@ final class Pairing {
         let wasProtected =
             answers.initiator != .yes || answers.responder != .yes || passkeyShown != nil || isCompared || isOutOfBand
         let isSecure = usesSecureConnections(features)
-        let keys = PairingKeys(
+        let keys = SimulatedPairingKeys(
             isBonded: features.initiator.bonds && features.responder.bonds,
             kind: isSecure
                 ? (wasProtected ? .authenticated : .unauthenticated)

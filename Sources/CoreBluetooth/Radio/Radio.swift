@@ -23,7 +23,7 @@ actor Radio: LoopActor {
     /// Whether the controller receives extended advertising PDUs; false until it has reported that.
     nonisolated let isExtended = Mutex(false)
     /// The links that managers hold; see Radio+Links.
-    let links: LinkTable
+    let links: SharedLinks
     /// The managers' components, by their handles.
     private var managers: [ObjectIdentifier: any ManagerHub] = [:]
     private var acceptance = Acceptance()
@@ -64,7 +64,7 @@ actor Radio: LoopActor {
         return all.withLock { all in
             if let radio = all[key]?.object { return radio }
             let radio = Radio(kernel, configuration, log)
-            all[key] = WeakReference(radio)
+            all[key] = WeakReference(to: radio)
             return radio
         }
     }
@@ -84,7 +84,7 @@ actor Radio: LoopActor {
         loop = kernel.loop
         components = ComponentCount()
         mark = components.mark()
-        links = LinkTable(components)
+        links = SharedLinks(components)
     }
 
     deinit {

@@ -206,7 +206,7 @@ struct LinkHold: Sendable {
 }
 
 /// The shared links of a radio.
-final class LinkTable {
+final class SharedLinks {
     private let components: ComponentCount
     private var links: [SharedLink.ID: SharedLink] = [:]
     /// The last link created to each device; earlier ones have ended.

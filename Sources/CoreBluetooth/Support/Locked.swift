@@ -26,12 +26,3 @@ final class Locked<Value>: @unchecked Sendable {
         withExtendedLifetime(former) {}
     }
 }
-
-/// A weak reference, which changes only to nil.
-struct WeakReference<Object: AnyObject & Sendable>: Sendable {
-    weak let object: Object?
-
-    init(_ object: Object?) {
-        self.object = object
-    }
-}

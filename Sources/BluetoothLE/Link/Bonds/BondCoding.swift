@@ -8,7 +8,7 @@ import BluetoothGATT
 private let format = RecordFormat("BLE-BOND", version: 1, trustsLaterVersions: true)
 
 // 3 is reserved for signature keys, which are not stored.
-private enum Field {
+private enum BondField {
     static let longTermKey: UInt8 = 1
     static let identityResolvingKey: UInt8 = 2
     static let name: UInt8 = 4
@@ -35,14 +35,14 @@ extension Bond {
         }
         var writer = ByteWriter(growingTo: Self.maximumLength - RecordFormat.overhead)
         for address in [adapter, identity] { try writer.writeWithKind(address) }
-        try writer.writeField(Field.time) { (field) throws(BufferFull) in try field.write(time) }
-        if wasUsedAgain { try writer.writeField(Field.usedAgain, []) }
+        try writer.writeField(BondField.time) { (field) throws(BufferFull) in try field.write(time) }
+        if wasUsedAgain { try writer.writeField(BondField.usedAgain, []) }
         if let lastUse {
-            try writer.writeField(Field.lastUse) { (field) throws(BufferFull) in try field.write(lastUse) }
+            try writer.writeField(BondField.lastUse) { (field) throws(BufferFull) in try field.write(lastUse) }
         }
-        if let name { try writer.writeField(Field.name, Array(name.utf8.prefix(248))) }
+        if let name { try writer.writeField(BondField.name, Array(name.utf8.prefix(248))) }
         for key in longTermKeys {
-            try writer.writeField(Field.longTermKey) { (field) throws(BufferFull) in
+            try writer.writeField(BondField.longTermKey) { (field) throws(BufferFull) in
                 try field.write(key.kind.rawValue)
                 try field.write(key.isCentral ? 1 : 0 as UInt8)
                 try field.write(key.encryptionSize)
@@ -52,7 +52,7 @@ extension Bond {
             }
         }
         if let identityResolvingKey {
-            try writer.writeField(Field.identityResolvingKey, identityResolvingKey.bytes)
+            try writer.writeField(BondField.identityResolvingKey, identityResolvingKey.bytes)
         }
         if let client { try writer.write(client) }
         return format.seal(writer.bytes)
@@ -86,11 +86,11 @@ extension Bond {
     private mutating func decode(_ kind: UInt8, _ field: ByteReader) throws {
         var field = field
         switch kind {
-        case Field.time: time = try field.readUInt64()
-        case Field.usedAgain: wasUsedAgain = true
-        case Field.lastUse: lastUse = try field.readUInt64()
-        case Field.name: name = String(decoding: [UInt8](field.readRemaining()), as: UTF8.self)
-        case Field.longTermKey:
+        case BondField.time: time = try field.readUInt64()
+        case BondField.usedAgain: wasUsedAgain = true
+        case BondField.lastUse: lastUse = try field.readUInt64()
+        case BondField.name: name = String(decoding: [UInt8](field.readRemaining()), as: UTF8.self)
+        case BondField.longTermKey:
             let kind = LongTermKey.Kind(rawValue: try field.readUInt8())
             let isCentral = try field.readUInt8() != 0
             let size = try field.readUInt8()
@@ -102,18 +102,18 @@ extension Bond {
                 LongTermKey(
                     address: identity, kind: kind, isCentral: isCentral, encryptionSize: size,
                     encryptedDiversifier: diversifier, randomNumber: number, value: try field.readKey()))
-        case Field.identityResolvingKey: identityResolvingKey = try field.readKey()
-        case Field.subscription:
+        case BondField.identityResolvingKey: identityResolvingKey = try field.readKey()
+        case BondField.subscription:
             let handle = AttributeHandle(try field.readUInt16())
             let configuration = ClientCharacteristicConfiguration(rawValue: try field.readUInt16())
             client = client ?? GATTClientRecord()
             client?.subscriptions.append(
                 GATTClientRecord.Subscription(
                     characteristic: handle, type: try field.readUUID(.bits128), configuration: configuration))
-        case Field.supportedFeatures:
+        case BondField.supportedFeatures:
             client = client ?? GATTClientRecord()
             client?.supportedFeatures = [UInt8](field.readRemaining())
-        case Field.knownDatabase:
+        case BondField.knownDatabase:
             client = client ?? GATTClientRecord()
             client?.knownDatabase = DatabaseHash([UInt8](field.readRemaining()))
         default: break
@@ -124,15 +124,15 @@ extension Bond {
 extension ByteWriter {
     fileprivate mutating func write(_ client: GATTClientRecord) throws(BufferFull) {
         for subscription in client.subscriptions {
-            try writeField(Field.subscription) { (field) throws(BufferFull) in
+            try writeField(BondField.subscription) { (field) throws(BufferFull) in
                 try field.write(subscription.characteristic.rawValue)
                 try field.write(subscription.configuration.rawValue)
                 try field.write(subscription.type, width: .bits128)
             }
         }
         // Written even when empty: its presence marks that there is a record.
-        try writeField(Field.supportedFeatures, client.supportedFeatures)
-        if let hash = client.knownDatabase { try writeField(Field.knownDatabase, hash.bytes) }
+        try writeField(BondField.supportedFeatures, client.supportedFeatures)
+        if let hash = client.knownDatabase { try writeField(BondField.knownDatabase, hash.bytes) }
     }
 }
 

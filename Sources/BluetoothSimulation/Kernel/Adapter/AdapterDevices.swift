@@ -1,0 +1,87 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// The devices that programs have added to an adapter, and the commands about single devices.
+final class AdapterDevices {
+    private unowned let adapter: SimulatedAdapter
+    /// The devices to which the kernel connects automatically.
+    private(set) var autoConnected: [BluetoothAddress] = []
+    /// The devices of Add Device, with any action.
+    private var added: [ManagementAddress] = []
+
+    init(adapter: SimulatedAdapter) {
+        self.adapter = adapter
+    }
+
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .disconnect(let device): disconnect(device, for: request)
+        case .getConnections:
+            guard adapter.isRunning else { return request.fail(.notPowered) }
+            let linked = adapter.connections.all.filter { $0.end != nil }
+            request.complete(.connections(linked.map { ManagementAddress($0.peer) }))
+        case .getConnectionInformation(let device): getConnectionInformation(device, for: request)
+        case .addDevice(let device, let action): add(device, action, for: request)
+        case .removeDevice(let device): remove(device, for: request)
+        default: request.fail(.unknownCommand)
+        }
+    }
+
+    private func disconnect(_ device: ManagementAddress, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard let connection = adapter.connections.connection(with: device.address) else {
+            return request.complete(.device(device), status: .disconnected)
+        }
+        guard connection.requestEnd({ request.complete(.device(device)) }) else {
+            return request.complete(.device(device), status: .busy)
+        }
+        if let end = connection.end {
+            adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
+        } else {
+            adapter.connections.cancel(connection, error: .connectionReset)
+        }
+    }
+
+    private func getConnectionInformation(_ device: ManagementAddress, for request: ManagementRequest) {
+        let none = ConnectionInformation(
+            address: device, rssi: nil, transmitPower: nil, maximumTransmitPower: nil)
+        guard adapter.isRunning else { return request.complete(.connectionInformation(none), status: .notPowered) }
+        guard let end = adapter.connections.connection(with: device.address)?.end else {
+            return request.complete(.connectionInformation(none), status: .notConnected)
+        }
+        request.complete(
+            .connectionInformation(
+                ConnectionInformation(
+                    address: device, rssi: end.other.side.node.signalStrength, transmitPower: 0,
+                    maximumTransmitPower: nil)))
+    }
+
+    private func add(_ device: ManagementAddress, _ action: AddDeviceAction, for request: ManagementRequest) {
+        guard action.rawValue <= AddDeviceAction.autoConnect.rawValue, device.isLowEnergy,
+            device.address.kind == .public || device.address.randomKind == .static
+        else { return request.complete(.device(device), status: .invalidParameters) }
+        if !added.contains(device) { added.append(device) }
+        autoConnected.removeAll { $0 == device.address }
+        if action == .autoConnect { autoConnected.append(device.address) }
+        adapter.connections.updatePassiveScan()
+        request.complete(.device(device))
+        adapter.send(ManagementDeviceAdded(device, action), skipping: request.socket)
+    }
+
+    private func remove(_ device: ManagementAddress, for request: ManagementRequest) {
+        if device == .any {
+            (autoConnected, added) = ([], [])
+        } else {
+            guard added.contains(device) else {
+                return request.complete(.device(device), status: .invalidParameters)
+            }
+            autoConnected.removeAll { $0 == device.address }
+            added.removeAll { $0 == device }
+        }
+        adapter.connections.updatePassiveScan()
+        request.complete(.device(device))
+        adapter.send(ManagementDeviceRemoved(device), skipping: request.socket)
+    }
+}

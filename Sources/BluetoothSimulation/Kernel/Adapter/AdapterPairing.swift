@@ -1,0 +1,171 @@
+import BluetoothSockets
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// An adapter's side of pairings: its features, the questions to its programs, and their commands.
+final class AdapterPairing: PairingParty {
+    private unowned let adapter: SimulatedAdapter
+    private(set) var localOutOfBandValues: OutOfBandValues?
+    /// By the address of a device: the values that a program has set.
+    private var remoteOutOfBandValues: [BluetoothAddress: OutOfBandValues] = [:]
+    /// The longest encryption key that the kernel offers, in bytes.
+    var maximumKeySize: UInt8 = 16
+
+    init(adapter: SimulatedAdapter) {
+        self.adapter = adapter
+    }
+
+    private var connections: AdapterConnections { adapter.connections }
+
+    func pairingFeatures(for level: SecurityLevel, on end: LinkEnd) -> PairingFeatures {
+        let settings = adapter.settings
+        // A link keeps the one that it began with.
+        let ioCapability = connections.connection(of: end)?.security.ioCapability ?? settings.ioCapability
+        return PairingFeatures(
+            ioCapability: ioCapability,
+            // The kernel requests MITM protection whenever its user interface allows it.
+            requiresProtection: level >= .high || ioCapability != .noInputNoOutput,
+            hasSecureConnections: settings.secureConnections != .off,
+            needsSecureConnections: settings.secureConnections == .only,
+            bonds: settings.isBondable, maximumKeySize: maximumKeySize)
+    }
+
+    func outOfBandValues(on end: LinkEnd) -> OutOfBandValues? {
+        connections.connection(of: end).flatMap { remoteOutOfBandValues[$0.peer] }
+    }
+
+    func respond(to pairing: Pairing, on end: LinkEnd) -> PairingResponse {
+        guard let connection = connections.connection(of: end) else { return .refuse }
+        connection.security.respond(to: pairing)
+        return .accept(pairingFeatures(for: .medium, on: end))
+    }
+
+    func ask(_ question: SimulatedPairingQuestion, for pairing: Pairing, on end: LinkEnd) {
+        guard let connection = connections.connection(of: end) else { return }
+        let peer = ManagementAddress(connection.peer)
+        switch question {
+        case .confirm(let value, let isSimple):
+            adapter.send(ManagementUserConfirmationRequest(peer, isSimple: isSimple, value: value))
+        case .enterPasskey: adapter.send(ManagementUserPasskeyRequest(peer))
+        case .showPasskey(let passkey):
+            adapter.send(ManagementPasskeyNotify(peer, passkey: passkey, enteredCount: 0))
+            pairing.answer(.yes, from: end)
+        }
+    }
+
+    func ended(_ pairing: Pairing, _ outcome: SimulatedPairingOutcome, on end: LinkEnd) {
+        connections.connection(of: end)?.security.ended(pairing, outcome, on: end)
+    }
+
+    func key(on end: LinkEnd) -> LongTermKey? {
+        guard let connection = connections.connection(of: end) else { return nil }
+        return adapter.keys.longTermKey(of: connection.peer, isCentral: connection.isCentral)
+    }
+
+    func securityRequested(_ level: SecurityLevel, bonds: Bool, on end: LinkEnd) {
+        connections.connection(of: end)?.security.peerRequests(level, bonds: bonds, on: end)
+    }
+
+    func securityRefused(on end: LinkEnd) { connections.connection(of: end)?.security.refused() }
+
+    // MARK: Commands
+
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .pairDevice(let device, let capability): pair(device, capability, for: request)
+        case .cancelPairDevice(let device):
+            guard
+                let connection = connections.all.first(where: {
+                    $0.peer == device.address && $0.security.isAwaited
+                })
+            else { return request.complete(.device(device), status: .invalidParameters) }
+            connection.security.cancel()
+            request.complete(.device(device))
+        case .unpairDevice(let device, let isDisconnecting): unpair(device, isDisconnecting, for: request)
+        case .userConfirmationReply(let device): answer(.yes, device, for: request)
+        case .userConfirmationNegativeReply(let device), .userPasskeyNegativeReply(let device):
+            answer(.no, device, for: request)
+        case .userPasskeyReply(let device, let passkey): answer(.passkey(passkey), device, for: request)
+        case .readLocalOutOfBandExtendedData(let types): readOutOfBandData(types, for: request)
+        case .addRemoteOutOfBandData(let device, let confirmation, let random):
+            guard device.isLowEnergy else { return request.complete(.device(device), status: .invalidParameters) }
+            remoteOutOfBandValues[device.address] =
+                confirmation == .zero || random == .zero ? nil : OutOfBandValues(confirmation, random)
+            request.complete(.device(device))
+        case .removeRemoteOutOfBandData(let device):
+            // For BR/EDR only, or for all devices.
+            guard device == .any else { return request.complete(.device(device), status: .invalidParameters) }
+            remoteOutOfBandValues = [:]
+            request.complete(.device(device))
+        default: request.fail(.unknownCommand)
+        }
+    }
+
+    /// Read Local Out Of Band Extended Data: new values, as AD structures in the kernel's order.
+    private func readOutOfBandData(_ types: ManagementAddressTypes, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.fail(.notPowered) }
+        guard types == .lowEnergy else { return request.fail(.invalidParameters) }
+        guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
+        // The kernel demands Secure Simple Pairing of the controller, although LE does not use it.
+        guard adapter.controller.configuration.isDualMode else { return request.fail(.notSupported) }
+        // The private address is not known in advance.
+        guard adapter.privacy.mode == .off else { return request.fail(.rejected) }
+        let address = adapter.identityAddress
+        var structures: [UInt8] = [8, 0x1B]
+        structures += (0..<6).map { UInt8(truncatingIfNeeded: address.value >> (8 * UInt64($0))) }
+        structures += [address.kind == .random ? 1 : 0, 2, 0x1C, 1]
+        if adapter.settings.secureConnections != .off {
+            let values = OutOfBandValues(
+                .random(using: &adapter.world.generator), .random(using: &adapter.world.generator))
+            localOutOfBandValues = values
+            structures += [17, 0x22] + values.confirmation.bytes + [17, 0x23] + values.random.bytes
+        }
+        structures += [2, 0x01, 0x06]
+        request.complete(.outOfBandData(types, structures))
+    }
+
+    private func answer(_ answer: SimulatedPairingAnswer, _ device: ManagementAddress, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard let connection = connections.connection(with: device.address), let end = connection.end else {
+            return request.complete(.device(device), status: .notConnected)
+        }
+        guard let pairing = connection.security.pairing else {
+            return request.complete(.device(device), status: .failed)
+        }
+        request.complete(.device(device))
+        pairing.answer(answer, from: end)
+    }
+
+    private func pair(_ device: ManagementAddress, _ capability: IOCapability, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.settings.isLEEnabled, device.isLowEnergy else {
+            return request.complete(.device(device), status: .rejected)
+        }
+        if let key = adapter.keys.longTermKey(of: device.address, isCentral: true), key.value != .zero {
+            return request.complete(.device(device), status: .alreadyPaired)
+        }
+        adapter.settings.setIOCapability(capability)
+        let known = connections.connection(with: device.address)
+        guard known?.security.isAwaited != true else { return request.complete(.device(device), status: .busy) }
+        let connection = known ?? HostConnection(adapter: adapter, peer: device.address, isCentral: true)
+        connection.security.pair { [weak connection] status in
+            request.complete(.device(device), status: status)
+            connection?.dropIfUnused()
+        }
+        if known == nil { connections.add(connection) }
+    }
+
+    private func unpair(_ device: ManagementAddress, _ isDisconnecting: Bool, for request: ManagementRequest) {
+        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.keys.forget(device.address) else {
+            return request.complete(.device(device), status: .notPaired)
+        }
+        adapter.send(ManagementDeviceUnpaired(device), skipping: request.socket)
+        guard isDisconnecting, let connection = connections.connection(with: device.address),
+            let end = connection.end
+        else { return request.complete(.device(device)) }
+        connection.whenEnded { request.complete(.device(device)) }
+        adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
+    }
+}

@@ -1,0 +1,150 @@
+import BluetoothPrimitives
+import BluetoothHCI
+import BluetoothManagement
+
+/// The settings that programs have made on an adapter.
+final class AdapterSettings {
+    private unowned let adapter: SimulatedAdapter
+    private(set) var isLEEnabled: Bool
+    private(set) var isBREDREnabled: Bool
+    private(set) var isConnectable = false
+    private(set) var isBondable = false
+    private var isSSPEnabled = false
+    private(set) var secureConnections = SecureConnectionsMode.off
+    private(set) var ioCapability = IOCapability.noInputNoOutput
+    private(set) var staticAddress: BluetoothAddress?
+    private(set) var phys: PHYSelection
+    let localName = "simulated"
+
+    init(adapter: SimulatedAdapter) {
+        self.adapter = adapter
+        let controller = adapter.controller.configuration
+        isLEEnabled = controller.hasLE && (controller.isLEEnabled || !controller.isDualMode)
+        isBREDREnabled = controller.isDualMode
+        phys = PHYSelection(of: controller)
+    }
+
+    /// Handles powering on.
+    func poweredOn() { selectPHYs { $0.reset() } }
+
+    private func selectPHYs<Result>(_ change: (inout PHYSelection) -> Result) -> Result {
+        let result = change(&phys)
+        adapter.controller.preferredPHYs = phys.lePHYs
+        return result
+    }
+
+    private var controller: SimulatedController { adapter.controller.configuration }
+
+    // MARK: Commands
+
+    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+        switch command {
+        case .readControllerInformation: request.complete(.controllerInformation(information))
+        case .setConnectable(let isOn): change(request) { isConnectable = isOn }
+        case .setBondable(let isOn): change(request) { isBondable = isOn }
+        case .setLowEnergy(let isOn): setLowEnergy(isOn, for: request)
+        case .setBREDR(let isOn): setBREDR(isOn, for: request)
+        case .setSecureSimplePairing(let isOn):
+            guard controller.isDualMode else { return request.fail(.notSupported) }
+            guard isBREDREnabled else { return request.fail(.rejected) }
+            change(request) { isSSPEnabled = isOn }
+        case .setSecureConnections(let mode):
+            guard isLEEnabled else { return request.fail(.notSupported) }
+            guard !isBREDREnabled || isSSPEnabled else { return request.fail(.rejected) }
+            guard mode.rawValue <= SecureConnectionsMode.only.rawValue else { return request.fail(.invalidParameters) }
+            change(request) { secureConnections = mode }
+        case .setStaticAddress(let address):
+            guard controller.hasLE else { return request.fail(.notSupported) }
+            guard !adapter.isRunning else { return request.fail(.rejected) }
+            guard address.isZero || address.randomKind == .static else { return request.fail(.invalidParameters) }
+            change(request) { staticAddress = address.isZero ? nil : address }
+        case .setIOCapability(let capability):
+            guard capability.rawValue <= IOCapability.keyboardDisplay.rawValue else {
+                return request.fail(.invalidParameters)
+            }
+            setIOCapability(capability)
+            request.complete()
+        case .setAppearance: request.complete()
+        case .getPHYConfiguration: request.complete(.phyConfiguration(phys.configuration))
+        case .setPHYConfiguration(let selected):
+            let refusal = selectPHYs { $0.select(selected, isPowered: adapter.isRunning) }
+            if let refusal { request.fail(refusal) } else { request.complete() }
+        default: request.fail(.unknownCommand)
+        }
+    }
+
+    func setIOCapability(_ capability: IOCapability) {
+        ioCapability = capability
+    }
+
+    private func setLowEnergy(_ isOn: Bool, for request: ManagementRequest) {
+        guard controller.hasLE else { return request.fail(.notSupported) }
+        guard isOn || isBREDREnabled else { return request.fail(.rejected) }
+        change(request) {
+            isLEEnabled = isOn
+            if !isOn { adapter.advertising.removeAll() }
+        }
+    }
+
+    private func setBREDR(_ isOn: Bool, for request: ManagementRequest) {
+        guard controller.isDualMode else { return request.fail(.notSupported) }
+        guard isLEEnabled else { return request.fail(.rejected) }
+        guard isOn != isBREDREnabled else { return request.complete(.settings(current)) }
+        guard isOn || !adapter.isRunning else { return request.fail(.rejected) }
+        guard !isOn || staticAddress == nil || !adapter.isRunning else { return request.fail(.rejected) }
+        change(request) {
+            isBREDREnabled = isOn
+            if !isOn { isSSPEnabled = false }
+        }
+    }
+
+    /// Changes settings, answers with all of them, and notifies the other sockets if any has changed.
+    func change(_ request: ManagementRequest, _ body: () -> Void) {
+        let before = current
+        body()
+        request.complete(.settings(current))
+        if current != before { changed(skipping: request.socket) }
+    }
+
+    /// Notifies all sockets but the one that sent the command.
+    func changed(skipping skipped: ManagementSocketState? = nil) {
+        adapter.send(ManagementNewSettings(current), skipping: skipped)
+    }
+
+    // MARK: All settings
+
+    private var information: ControllerInformation {
+        ControllerInformation(
+            address: adapter.controller.publicAddress, bluetoothVersion: controller.version.hciVersion,
+            manufacturer: controller.version.companyIdentifier, supportedSettings: supported,
+            currentSettings: current, name: localName)
+    }
+
+    private var supported: ManagementSettings {
+        var settings: ManagementSettings = [.powered, .connectable, .discoverable, .bondable]
+        if controller.hasLE {
+            settings.formUnion([
+                .lowEnergy, .advertising, .secureConnections, .privacy, .staticAddress, .debugKeys,
+            ])
+        }
+        if controller.isDualMode {
+            settings.formUnion([.brEDR, .fastConnectable, .linkSecurity, .secureSimplePairing, .secureConnections])
+        }
+        return settings
+    }
+
+    var current: ManagementSettings {
+        var settings: ManagementSettings = []
+        if adapter.isRunning { settings.insert(.powered) }
+        if isConnectable { settings.insert(.connectable) }
+        if isBondable { settings.insert(.bondable) }
+        if isSSPEnabled { settings.insert(.secureSimplePairing) }
+        if isBREDREnabled { settings.insert(.brEDR) }
+        if isLEEnabled { settings.insert(.lowEnergy) }
+        if adapter.advertising.isSettingOn { settings.insert(.advertising) }
+        if secureConnections != .off { settings.insert(.secureConnections) }
+        if adapter.privacy.mode != .off { settings.insert(.privacy) }
+        if let staticAddress, adapter.identityAddress == staticAddress { settings.insert(.staticAddress) }
+        return settings
+    }
+}

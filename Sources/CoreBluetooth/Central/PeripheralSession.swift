@@ -1,0 +1,368 @@
+import BluetoothATT
+import BluetoothLE
+import BluetoothLoop
+import BluetoothSockets
+import Foundation
+import Logging
+
+/// The program's requests to a connected peripheral, in order: a request starts when the one before it has been
+/// answered, and a write without response when every request before it has been handed to the link.
+struct PeripheralSession: Sendable {
+    let handle: PeripheralHandle
+    /// The link, held for as long as the session lasts.
+    let hold: LinkHold
+    /// The connection request that the session serves.
+    let attempt: Int
+
+    private var connection: Connection { hold.connection }
+    private var radio: Radio { handle.radio }
+
+    /// Performs requests until there are no more.
+    func work(_ requests: BoundedQueue<PeripheralRequest>, on radio: isolated Radio) async {
+        await withTaskGroup(of: Void.self) { group in
+            var isBusy = false
+            while var request = await requests.next() {
+                if case .writeCommand(let characteristic, let value) = request {
+                    let isShort = await value.count <= connection.maximumCommandLength
+                    if isShort {
+                        await send(value, to: characteristic, on: radio)
+                        continue
+                    }
+                }
+                if isBusy { await group.next() }
+                isBusy = true
+                if case .discoverServices(let uuids, _) = request {
+                    // Of a device that changes while it is discovered, one discovery answers all that wait for it.
+                    let others = requests.removeFirst {
+                        if case .discoverServices(uuids, _) = $0 { true } else { false }
+                    }
+                    request = .discoverServices(uuids, times: 1 + others)
+                }
+                let hasBegun = Promise<Void, Never>()
+                group.addTask { [self, request] in await perform(request, hasBegun) }
+                await hasBegun.value(ifCancelled: ())
+            }
+        }
+    }
+
+    private func send(
+        _ value: [UInt8], to characteristic: RemoteCharacteristic, on radio: isolated Radio
+    ) async {
+        do throws(BluetoothError) {
+            try await connection.writeCommand(value, to: characteristic)
+        } catch {
+            if error.code != .disconnected, error.code != .cancelled { misuse("a value was not written: \(error)") }
+        }
+        didSend()
+    }
+
+    /// Records that the kernel has accepted a write without response, so that there is room for another.
+    private func didSend() {
+        guard handle.shared({ $0.connectionRequest.attempt == attempt && $0.traffic.flow.didSend() }) else { return }
+        handle.report(attempt) { peripheral, delegate in
+            guard peripheral.handle.shared({ $0.traffic.flow.renew() }) else { return }
+            delegate?.peripheralIsReady(toSendWriteWithoutResponse: peripheral)
+        }
+    }
+
+    /// Performs a request; `hasBegun` is resolved when the next one in the queue may follow on the air.
+    private func perform(_ request: PeripheralRequest, _ hasBegun: Promise<Void, Never>) async {
+        // The link tells when a request begins, which may wait for requests of its own; otherwise it has begun at its end.
+        switch request {
+        // They send none about attributes.
+        case .readRSSI, .openChannel: hasBegun.succeed()
+        case .discoverIncludedServices, .discoverCharacteristics, .discoverDescriptors:
+            hasBegun.succeed()
+            await handle.central.callbacks.turn()
+        default: break
+        }
+        defer { hasBegun.succeed() }
+        switch request {
+        case .readRSSI: await readRSSI()
+        case .discoverServices(let uuids, let times): await discoverServices(uuids, times: times)
+        case .discoverIncludedServices(let uuids, let service):
+            discover(in: service) { peripheral, delegate, error in
+                if error == nil { service.addIncludedServices(uuids, of: peripheral) }
+                delegate?.peripheral(peripheral, didDiscoverIncludedServicesFor: service, error: error)
+            }
+        case .discoverCharacteristics(let uuids, let service):
+            discover(in: service) { peripheral, delegate, error in
+                if error == nil { service.addCharacteristics(uuids) }
+                delegate?.peripheral(peripheral, didDiscoverCharacteristicsFor: service, error: error)
+            }
+        case .discoverDescriptors(let characteristic): discoverDescriptors(characteristic)
+        case .read(let characteristic): await read(characteristic, hasBegun)
+        case .readDescriptor(let descriptor): await read(descriptor, hasBegun)
+        case .write(let characteristic, let value):
+            await write(value, to: characteristic, hasBegun)
+        case .writeCommand(let characteristic, let value):
+            coreBluetoothLog.notice(
+                "\(value.count) bytes for \(characteristic.uuid) are too long for a command; they are written in parts."
+            )
+            await reportingFailure { () throws(BluetoothError) in
+                try await connection.write(value, to: characteristic)
+            } report: { error in
+                misuse("a value was not written: \(error)")
+            }
+            didSend()
+        case .writeDescriptor(let descriptor, let value): await write(value, to: descriptor, hasBegun)
+        case .setNotify(let isOn, let characteristic): await setNotify(isOn, characteristic, hasBegun)
+        case .stopNotifying(let characteristic): await stopNotifying(characteristic)
+        case .openChannel(let psm): await openChannel(psm)
+        }
+    }
+
+    /// Whether to report an error: not one of the connection's end, after which no request is called back. A refusal by
+    /// the peripheral is reported even if the pairing that it requires has cost the connection.
+    private static func isReported(_ error: BluetoothError, isConnected: Bool) -> Bool {
+        error.code == .pairingFailed || isConnected && error.code != .cancelled
+    }
+
+    /// Reports an error, if it is one to report.
+    private func reportingFailure(
+        _ body: () async throws(BluetoothError) -> Void, report: (any Error) -> Void
+    ) async {
+        do throws(BluetoothError) {
+            try await body()
+        } catch {
+            if Self.isReported(error, isConnected: await connection.isConnected) { report(error.coreBluetooth) }
+        }
+    }
+
+    private func readRSSI() async {
+        await reportingFailure { () throws(BluetoothError) in
+            let rssi = try await connection.rssi()
+            answer { peripheral, delegate in
+                peripheral.handle.shared { $0.information.rssi = rssi }
+                delegate?.peripheral(peripheral, didReadRSSI: NSNumber(value: rssi), error: nil)
+            }
+        } report: { error in
+            answer { $1?.peripheral($0, didReadRSSI: NSNumber(value: 127), error: error) }
+        }
+    }
+
+    /// Calls the delegate with the answer to a request.
+    private func answer(
+        times: Int = 1, _ body: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?) -> Void
+    ) {
+        for _ in 0..<times { handle.answer(attempt, body) }
+    }
+
+    // MARK: Name
+
+    /// Reads the peripheral's name, which may differ from the advertised one (Core Vol 3 Part C §12.1).
+    func readName() async {
+        do throws(BluetoothError) {
+            let found = try await connection.readValues(of: .deviceName)
+            guard let bytes = found.first?.value, !bytes.isEmpty else { return }
+            let name = String(decoding: bytes.prefix { $0 != 0 }, as: UTF8.self)
+            handle.report(attempt) { peripheral, delegate in
+                let hasChanged = peripheral.handle.shared { shared -> Bool in
+                    defer { (shared.information.name, shared.information.isNameRead) = (name, true) }
+                    return shared.information.name != name
+                }
+                let handle = peripheral.handle
+                handle.radio.devices.withLock { $0.setName(name, of: handle.address, isRead: true) }
+                if hasChanged { delegate?.peripheralDidUpdateName(peripheral) }
+            }
+        } catch {
+            // A device without a readable name keeps the advertised one.
+            coreBluetoothLog.logger.debug("\(error)")
+        }
+    }
+
+    // MARK: Discovery
+
+    private func discoverServices(_ uuids: [BluetoothUUID]?, times: Int) async {
+        await reportingFailure { () throws(BluetoothError) in
+            let found = try await connection.discover()
+            radio.devices.withLock { $0.connected[handle.address]?.formUnion(found.map(\.uuid)) }
+            await handle.central.callbacks.turn()
+            answer(times: times) { peripheral, delegate in
+                peripheral.handle.updateServices(found, of: peripheral, uuids)
+                delegate?.peripheral(peripheral, didDiscoverServices: nil)
+            }
+        } report: { error in
+            answer(times: times) { $1?.peripheral($0, didDiscoverServices: error) }
+        }
+    }
+
+    /// Discovers the content of a service: everything was discovered together with the services, unless the peripheral
+    /// has changed it.
+    private func discover(
+        in service: CBService,
+        _ report: @escaping @Sendable (CBPeripheral, (any CBPeripheralDelegate)?, (any Error)?) -> Void
+    ) {
+        answer { peripheral, delegate in
+            report(peripheral, delegate, peripheral.handle.isCurrent(service) ? nil : CBError(.invalidHandle))
+        }
+    }
+
+    private func discoverDescriptors(_ characteristic: CBCharacteristic) {
+        answer { peripheral, delegate in
+            let isCurrent = peripheral.handle.isCurrent(characteristic.service)
+            if isCurrent {
+                let descriptors = characteristic.knownDescriptors()
+                characteristic.contents { $0.descriptors = descriptors }
+            }
+            delegate?.peripheral(
+                peripheral, didDiscoverDescriptorsFor: characteristic,
+                error: isCurrent ? nil : CBError(.invalidHandle))
+        }
+    }
+
+    // MARK: Values
+
+    /// Sends a request. `tell` is called with the result in order with values, but not with an error of the
+    /// connection's end; see ``isReported(_:isConnected:)``.
+    private func ask(
+        _ request: LinkRequest, _ hasBegun: Promise<Void, Never>,
+        report: @escaping @Sendable ([UInt8], (any Error)?) -> Void
+    ) async {
+        await radio.ask(request, hold, hasBegun) { [connection] outcome in
+            switch outcome {
+            case .success(let value): report(value, nil)
+            case .failure(let error):
+                if Self.isReported(error, isConnected: connection.isConnectedNow) { report([], error.coreBluetooth) }
+            }
+        }
+    }
+
+    private func read(
+        _ characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
+    ) async {
+        guard let remote = characteristic.remote else { return notOurs() }
+        await ask(.read(remote), hasBegun) { [self] value, error in
+            answer { peripheral, delegate in
+                if error == nil { characteristic.contents { $0.value = Data(value) } }
+                delegate?.peripheral(peripheral, didUpdateValueFor: characteristic, error: error)
+            }
+        }
+    }
+
+    private func read(_ descriptor: CBDescriptor, _ hasBegun: Promise<Void, Never>) async {
+        guard let remote = descriptor.remote else { return notOurs() }
+        await ask(.read(remote), hasBegun) { [self] value, error in
+            answer { peripheral, delegate in
+                if error == nil {
+                    descriptor.contents { $0.value = CBDescriptor.value(value, of: remote.uuid) }
+                }
+                delegate?.peripheral(peripheral, didUpdateValueFor: descriptor, error: error)
+            }
+        }
+    }
+
+    private func write(
+        _ value: [UInt8], to characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
+    ) async {
+        guard let remote = characteristic.remote else { return notOurs() }
+        let report: @Sendable ((any Error)?) -> Void = { [self] error in
+            answer { $1?.peripheral($0, didWriteValueFor: characteristic, error: error) }
+        }
+        guard remote.properties.contains(.write) else { return report(CBATTError(.writeNotPermitted)) }
+        if let error = lengthError(of: value) { return report(error) }
+        await ask(.write(value, to: remote), hasBegun) { report($1) }
+    }
+
+    private func write(
+        _ value: [UInt8], to descriptor: CBDescriptor, _ hasBegun: Promise<Void, Never>
+    ) async {
+        guard let remote = descriptor.remote else { return notOurs() }
+        let report: @Sendable ((any Error)?) -> Void = { [self] error in
+            answer { $1?.peripheral($0, didWriteValueFor: descriptor, error: error) }
+        }
+        guard remote.uuid != .clientCharacteristicConfiguration else {
+            misuse("the client characteristic configuration is not written; use setNotifyValue(_:for:).")
+            return report(CBATTError(.writeNotPermitted))
+        }
+        if let error = lengthError(of: value) { return report(error) }
+        await ask(.write(value, to: remote), hasBegun) { report($1) }
+    }
+
+    /// The error for the length of a value to write; nil if it is valid.
+    private func lengthError(of value: [UInt8]) -> CBATTError? {
+        value.count <= AttributeProtocol.maximumAttributeValueLength ? nil : CBATTError(.invalidAttributeValueLength)
+    }
+
+    private func notOurs() {
+        misuse("an attribute of this program is not one of a peripheral's.")
+        answer { _, _ in }
+    }
+
+    // MARK: Notifications
+
+    private func setNotify(
+        _ isOn: Bool, _ characteristic: CBCharacteristic, _ hasBegun: Promise<Void, Never>
+    ) async {
+        guard let remote = characteristic.remote else { return notOurs() }
+        let value = remote.valueHandle
+        let report: @Sendable ((any Error)?) -> Void = { [self] error in
+            answer { peripheral, delegate in
+                if error == nil { characteristic.contents { $0.isNotifying = isOn } }
+                delegate?.peripheral(peripheral, didUpdateNotificationStateFor: characteristic, error: error)
+            }
+        }
+        let isNotified = remote.properties.contains(.notify)
+        guard isNotified || remote.properties.contains(.indicate) else {
+            return report(CBATTError(.requestNotSupported))
+        }
+        // Without one nothing is written, and the values that the peripheral sends are delivered.
+        let descriptor = remote.descriptor(.clientCharacteristicConfiguration)
+        let wasOn = handle.shared { $0.database.notifying[value] != nil }
+        if wasOn == isOn { return report(nil) }
+        if isOn {
+            // The first value may arrive before the peripheral's answer.
+            handle.shared { $0.database.notifying[value] = characteristic }
+            if let descriptor { await radio.addSubscription(value, by: descriptor, hold) }
+        } else if await !radio.removeSubscription(value, hold) {
+            // Another manager still has a subscription.
+            handle.shared { $0.database.notifying[value] = nil }
+            return report(nil)
+        }
+        guard let descriptor else {
+            if !isOn { handle.shared { $0.database.notifying[value] = nil } }
+            return report(nil)
+        }
+        let configuration: [UInt8] = [!isOn ? 0 : isNotified ? 1 : 2, 0]
+        await ask(.write(configuration, to: descriptor), hasBegun) { [self] _, error in
+            if isOn == (error != nil) { handle.shared { $0.database.notifying[value] = nil } }
+            report(error)
+        }
+        if isOn, !handle.shared({ $0.database.notifying[value] != nil }) {
+            _ = await radio.removeSubscription(value, hold)
+        }
+    }
+
+    private func stopNotifying(_ characteristic: CBCharacteristic) async {
+        let limit = PeripheralHandle.valueLimit
+        misuse("\(limit) values are queued for the program, so \(characteristic.uuid) was unsubscribed.")
+        if let remote = characteristic.remote,
+            let descriptor = remote.descriptor(.clientCharacteristicConfiguration),
+            await radio.removeSubscription(remote.valueHandle, hold)
+        {
+            try? await connection.write([0, 0], to: descriptor)
+        }
+        answer { peripheral, delegate in
+            characteristic.contents { $0.isNotifying = false }
+            delegate?.peripheral(
+                peripheral, didUpdateNotificationStateFor: characteristic, error: CBError(.outOfSpace))
+        }
+    }
+
+    // MARK: Channels
+
+    private func openChannel(_ psm: CBL2CAPPSM) async {
+        await reportingFailure { () throws(BluetoothError) in
+            let channel = try await connection.openChannel(psm: psm)
+            handle.shared { shared in
+                shared.traffic.channels.removeAll { $0.object == nil }
+                shared.traffic.channels.append(WeakReference(to: channel))
+            }
+            answer { peripheral, delegate in
+                delegate?.peripheral(peripheral, didOpen: CBL2CAPChannel(channel, peripheral), error: nil)
+            }
+        } report: { error in
+            answer { $1?.peripheral($0, didOpen: nil, error: error) }
+        }
+    }
+}
