@@ -217,6 +217,15 @@ import Testing
         }
     }
 
+    @Test func whatIsEndedOnTheLoopBeforeItBeginsNeverConnects() async throws {
+        try await run { fixture, adapter, peripheral, _ in
+            peripheral.setHidden(true)
+            await Closer(on: fixture.radio.loop).keepAndDisconnect(peripheral.address, by: adapter)
+            try await fixture.radio.sleep(for: .seconds(1))
+            #expect(await adapter.session.connectCount == 0)
+        }
+    }
+
     private actor Closer: LoopActor {
         nonisolated let loop: EventLoop
 
@@ -225,6 +234,10 @@ import Testing
         func isConnected(_ connection: Connection, afterClosing adapter: Adapter) async -> Bool {
             await adapter.close()
             return await connection.isConnected
+        }
+
+        func keepAndDisconnect(_ peer: BluetoothAddress, by adapter: Adapter) async {
+            await adapter.keepConnected(to: peer).disconnect()
         }
     }
 

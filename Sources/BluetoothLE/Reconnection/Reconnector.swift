@@ -60,6 +60,8 @@ final class Reconnector: KeptLinks {
 
     /// Begins the one task for the lifetime of the connection, which ends with its central.
     func begin(on central: some Central) {
+        // A caller on the loop may have ended it already.
+        guard end == nil else { return }
         let this = SessionReference(self, in: DetachedSession(on: loop))
         task = Task(executorPreference: loop) { [policy, loop] in
             await withTaskGroup(of: Void.self) { group in
