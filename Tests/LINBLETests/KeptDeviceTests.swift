@@ -152,4 +152,12 @@ import Testing
             peripheral.remove()
         }
     }
+
+    @Test func onlyLostBytesAndRefusalsAreFinal() {
+        #expect(KeptDriver.isFinal(.overflow(.init("receive"), capacity: 1)))
+        #expect(KeptDriver.isFinal(BluetoothError(.attributeProtocol, .init("send"), "The peer refused.")))
+        // A call on a link on which too many others wait may succeed on the next one.
+        #expect(!KeptDriver.isFinal(BluetoothError(.overflow, .init("send"), "Many calls wait.", isRetryable: true)))
+        #expect(!KeptDriver.isFinal(BluetoothError(.disconnected, .init("send"), "The link has ended.")))
+    }
 }

@@ -22,7 +22,7 @@ enum ReconnectionTarget {
 ///
 /// Lives on the central's loop.
 final class Reconnector: KeptLinks {
-    static let finalCodes: [BluetoothError.Code] = []
+    static func isFinal(_ reason: BluetoothError) -> Bool { false }
 
     private let mark: ComponentCount.Mark
     let loop: EventLoop
