@@ -169,9 +169,8 @@ final class ATTBearer {
         case .failed(let error):
             core.channelEnded()
             // The end of the fixed channel follows, after what has arrived before.
-            guard id != nil else { break }
-            while channel.passWaiting() {}
-            channelEnded(error)
+            while id != nil, channel.passWaiting() {}
+            if id != nil { channelEnded(error) }
         }
         return false
     }

@@ -39,7 +39,7 @@ final class Reconnector: KeptLinks {
     /// The task of ``begin(on:)``.
     private var task: Task<Void, Never>?
     /// The reason why the kept connection has ended, with which its task is cancelled.
-    private var end: BluetoothError?
+    private(set) var end: BluetoothError?
 
     init(
         to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop
@@ -60,8 +60,6 @@ final class Reconnector: KeptLinks {
 
     /// Begins the one task for the lifetime of the connection, which ends with its central.
     func begin(on central: some Central) {
-        // A caller on the loop may have ended it already.
-        guard end == nil else { return }
         let this = SessionReference(self, in: DetachedSession(on: loop))
         task = Task(executorPreference: loop) { [policy, loop] in
             await withTaskGroup(of: Void.self) { group in
