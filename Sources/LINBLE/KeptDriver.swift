@@ -3,7 +3,9 @@ import BluetoothLoop
 
 /// The links of a UART that outlives them: opens one after the other, and moves the bytes.
 actor KeptDriver: LoopActor, KeptLinks {
-    static let finalCodes: [BluetoothError.Code] = [.attributeProtocol, .overflow]
+    static func isFinal(_ reason: BluetoothError) -> Bool {
+        reason.code == .attributeProtocol || reason.isLossOfBytes
+    }
 
     typealias Choice = @Sendable () async throws(BluetoothError) -> UARTDevice
 
@@ -139,7 +141,7 @@ actor KeptDriver: LoopActor, KeptLinks {
         let start = loop.now
         let reason = await serve(uart)
         // The program has ended it, unless it has lost bytes.
-        let isOver = isEnding && reason.code != .overflow
+        let isOver = isEnding && !reason.isLossOfBytes
         return (isOver ? .cancelled(Self.operation) : reason, start.duration(to: loop.now))
     }
 
@@ -164,7 +166,7 @@ actor KeptDriver: LoopActor, KeptLinks {
             } else {
                 await uart.connection.disconnect()
             }
-            if let other = await group.next(), other.code == .overflow { reason = other }
+            if let other = await group.next(), other.isLossOfBytes { reason = other }
             return reason
         }
         if case .online = phase { phase = .offline }
@@ -199,6 +201,9 @@ actor KeptDriver: LoopActor, KeptLinks {
 }
 
 extension BluetoothError {
+    /// Whether received bytes were lost, rather than that too many calls were waiting.
+    fileprivate var isLossOfBytes: Bool { code == .overflow && !isRetryable }
+
     /// The error of calls on a UART that its program has disconnected.
     fileprivate static var cancelled: BluetoothError {
         BluetoothError(.cancelled, .init("use the UART"), "This program has disconnected it.")

@@ -183,6 +183,8 @@ import Testing
             }
             try await fixture.settle { fixture.kernel.links(adapter: 0).isEmpty }
             peripheral.setHidden(true)
+            // On the loop it ends before it begins.
+            await Closer(on: fixture.radio.loop).keepAndDisconnect(peripheral.address, by: adapter)
             do {
                 _ = adapter.keepConnected(to: peripheral.address)
                 try await fixture.radio.sleep(for: .seconds(1))
@@ -225,6 +227,10 @@ import Testing
         func isConnected(_ connection: Connection, afterClosing adapter: Adapter) async -> Bool {
             await adapter.close()
             return await connection.isConnected
+        }
+
+        func keepAndDisconnect(_ peer: BluetoothAddress, by adapter: Adapter) async {
+            await adapter.keepConnected(to: peer).disconnect()
         }
     }
 

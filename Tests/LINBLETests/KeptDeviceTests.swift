@@ -138,6 +138,8 @@ import Testing
                 return
             }
             #expect(await failureCode { try await kept.send([1]) } == .attributeProtocol)
+            // A write behind too many calls is none of this.
+            #expect(!KeptDriver.isFinal(BluetoothError(.overflow, .init("send"), "Many wait.", isRetryable: true)))
             #expect(await failureCode { _ = try await kept.read() } == .attributeProtocol)
             #expect(try await events.next() == "connecting 1")
             #expect(try await events.next() == "online")

@@ -49,7 +49,8 @@ public final class KeptConnection: Sendable {
         // A separate isolation domain, so that an ended connection does not retain the adapter.
         core = SessionReference(
             sending: Reconnector(to: target, options, policy, on: loop), in: DetachedSession(on: loop))
-        core.later { $0.begin(on: central) }
+        // A caller on the loop may have ended it by then.
+        core.later { if $0.end == nil { $0.begin(on: central) } }
     }
 
     deinit {

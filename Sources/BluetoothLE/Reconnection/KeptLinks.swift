@@ -3,8 +3,8 @@ import BluetoothPrimitives
 
 /// The links to a device that is kept connected, one after the other, and what is done on each.
 package protocol KeptLinks {
-    /// The errors after which no other link may follow, besides those of the policy.
-    static var finalCodes: [BluetoothError.Code] { get }
+    /// Whether no other link may follow after this error, besides those of the policy.
+    static func isFinal(_ reason: BluetoothError) -> Bool
 
     /// Connects, uses the link, and returns the reason of its end and its duration.
     /// - Throws: the reason why there was no link.
@@ -40,7 +40,7 @@ extension KeptLinks {
                 waitsForSlot = error.code == .linkLimitReached
             }
             if Task.isCancelled { return nil }
-            guard !Self.finalCodes.contains(reason.code), progress.isWorthRetrying(reason) else { return reason }
+            guard !Self.isFinal(reason), progress.isWorthRetrying(reason) else { return reason }
             if waitsForSlot {
                 // The next attempt waits for the end of a link, so that no delay is needed.
                 await report(.waitingForAdapter(reason))

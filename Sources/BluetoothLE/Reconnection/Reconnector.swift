@@ -22,7 +22,7 @@ enum ReconnectionTarget {
 ///
 /// Lives on the central's loop.
 final class Reconnector: KeptLinks {
-    static let finalCodes: [BluetoothError.Code] = []
+    static func isFinal(_ reason: BluetoothError) -> Bool { false }
 
     private let mark: ComponentCount.Mark
     let loop: EventLoop
@@ -39,7 +39,7 @@ final class Reconnector: KeptLinks {
     /// The task of ``begin(on:)``.
     private var task: Task<Void, Never>?
     /// The reason why the kept connection has ended, with which its task is cancelled.
-    private var end: BluetoothError?
+    private(set) var end: BluetoothError?
 
     init(
         to target: ReconnectionTarget, _ options: ConnectionOptions, _ policy: ReconnectionPolicy, on loop: EventLoop

@@ -166,8 +166,11 @@ final class ATTBearer {
         case .wouldBlock:
             core.channelIsFull()
             channel.notifyWhenWritable()
-        // The end of the fixed channel follows, after what has arrived before.
-        case .failed(let error): if id == nil { core.channelEnded() } else { channelEnded(error) }
+        case .failed(let error):
+            core.channelEnded()
+            // The end of the fixed channel follows, after what has arrived before.
+            while id != nil, channel.passWaiting() {}
+            if id != nil { channelEnded(error) }
         }
         return false
     }
