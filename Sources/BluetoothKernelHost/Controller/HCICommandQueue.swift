@@ -177,8 +177,7 @@ package final class HCICommandQueue {
     ) {
         if let others = foreignCommand, others.opcode == opcode {
             foreignCommand = nil
-            if !status.isSuccess || parameters.isEmpty { receiver.receiveOthers(others, status) }
-            return
+            return receiver.receiveOthers(others, status)
         }
         guard let current, current.opcode == opcode else { return }
         guard status.isSuccess else { return complete { current.fail(.refused(operation(opcode), status)) } }

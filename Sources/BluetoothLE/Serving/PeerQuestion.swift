@@ -24,4 +24,7 @@ package final class PeerQuestion: Sendable {
     package func resolve(_ answer: Answer) -> Bool {
         isAnswered.exchange(true, ordering: .acquiringAndReleasing) ? false : onAnswer(answer)
     }
+
+    /// Ends the question, whose answer would be too late.
+    func close() { isAnswered.store(true, ordering: .releasing) }
 }

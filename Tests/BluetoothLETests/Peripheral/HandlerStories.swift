@@ -130,10 +130,9 @@ import BluetoothLE
             // The late answer is not that of the next request.
             let read = fixture.base.begin { try await connection.read(values[0]) }
             try await fixture.base.settle { held.withLock { $0.count } == 2 }
-            for (number, question) in held.withLock({ $0 }).enumerated() {
-                question.resolve(.success([UInt8(number)]))
-            }
+            #expect(held.withLock { $0 }.enumerated().map { $1.resolve(.success([UInt8($0)])) } == [false, true])
             #expect(try await read.value == [1])
+            #expect(held.withLock { $0[1].resolve(.success([])) } == false)
             // The second value of a request has the rest of its time.
             let several = try await fixture.base.duration {
                 let read = fixture.base.begin { await failure { _ = try await connection.read(values) } }
@@ -143,7 +142,13 @@ import BluetoothLE
             }
             #expect(several >= .seconds(25) && several < .seconds(26))
             #expect(held.withLock { $0.count } == 4)
-            await connection.disconnect()
+            // Nor is there time after the end of the link.
+            let last = fixture.base.begin { await failure { _ = try await connection.read(values[0]) } }
+            try await fixture.base.settle { held.withLock { $0.count } == 5 }
+            fixture.base.radio.breakLink(fixture.address, fixture.central.information.address)
+            #expect(try await last.value?.code == .disconnected)
+            try await fixture.base.radio.sleep(for: .seconds(5))
+            #expect(held.withLock { $0[4].resolve(.success([1])) } == false)
             await set.stop()
         }
     }

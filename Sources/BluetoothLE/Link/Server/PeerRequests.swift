@@ -31,6 +31,8 @@ final class PeerRequests {
         let number: UInt64
         let event: GATTServerEvent
         let bearer: UInt64?
+        /// Nil once the program has released it, which answers it.
+        weak var question: PeerQuestion?
         let deadline: KernelInstant
     }
 
@@ -90,7 +92,7 @@ final class PeerRequests {
         case .none: break
         case .underWay(let task, _), .stuck(let task): task.cancel()
         }
-        asked = []
+        while let request = asked.popLast() { request.question?.close() }
         while let left = popFirst() { if !left.event.isRequest { missedCommands += 1 } }
         subscriptions.finish(reason)
     }
@@ -120,19 +122,19 @@ final class PeerRequests {
 
     private func ask(_ event: GATTServerEvent, from bearer: UInt64?, _ link: Link) -> PeerQuestion {
         lastQuestion += 1
-        let (number, loop) = (lastQuestion, link.loop)
-        asked.append(
-            Asked(
-                number: number, event: event, bearer: bearer,
-                deadline: answeredDeadline ?? answered?.deadline ?? loop.now.advanced(by: PendingWork.limit)))
-        let bound = LoopBound(WeakReference(to: link), on: loop)
-        return PeerQuestion { result in
+        let (number, loop, bound) = (lastQuestion, link.loop, LoopBound(WeakReference(to: link), on: link.loop))
+        let question = PeerQuestion { result in
             let answer: @Sendable () -> Void = {
                 if let link = bound.value.object { link.peerRequests.answer(number, result, link) }
             }
             if loop.isCurrent { answer() } else { loop.execute(answer) }
             return true
         }
+        asked.append(
+            Asked(
+                number: number, event: event, bearer: bearer, question: question,
+                deadline: answeredDeadline ?? answered?.deadline ?? loop.now.advanced(by: PendingWork.limit)))
+        return question
     }
 
     private func answer(_ number: UInt64, _ result: PeerQuestion.Answer, _ link: Link) {
@@ -219,6 +221,7 @@ final class PeerRequests {
         let now = link.loop.now
         while let index = asked.firstIndex(where: { $0.deadline <= now }) {
             let request = asked.remove(at: index)
+            request.question?.close()
             link.log.warning(
                 "a request was not answered within \(PendingWork.limit)", metadata: ["peer": "\(link.peer)"])
             link.giveUp(request.event, from: request.bearer)
