@@ -25,67 +25,6 @@ struct ListTests {
         }
     }
 
-    @Test("Find Information Response (Core Vol 3 Part F §3.4.3.2)")
-    func information() throws {
-        let bytes = hex("05 01 0100 0028 0200 0328")
-        guard case .findInformationResponse(var list) = try ATTServerPDU(decoding: bytes.span.bytes) else {
-            Issue.record("no Find Information Response")
-            return
-        }
-        var found: [ATTInformationList.Entry] = []
-        while let entry = list.next() { found.append(entry) }
-        #expect(found == [.init(handle: 1, type: 0x2800), .init(handle: 2, type: 0x2803)])
-        let width = list.typeWidth
-        #expect(width == .bits16)
-    }
-
-    @Test("Find By Type Value Response (Core Vol 3 Part F §3.4.3.4)")
-    func ranges() throws {
-        let bytes = hex("07 0100 0700 2000 1000")
-        guard case .findByTypeValueResponse(var list) = try ATTServerPDU(decoding: bytes.span.bytes) else {
-            Issue.record("no Find By Type Value Response")
-            return
-        }
-        var found: [AttributeHandleRange] = []
-        while let range = list.next() { found.append(range) }
-        #expect(found == [.init(start: 1, end: 7), .init(start: 0x20, end: 0x10)])
-        #expect(found.map(\.isValid) == [true, false])
-    }
-
-    @Test("Read By Type Response (Core Vol 3 Part F §3.4.4.2)")
-    func attributeData() throws {
-        let bytes = hex("09 07 0200 020300002A 0400 020500012A")
-        guard case .readByTypeResponse(var list) = try ATTServerPDU(decoding: bytes.span.bytes) else {
-            Issue.record("no Read By Type Response")
-            return
-        }
-        var handles: [AttributeHandle] = []
-        var values: [[UInt8]] = []
-        while let entry = list.next() {
-            handles.append(entry.handle)
-            values.append([UInt8](entry.value))
-        }
-        #expect(handles == [2, 4])
-        #expect(values == [hex("020300002A"), hex("020500012A")])
-    }
-
-    @Test("Read By Group Type Response (Core Vol 3 Part F §3.4.4.10)")
-    func groupData() throws {
-        let bytes = hex("11 06 0100 0500 0018 0600 FFFF 0D18")
-        guard case .readByGroupTypeResponse(var list) = try ATTServerPDU(decoding: bytes.span.bytes) else {
-            Issue.record("no Read By Group Type Response")
-            return
-        }
-        var ranges: [AttributeHandleRange] = []
-        var values: [[UInt8]] = []
-        while let entry = list.next() {
-            ranges.append(entry.range)
-            values.append([UInt8](entry.value))
-        }
-        #expect(ranges == [.init(start: 1, end: 5), .init(start: 6, end: 0xFFFF)])
-        #expect(values == [[0x00, 0x18], [0x0D, 0x18]])
-    }
-
     @Test(
         "Read Multiple Variable Response, whole and cut (Core Vol 3 Part F §3.4.4.12)",
         arguments: [
@@ -115,25 +54,6 @@ struct ListTests {
         #expect(values == expected)
         #expect(found == lengths)
         #expect(isTruncated == cut)
-    }
-
-    @Test("Multiple Handle Value Notification (Core Vol 3 Part F §3.4.7.4)")
-    func handleLengthValues() throws {
-        let bytes = hex("23 0300 0200 0648 0700 0000 0900 0100 FF")
-        guard case .multipleHandleValueNotification(var list) = try ATTServerPDU(decoding: bytes.span.bytes) else {
-            Issue.record("no Multiple Handle Value Notification")
-            return
-        }
-        let count = list.count
-        #expect(count == 3)
-        var handles: [AttributeHandle] = []
-        var values: [[UInt8]] = []
-        while let entry = list.next() {
-            handles.append(entry.handle)
-            values.append([UInt8](entry.value))
-        }
-        #expect(handles == [3, 7, 9])
-        #expect(values == [[0x06, 0x48], [], [0xFF]])
     }
 
     @Test("A copy of a list has a position of its own, and encoding writes the remaining entries")

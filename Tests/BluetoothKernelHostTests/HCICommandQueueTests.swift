@@ -202,13 +202,13 @@ import BluetoothKernelHost
 }
 
 /// A kernel with scripted raw sockets.
-private final class ScriptedController: BluetoothKernel {
+private final class ScriptedController: WrappingKernel {
     private struct State {
         var outcome = SendOutcome.sent
         var sockets: [ScriptedHCISocket] = []
     }
 
-    private let base: SimulatedKernel
+    let base: SimulatedKernel
     private let state = Mutex(State())
 
     init(_ base: SimulatedKernel) { self.base = base }
@@ -225,39 +225,10 @@ private final class ScriptedController: BluetoothKernel {
     /// Resets the state.
     func begin() { state.withLock { $0 = State() } }
 
-    var loop: EventLoop { base.loop }
-    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    func port(ofAdapter index: UInt16) -> String { base.port(ofAdapter: index) }
-    func environment() -> HostEnvironment { base.environment() }
-    func radioSwitches() -> [HostEnvironment.RadioSwitch] { base.radioSwitches() }
-    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
-
     func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
         let socket = ScriptedHCISocket(self, LoopBound(handler, on: loop))
         state.withLock { $0.sockets.append(socket) }
         return socket
-    }
-
-    func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openManagement(handler)
-    }
-
-    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openMonitor(handler)
-    }
-
-    func connectL2CAP(
-        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
-        _ handler: @escaping SocketHandler
-    ) throws(KernelError) -> any L2CAPSocket {
-        try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler)
-    }
-
-    func listenL2CAP(
-        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
-        _ accept: @escaping L2CAPAcceptHandler
-    ) throws(KernelError) -> any L2CAPListener {
-        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
     }
 }
 

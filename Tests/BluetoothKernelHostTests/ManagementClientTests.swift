@@ -132,7 +132,7 @@ import Testing
 }
 
 /// A kernel whose management sockets can fail.
-private final class FaultyManagement: BluetoothKernel {
+private final class FaultyManagement: WrappingKernel {
     private struct State {
         var sent = 0
         var failing: Int?
@@ -140,7 +140,7 @@ private final class FaultyManagement: BluetoothKernel {
         var refusesOpening = false
     }
 
-    private let base: SimulatedKernel
+    let base: SimulatedKernel
     private let state = Mutex(State())
 
     init(_ base: SimulatedKernel) { self.base = base }
@@ -165,30 +165,6 @@ private final class FaultyManagement: BluetoothKernel {
     func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         if state.withLock({ $0.refusesOpening }) { throw KernelError("socket", ErrorNumber(rawValue: 24)) }
         return FaultySocket(try base.openManagement(handler), self)
-    }
-
-    var loop: EventLoop { base.loop }
-    func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    func port(ofAdapter index: UInt16) -> String { base.port(ofAdapter: index) }
-    func environment() -> HostEnvironment { base.environment() }
-    func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? { nil }
-    func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openMonitor(handler)
-    }
-    func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {
-        try base.openHCI(adapter: adapter, handler)
-    }
-    func connectL2CAP(
-        to peer: BluetoothAddress, channel: L2CAPChannel, from adapter: BluetoothAddress, options: L2CAPOptions,
-        _ handler: @escaping SocketHandler
-    ) throws(KernelError) -> any L2CAPSocket {
-        try base.connectL2CAP(to: peer, channel: channel, from: adapter, options: options, handler)
-    }
-    func listenL2CAP(
-        channel: L2CAPChannel, on adapter: BluetoothAddress, options: L2CAPOptions,
-        _ accept: @escaping L2CAPAcceptHandler
-    ) throws(KernelError) -> any L2CAPListener {
-        try base.listenL2CAP(channel: channel, on: adapter, options: options, accept)
     }
 }
 

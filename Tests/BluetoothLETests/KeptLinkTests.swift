@@ -142,20 +142,9 @@ import Testing
 
     @Test func aDeviceAwaitingAConfirmationIsBusyUntilItsLinkEnds() async throws {
         try await LateFixture.run { late in
-            let asked = AsyncStream.makeStream(of: Void.self)
-            let services = try await late.adapter.publish(
-                [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
-                handlers: AttributeHandlers(read: { _ in
-                    asked.continuation.yield()
-                    try await late.base.radio.sleep(for: .seconds(10))
-                    return []
-                }))
-            let handle = try #require(services.handle(of: 0xFFF4))
             let connection = try await late.connect()
             let channel = try await connection.openChannel(psm: LateFixture.channel)
-            late.peer.send([0x0A, UInt8(handle.rawValue), 0])
-            for await _ in asked.stream { break }
-            await connection.disconnect(timeout: .zero)
+            try await late.endUnanswered(connection)
             try await Self.expectBusy(late)
             late.peripheral.disconnect()
             try await Self.expectOwnLink(late, links: 2, within: .milliseconds(500))

@@ -171,19 +171,8 @@ import Testing
 
     @Test func aDeviceAwaitingAConfirmationGetsANewLink() async throws {
         try await LateFixture.run { late in
-            let asked = AsyncStream.makeStream(of: Void.self)
-            let services = try await late.adapter.publish(
-                [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
-                handlers: AttributeHandlers(read: { _ in
-                    asked.continuation.yield()
-                    try await late.base.radio.sleep(for: .seconds(10))
-                    return []
-                }))
-            let handle = try #require(services.handle(of: 0xFFF4))
             let connection = try await late.connect()
-            late.peer.send([0x0A, UInt8(handle.rawValue), 0])
-            for await _ in asked.stream { break }
-            await connection.disconnect(timeout: .zero)
+            try await late.endUnanswered(connection)
             let time = try await late.base.duration { _ = try await late.connect() }
             #expect(time < .milliseconds(2800))
             #expect(late.peer.linkCount == 2)
@@ -276,21 +265,6 @@ import Testing
                 await again.disconnect(timeout: .zero)
                 try await late.base.settle { late.base.kernel.links(adapter: 0).isEmpty }
             }
-        }
-    }
-
-    @Test func aWaitForTheResponseCanBeCancelled() async throws {
-        try await LateFixture.run { late in
-            let connection = try await late.connect()
-            try await late.end(connection, awaiting: .readRequest, late: .seconds(1))
-            let time = try await late.base.duration {
-                let next = late.base.begin { try await late.connect() }
-                try await late.base.radio.sleep(for: .milliseconds(50))
-                next.cancel()
-                let end8 = await failure { _ = try await next.value }
-                #expect(end8?.code == .cancelled)
-            }
-            #expect(time < .milliseconds(60))
         }
     }
 }

@@ -99,6 +99,22 @@ struct LateFixture: Sendable {
         peer.delay(nil)
     }
 
+    /// Ends a connection while the device waits for this program's answer to a read, which takes 10 s.
+    func endUnanswered(_ connection: Connection) async throws {
+        let asked = AsyncStream.makeStream(of: Void.self)
+        let services = try await adapter.publish(
+            [GATTService(0xFFF3, characteristics: [GATTCharacteristic(0xFFF4, properties: [.read])])],
+            handlers: AttributeHandlers(read: { _ in
+                asked.continuation.yield()
+                try await base.radio.sleep(for: .seconds(10))
+                return []
+            }))
+        let handle = try #require(services.handle(of: 0xFFF4))
+        peer.send([0x0A, UInt8(handle.rawValue), 0])
+        for await _ in asked.stream { break }
+        await connection.disconnect(timeout: .zero)
+    }
+
     /// A channel of another program to the device.
     func openForeignChannel() async throws -> any L2CAPSocket {
         let own = adapter.information.address

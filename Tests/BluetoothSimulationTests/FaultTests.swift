@@ -11,8 +11,7 @@ struct FaultTests {
         let kernel = radio.makeKernel()
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
             #expect(await channel.end() == KernelError("recv", .connectionReset))
             #expect(throws: KernelError("connect", .hostUnreachable)) { try kernel.connect(to: peripheral.address) }
@@ -29,8 +28,7 @@ struct FaultTests {
         let (near, far) = (SimulatedPeripheral(on: radio) { _ in echo }, SimulatedPeripheral(on: radio))
         far.setHidden(true)
         try await radio.run {
-            let connected = try kernel.connect(to: near.address)
-            #expect(await connected.tap.next() == .writable)
+            let connected = try await kernel.link(to: near.address)
             let connecting = try kernel.connect(to: far.address)
             kernel.unplug(0)
             #expect(await connected.end() == KernelError("recv", .connectionAborted))
@@ -50,8 +48,7 @@ struct FaultTests {
         let kernel = radio.makeKernel()
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             for value in 0..<100 { #expect(channel.send([UInt8(value)]) == .sent) }
             for value in 0..<100 { #expect(await channel.nextPacket() == [UInt8(value)]) }
         }
@@ -62,8 +59,7 @@ struct FaultTests {
         let kernel = radio.makeKernel()
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             peripheral.setHidden(true)
             channel.send([1])
             try await radio.sleep(for: .milliseconds(400))
@@ -83,8 +79,7 @@ struct FaultTests {
             let kernel = radio.makeKernel()
             let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
             try await radio.run {
-                let channel = try kernel.connect(to: peripheral.address)
-                #expect(await channel.tap.next() == .writable)
+                let channel = try await kernel.link(to: peripheral.address)
                 peripheral.breakLinks(reason: reason)
                 #expect(await channel.end() == KernelError("recv", number))
             }
@@ -128,8 +123,7 @@ struct FaultTests {
             #expect(listener.channel == .dynamic(psm: 0x80))
             let advertiser = try peripheral.hci()
             try await advertiser.advertise()
-            let channel = try central.connect(to: address, channel: listener.channel)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await central.link(to: address, channel: listener.channel)
             let other = await accepted.next()
             #expect(try #require(channel.l2cap).maximumTransmissionUnits() == (672, 2000))
             other.socket.setReading(false)
@@ -180,8 +174,7 @@ struct FaultTests {
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
             let management = try kernel.management()
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             peripheral.requestConnectionParameters(
                 LEConnectionParameters(
                     intervalMinimum: 6, intervalMaximum: 6, latency: 0, supervisionTimeout: 100))

@@ -32,8 +32,7 @@ struct FreedTests {
             var links: [WeakLink] = []
             for _ in 0..<50 {
                 let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-                let channel = try kernel.connect(to: peripheral.address)
-                #expect(await channel.tap.next() == .writable)
+                let channel = try await kernel.link(to: peripheral.address)
                 channel.send([1])
                 _ = await channel.nextPacket()
                 links += radio.withWorld { $0.links.map { WeakLink($0) } }

@@ -39,8 +39,7 @@ struct LinkTests {
                 channel: .attribute, on: .zero, options: L2CAPOptions(), accepted.handler)
             let advertiser = try peripheral.hci()
             try await advertiser.advertise()
-            let channel = try central.connect(to: address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await central.link(to: address)
             let other = await accepted.next()
             #expect(other.l2cap?.peer == (try central.adapters().first?.address))
             channel.send([1, 2, 3])
@@ -87,8 +86,7 @@ struct LinkTests {
         let kernel = radio.makeKernel()
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             channel.socket.setReading(false)
             channel.send([7])
             try await radio.sleep(for: .seconds(1))
@@ -103,8 +101,7 @@ struct LinkTests {
         let kernel = radio.makeKernel()
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             let start = radio.now
             peripheral.setHidden(true)
             #expect(await channel.tap.next() == .closed(KernelError("recv", .timedOut)))
@@ -117,8 +114,7 @@ struct LinkTests {
         let kernel = radio.makeKernel()
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address, options: L2CAPOptions(sendBuffer: 2304))
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address, options: L2CAPOptions(sendBuffer: 2304))
             peripheral.setReceiving(false)
             var sent = 0
             while channel.send([UInt8](repeating: 0, count: 20)) == .sent { sent += 1 }

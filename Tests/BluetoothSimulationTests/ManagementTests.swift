@@ -83,8 +83,7 @@ struct ManagementTests {
                 let accepted = Accepted()
                 let listener = try peripheral.listenL2CAP(
                     channel: .attribute, on: .zero, options: L2CAPOptions(), accepted.handler)
-                let channel = try central.connect(to: address)
-                #expect(await channel.tap.next() == .writable)
+                let channel = try await central.link(to: address)
                 let other = await accepted.next()
                 channel.send([9])
                 #expect(await other.nextPacket() == [9])

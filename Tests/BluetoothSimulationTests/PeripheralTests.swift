@@ -40,8 +40,7 @@ struct PeripheralTests {
         let name = try #require(server.handle(of: 0x2A00, in: 0x180F))
         let port = try #require(server.handle(of: 0x2A3D, in: 0x180F))
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             channel.send([0x02, 0x40, 0x00])
             #expect(await channel.nextPacket() == [0x03, 0x05, 0x02])
             channel.send([0x0A] + hex(level))
@@ -70,8 +69,7 @@ struct PeripheralTests {
         let peripheral = SimulatedPeripheral(on: radio, gatt: server)
         let name = try #require(server.handle(of: 0x2A00, in: 0x180F))
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             let start = radio.now
             channel.send([0x0A] + hex(name))
             #expect(await channel.nextPacket() == [0x0B, 7])
@@ -93,8 +91,7 @@ struct PeripheralTests {
         let peripheral = SimulatedPeripheral(on: radio, gatt: server)
         let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
             #expect(await channel.nextPacket() == [0x13])
             peripheral.setSending(false)
@@ -119,8 +116,7 @@ struct PeripheralTests {
         let peripheral = SimulatedPeripheral(on: radio, gatt: server)
         let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [2, 0])
             #expect(await channel.nextPacket() == [0x13])
             async let confirmed = server.indicate([1], of: level)
@@ -140,8 +136,7 @@ struct PeripheralTests {
         let peripheral = SimulatedPeripheral(on: radio, gatt: try makeServer())
         peripheral.setMute(true)
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             channel.send([0x02, 0x40, 0x00])
             try await radio.sleep(for: .seconds(40))
             #expect(channel.tap.pending.isEmpty)
@@ -155,8 +150,7 @@ struct PeripheralTests {
         let peripheral = SimulatedPeripheral(on: radio, gatt: server)
         let level = try #require(server.handle(of: 0x2A19, in: 0x180F))
         try await radio.run {
-            let channel = try kernel.connect(to: peripheral.address)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address)
             channel.send([0x12] + hex(AttributeHandle(rawValue: level.rawValue + 1)) + [1, 0])
             #expect(await channel.nextPacket() == [0x13])
             channel.socket.setReading(false)

@@ -20,8 +20,7 @@ struct SecurityTests {
         }
 
         func connect(_ options: L2CAPOptions = L2CAPOptions()) async throws -> Channel {
-            let channel = try kernel.connect(to: peripheral.address, options: options)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: peripheral.address, options: options)
             return channel
         }
 
@@ -165,8 +164,7 @@ struct SecurityTests {
             for command: ManagementCommand in [.setBondable(true), .loadIdentityResolvingKeys([])] {
                 #expect(try await management.status(of: command, on: 0) == .success)
             }
-            let channel = try kernel.connect(to: onAir)
-            #expect(await channel.tap.next() == .writable)
+            let channel = try await kernel.link(to: onAir)
             try channel.l2cap?.raiseSecurity(to: .medium)
             channel.socket.notifyWhenWritable()
             #expect(await management.event(after: "User Confirmation Request") != nil)
@@ -179,8 +177,7 @@ struct SecurityTests {
             _ = await channel.end()
             let newAddress = try #require(BluetoothAddress("5B:00:00:00:00:02", kind: .random))
             peripheral.setAdvertisements([SimulatedAdvertisement(address: newAddress)])
-            let again = try kernel.connect(to: identity)
-            #expect(await again.tap.next() == .writable)
+            let again = try await kernel.link(to: identity)
             #expect(again.peer == identity)
         }
     }

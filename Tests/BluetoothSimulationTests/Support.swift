@@ -86,6 +86,16 @@ extension SimulatedKernel {
             tap: tap)
     }
 
+    /// Connects, and waits until the link is up.
+    func link(
+        to peer: BluetoothAddress, channel: L2CAPChannel = .attribute, from adapter: BluetoothAddress = .zero,
+        options: L2CAPOptions = L2CAPOptions(), sourceLocation: SourceLocation = #_sourceLocation
+    ) async throws -> Channel {
+        let channel = try connect(to: peer, channel: channel, from: adapter, options: options)
+        #expect(await channel.tap.next() == .writable, sourceLocation: sourceLocation)
+        return channel
+    }
+
     func hci(_ index: UInt16 = 0, filter: HCISocketFilter = .allEvents) throws -> Channel {
         let tap = Tap()
         let socket = try openHCI(adapter: index, tap.handler)

@@ -125,11 +125,7 @@ import Testing
                 program.peripherals = []
                 program.manager = nil
             }
-            await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                manager.connect(program.peripherals[0])
-            }
+            await program.beginConnecting()
             await program.wait(for: "connected")
             await fixture.settle { device.peripheral.links.isEmpty }
             #expect(manager == nil)
@@ -146,11 +142,7 @@ import Testing
                 other.peripherals = []
                 second.peripherals = []
             }
-            await other.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                manager.connect(program.peripherals[0])
-            }
+            await other.beginConnecting()
             await second.wait(for: "services")
             await fixture.settle { device.peripheral.links.isEmpty }
             #expect(other.manager?.state == .poweredOn)

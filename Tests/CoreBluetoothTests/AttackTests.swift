@@ -91,11 +91,7 @@ enum Blow: CaseIterable, Sendable {
             case nil: break
             }
         }
-        await program.perform { manager, program in
-            guard let identifier = UUID(uuidString: Device.identifier) else { return }
-            program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-            manager.connect(program.peripherals[0])
-        }
+        await program.beginConnecting()
         let comment = Comment(rawValue: "\(String(describing: blow)) at \(String(describing: index))")
         if blow == nil {
             await program.wait(for: "rssi -55")
@@ -193,11 +189,7 @@ enum Blow: CaseIterable, Sendable {
         if [.poweredOff, .unplugged].contains(blow) { await program.wait(for: "state 5", count: states + 1) }
         work(program)
         let done = program.journal.entries.count { $0 == "rssi -55" }
-        await program.perform { manager, program in
-            guard let identifier = UUID(uuidString: Device.identifier) else { return }
-            program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-            manager.connect(program.peripherals[0])
-        }
+        await program.beginConnecting()
         await program.wait(for: "rssi -55", count: done + 1)
     }
 
@@ -265,7 +257,7 @@ enum Blow: CaseIterable, Sendable {
             let gone = Gone()
             for round in 1...200 {
                 program.peripherals = []
-                guard let peripheral = await program.reachDevice(round) else { break }
+                guard let peripheral = await program.reachDevice(round: round) else { break }
                 gone.keep(peripheral)
                 for service in peripheral.services ?? [] {
                     gone.keep(service)
@@ -293,11 +285,7 @@ enum Blow: CaseIterable, Sendable {
             for round in 1...1000 {
                 // Now and then with another object for the same device.
                 if round.isMultiple(of: 10) { program.peripherals = [] }
-                await program.perform { manager, program in
-                    guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                    program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                    manager.connect(program.peripherals[0])
-                }
+                await program.beginConnecting()
                 let hasBegun = await program.journal.wait(on: fixture.radio.loop, limit: .seconds(60)) {
                     $0.count >= 2 * round
                 }
@@ -375,23 +363,4 @@ extension Radio {
 extension Optional where Wrapped == Any {
     /// The peripheral of a callback, if there is one.
     fileprivate var peripheral: CBPeripheral? { self as? CBPeripheral }
-}
-
-extension Recorder {
-    /// Connects to the device again and discovers everything.
-    fileprivate func reachDevice(_ round: Int) async -> CBPeripheral? {
-        await perform { manager, recorder in
-            guard let identifier = UUID(uuidString: Device.identifier) else { return }
-            recorder.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-            manager.connect(recorder.peripherals[0])
-        }
-        await wait(for: "connected", count: round)
-        await perform(with: { $0.discoverServices(nil) })
-        await wait(for: "services", count: round)
-        await perform(with: { peripheral in
-            for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-        })
-        await wait(for: "characteristics \(Device.own)", count: round)
-        return peripherals.first
-    }
 }

@@ -30,11 +30,7 @@ import Testing
                 device.peripheral.setHidden(use == .connecting)
                 let program = await Recorder.start(fixture)
                 let components = try #require(await program.components())
-                await program.perform { manager, program in
-                    guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                    program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                    manager.connect(program.peripherals[0])
-                }
+                await program.beginConnecting()
                 if use == .connecting {
                     try await fixture.radio.sleep(for: .seconds(5))
                 } else {

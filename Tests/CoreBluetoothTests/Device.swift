@@ -120,8 +120,17 @@ extension Recorder {
         if await fixture.onQueue({ self.peripherals.first?.name != name }) { await wait(for: "name \(name)") }
     }
 
-    /// Connects to the device and discovers everything.
-    func reachDevice(named name: String = Device.name) async -> CBPeripheral? {
+    /// Asks for a connection to the device, which becomes the program's one peripheral.
+    func beginConnecting() async {
+        await perform { manager, recorder in
+            guard let identifier = UUID(uuidString: Device.identifier) else { return }
+            recorder.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
+            manager.connect(recorder.peripherals[0])
+        }
+    }
+
+    /// Connects to the device, for the `round`th time, and discovers everything.
+    func reachDevice(named name: String = Device.name, round: Int = 1) async -> CBPeripheral? {
         await perform { manager, recorder in
             guard
                 let peripheral = UUID(uuidString: Device.identifier).map({
@@ -131,14 +140,13 @@ extension Recorder {
             recorder.peripherals.append(peripheral)
             manager.connect(peripheral, options: nil)
         }
-        await wait(for: "connected")
-        await perform { _, recorder in recorder.peripherals.first?.discoverServices(nil) }
-        await wait(for: "services")
-        await perform { _, recorder in
-            guard let peripheral = recorder.peripherals.first else { return }
+        await wait(for: "connected", count: round)
+        await perform(with: { $0.discoverServices(nil) })
+        await wait(for: "services", count: round)
+        await perform(with: { peripheral in
             for service in peripheral.services ?? [] { peripheral.discoverCharacteristics(nil, for: service) }
-        }
-        await wait(for: "characteristics \(Device.own.uppercased())")
+        })
+        await wait(for: "characteristics \(Device.own.uppercased())", count: round)
         await waitForName(name)
         _ = take()
         return peripherals.first

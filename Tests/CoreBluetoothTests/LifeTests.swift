@@ -117,11 +117,7 @@ import Testing
             device.peripheral.setHidden(true)
             let program = await Recorder.start(fixture)
             _ = program.take()
-            await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                manager.connect(program.peripherals[0])
-            }
+            await program.beginConnecting()
             try await fixture.radio.sleep(for: .seconds(5))
             program.then["state 4"] = { program, _ in #expect(program.peripherals[0].state == .disconnected) }
             fixture.kernel.setPowered(false, adapter: 0)

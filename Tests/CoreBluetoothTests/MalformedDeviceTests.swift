@@ -12,13 +12,7 @@ import Testing
                 AnsweringHandler(malformedSensor)
             }
             let program = await Recorder.start(fixture)
-            await program.perform { manager, recorder in
-                guard let identifier = UUID(uuidString: Device.identifier),
-                    let peripheral = manager.retrievePeripherals(withIdentifiers: [identifier]).first
-                else { return }
-                recorder.peripherals.append(peripheral)
-                manager.connect(peripheral, options: nil)
-            }
+            await program.beginConnecting()
             await program.wait(for: "connected")
             await program.perform(with: { $0.discoverServices([CBUUID(string: "180D")]) })
             await program.wait(for: "services")
@@ -42,13 +36,7 @@ import Testing
             let server = AnsweringHandler(answers)
             let device = SimulatedPeripheral(on: fixture.radio, address: Device.address) { _ in server }
             let program = await Recorder.start(fixture)
-            await program.perform { manager, recorder in
-                guard let identifier = UUID(uuidString: Device.identifier),
-                    let peripheral = manager.retrievePeripherals(withIdentifiers: [identifier]).first
-                else { return }
-                recorder.peripherals.append(peripheral)
-                manager.connect(peripheral, options: nil)
-            }
+            await program.beginConnecting()
             await program.wait(for: "connected")
             await program.perform(with: { $0.discoverServices(nil) })
             await program.wait(for: "services")

@@ -318,11 +318,7 @@ import Testing
                     program.manager?.connect(program.peripherals[0])
                 },
             ]
-            await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                manager.connect(program.peripherals[0])
-            }
+            await program.beginConnecting()
             await program.wait(for: "disconnected", count: 20)
             let entries = program.journal.entries.filter { !$0.hasPrefix("name") && $0 != "rssi -55" }
             #expect(

@@ -104,11 +104,7 @@ import Testing
             let second = await Recorder.start(fixture)
             for program in [first, second] {
                 _ = program.take()
-                await program.perform { manager, program in
-                    guard let identifier = UUID(uuidString: Device.identifier) else { return }
-                    program.peripherals = manager.retrievePeripherals(withIdentifiers: [identifier])
-                    manager.connect(program.peripherals[0])
-                }
+                await program.beginConnecting()
             }
             try await fixture.radio.sleep(for: .seconds(60))
             await first.disconnect()

@@ -38,13 +38,7 @@ import Testing
                 return .accept
             }
             let program = await Recorder.start(fixture)
-            await program.perform { manager, program in
-                guard let identifier = UUID(uuidString: Device.identifier),
-                    let peripheral = manager.retrievePeripherals(withIdentifiers: [identifier]).first
-                else { return }
-                program.peripherals.append(peripheral)
-                manager.connect(peripheral)
-            }
+            await program.beginConnecting()
             await program.wait(for: "connected")
             let delegate = Impatient()
             await program.perform { _, program in

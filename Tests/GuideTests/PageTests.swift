@@ -191,5 +191,7 @@ import Testing
         #expect(try tutorial.output(below: "Then") == ["on"])
         let text = tutorial.file.text
         #expect(text.contains("import BluetoothLE") && !text.contains("import Lamp") && !text.contains("@main"))
+        #expect(text.split(separator: "\n").count { $0.contains("struct Lamp {}") } == 1)
+        #expect(text.contains("typealias Lamp = TheFirstStep.Lamp"))
     }
 }

@@ -103,27 +103,39 @@ enum Pages {
     /// The generated files: the path and the text of each.
     static func files() throws -> [(path: String, text: String)] {
         let pages = try paths.map { ($0, snippets(of: $0, text: try text(of: $0))) }
-        // The modules of all pages, since a snippet need not repeat an import of an earlier page.
-        let modules = Set(pages.flatMap(\.1).flatMap(\.lines).filter { $0.hasPrefix("import ") })
-        let imports = modules.union(["import BluetoothLE"]).sorted().joined(separator: "\n")
-        return try pages.filter { !$0.1.isEmpty }.map { page, snippets in
-            let name = space(of: page)
-            return (
-                "\(folder)/\(name).swift",
-                """
-                // The snippets of \(page), for the compiler. Generated from it:
-                //     \(remedy)
-                // swift-format-ignore-file
+        return try [modules(of: pages.flatMap(\.1))]
+            + pages.filter { !$0.1.isEmpty }.map { page, snippets in
+                let name = space(of: page)
+                return (
+                    "\(folder)/\(name).swift",
+                    """
+                    // The snippets of \(page), for the compiler. Generated from it:
+                    //     \(remedy)
+                    // swift-format-ignore-file
 
-                \(imports)
+                    /// \(page)
+                    enum \(name) {
+                    \(snippets.map(function).joined(separator: "\n"))}
 
-                /// \(page)
-                enum \(name) {
-                \(snippets.map(function).joined(separator: "\n"))}
+                    """
+                )
+            } + Tutorial.paths.map { try Tutorial($0).file }
+    }
 
-                """
-            )
-        } + Tutorial.paths.map { try Tutorial($0).file }
+    /// The modules of all snippets, for all files: a snippet need not repeat an import of an earlier page.
+    private static func modules(of snippets: [Snippet]) -> (path: String, text: String) {
+        let imports = Set(snippets.flatMap(\.lines).filter { $0.hasPrefix("import ") }).union(["import BluetoothLE"])
+        return (
+            "\(folder)/Modules.swift",
+            """
+            // The modules that the snippets import. Generated from the pages:
+            //     \(remedy)
+            // swift-format-ignore-file
+
+            \(imports.sorted().map { "@_exported \($0)" }.joined(separator: "\n"))
+
+            """
+        )
     }
 
     /// The type with a page's functions, such as `ScanningPage`.

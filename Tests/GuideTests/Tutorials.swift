@@ -4,7 +4,7 @@ import BluetoothSystem
 ///
 /// The first line of such a block is the path of the file, `// Sources/logger/Logger.swift`. Each section that has one is
 /// a step: the package as it is after the section. A step is compiled as a type of its own, named after the heading, with
-/// the contents of the files. So a file has types only, no extensions.
+/// the contents of the files; those that are as in an earlier step are named there. So a file has types only, no extensions.
 struct Tutorial: Sendable {
     /// The package after a section.
     struct Step: Sendable {
@@ -119,27 +119,51 @@ struct Tutorial: Sendable {
 
             /// \(path)
             enum \(space) {
-            \(steps.map(Self.code).joined(separator: "\n"))}
+            \(Self.code(steps).joined(separator: "\n"))}
 
             """
         )
     }
 
-    private static func code(_ step: Step) -> String {
-        let files = step.files.map { file in
-            let lines = file.lines.filter { !$0.hasPrefix("import ") && !$0.hasPrefix("@testable import ") }
-            let body = lines.drop(while: \.isEmpty).map { line in
-                let code = line.hasPrefix("@main ") ? String(line.dropFirst("@main ".count)) : line
-                return code.isEmpty ? "" : "        \(code)"
+    /// The code of each step: a file that is as in an earlier step, as are those whose types it names, is a type alias.
+    private static func code(_ steps: [Step]) -> [String] {
+        var latest: [String: (lines: [String], space: String)] = [:]
+        return steps.map { step in
+            var new = step.files.filter { latest[$0.path]?.lines != $0.lines }
+            while let next = step.files.first(where: { file in
+                !new.contains { $0.path == file.path } && new.flatMap(types(of:)).contains { names($0, in: file.lines) }
+            }) { new.append(next) }
+            for file in new { latest[file.path] = (file.lines, space(of: step)) }
+            let files = step.files.map { file in
+                guard let space = latest[file.path]?.space, space != Self.space(of: step) else { return code(of: file) }
+                return types(of: file).map { "        typealias \($0) = \(space).\($0)" }.joined(separator: "\n")
             }
-            return "        // \(file.path)\n" + body.joined(separator: "\n")
-        }
-        return """
-                /// \(step.heading)
-                enum \(space(of: step)) {
-            \(files.joined(separator: "\n\n"))
-                }
+            return """
+                    /// \(step.heading)
+                    enum \(space(of: step)) {
+                \(files.joined(separator: "\n\n"))
+                    }
 
-            """
+                """
+        }
+    }
+
+    private static func code(of file: (path: String, lines: [String])) -> String {
+        let lines = file.lines.filter { !$0.hasPrefix("import ") && !$0.hasPrefix("@testable import ") }
+        let body = lines.drop(while: \.isEmpty).map { line in
+            let code = line.hasPrefix("@main ") ? String(line.dropFirst("@main ".count)) : line
+            return code.isEmpty ? "" : "        \(code)"
+        }
+        return "        // \(file.path)\n" + body.joined(separator: "\n")
+    }
+
+    /// The types that a file declares.
+    private static func types(of file: (path: String, lines: [String])) -> [String] {
+        let declaration = /^(?:@\w+ )?(?:public |final )*(?:struct|class|enum|actor|protocol) (\w+)/
+        return file.lines.compactMap { line in line.firstMatch(of: declaration).map { String($0.1) } }
+    }
+
+    private static func names(_ type: String, in lines: [String]) -> Bool {
+        lines.contains { line in line.split { !$0.isLetter && !$0.isNumber && $0 != "_" }.contains { $0 == type } }
     }
 }

@@ -69,16 +69,4 @@ import Testing
             }
         }
     }
-
-    @Test(.seeded) func splittingLosesNothingAndKeepsTheLimit() {
-        var generator = SeededGenerator()
-        let bytes = (0..<200).map { UInt8($0) }
-        for limit in [1, 2, 20, 1000] {
-            let pieces = splitAtRandom(bytes, maximumLength: limit, using: &generator)
-            #expect(pieces.flatMap { $0 } == bytes)
-            #expect(pieces.allSatisfy { (1...limit).contains($0.count) })
-        }
-        #expect(splitAtRandom([], using: &generator).isEmpty)
-        #expect(splitAtRandom([1], maximumLength: 0, using: &generator) == [[1]])
-    }
 }

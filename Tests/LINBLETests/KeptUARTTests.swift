@@ -67,39 +67,6 @@ import Testing
         }
     }
 
-    @Test(arguments: ["off", "blocked", "unplugged"])
-    func anAdapterThatComesBackGoesOn(_ ending: String) async throws {
-        try await KeptFixture.run { fixture in
-            let uart = fixture.keep()
-            var events = KeptEvents(await uart.events())
-            try await uart.send([1])
-            try await uart.flush()
-            let address = fixture.adapter.information.publicAddress
-            switch ending {
-            case "off": fixture.kernel.setPowered(false, adapter: 0)
-            case "blocked": fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
-            default: fixture.kernel.unplug(0)
-            }
-            try await fixture.radio.sleep(for: .seconds(20))
-            try await uart.send([2])
-            switch ending {
-            case "off": break
-            case "blocked": fixture.kernel.setRadioSwitch(adapter: 0, isSoftBlocked: false)
-            default: fixture.kernel.plug(SimulatedController(address: address))
-            }
-            try await uart.flush()
-            #expect(try await uart.read(2) == [1, 2])
-            var seen: [String] = []
-            while let event = try await events.next() {
-                seen.append(event)
-                if seen.count(where: { $0 == "online" }) == 2 { break }
-            }
-            #expect(seen[2].hasPrefix("offline "), "\(seen)")
-            #expect(seen[3].hasPrefix("waiting "), "\(seen)")
-            await uart.disconnect()
-        }
-    }
-
     @Test func aDeviceWithoutTheServiceEndsIt() async throws {
         try await KeptFixture.run(.init(profile: .nordic)) { fixture in
             let uart = fixture.keep()

@@ -168,20 +168,4 @@ import Testing
             await uart.disconnect()
         }
     }
-
-    @Test func theAdapterWithTheBestSignalHasTheUARTOfADeviceKnownByItsKey() async throws {
-        try await Self.run { fixture in
-            let device = UARTDevice.identity(try fixture.identity())
-            for best in 0...1 {
-                let address = try fixture.rotate()
-                if best == 1 {
-                    fixture.radio.setInRange(false, fixture.adapters[0].information.address, address)
-                }
-                let uart = try await fixture.open(device, UARTOptions(), onGroup: true)
-                #expect(await uart.connection.adapterName == "hci\(best)")
-                #expect(uart.peer == address)
-                await uart.disconnect()
-            }
-        }
-    }
 }

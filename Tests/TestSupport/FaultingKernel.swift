@@ -5,7 +5,7 @@ import BluetoothSimulation
 import Synchronization
 
 /// A kernel that injects a fault when the link has carried a certain number of packets, in either direction.
-package final class FaultingKernel: BluetoothKernel {
+package final class FaultingKernel: WrappingKernel {
     private struct State {
         var count = 0
         var index: Int?
@@ -19,7 +19,7 @@ package final class FaultingKernel: BluetoothKernel {
         var sendBuffer: Int?
     }
 
-    private let base: SimulatedKernel
+    package let base: SimulatedKernel
     private let state = Mutex(State())
 
     /// Creates a kernel that counts the packets of `base`.
@@ -92,20 +92,8 @@ package final class FaultingKernel: BluetoothKernel {
         fault?()
     }
 
-    package var loop: EventLoop { base.loop }
-    package func adapters() throws(KernelError) -> [KernelAdapter] { try base.adapters() }
-    package func port(ofAdapter index: UInt16) -> String { base.port(ofAdapter: index) }
-    package func environment() -> HostEnvironment { base.environment() }
     package func watchRadioSwitches(_ handler: @escaping () -> Void) -> (any RadioSwitchWatch)? {
         base.watchRadioSwitches(handler)
-    }
-
-    package func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openManagement(handler)
-    }
-
-    package func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
-        try base.openMonitor(handler)
     }
 
     package func openHCI(adapter: UInt16, _ handler: @escaping SocketHandler) throws(KernelError) -> any HCISocket {

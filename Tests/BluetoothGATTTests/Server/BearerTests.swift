@@ -35,15 +35,6 @@ import BluetoothGATT
         #expect(fixture.send("") == "")
     }
 
-    @Test("a request longer than the ATT_MTU is malformed, and such a command is dropped")
-    func overlong() throws {
-        var fixture = try ServerFixture()
-        #expect(fixture.send("12 0300" + String(repeating: "41", count: 21)) == "0112000004")
-        #expect(fixture.send("12 0300" + String(repeating: "41", count: 20)) == "13")
-        #expect(fixture.send("52 1500" + String(repeating: "41", count: 21)) == "")
-        #expect(fixture.events.isEmpty)
-    }
-
     @Test("a notification goes to a subscribed client, truncated at the ATT_MTU")
     func notification() throws {
         var fixture = try ServerFixture()
@@ -95,22 +86,6 @@ import BluetoothGATT
         #expect(fixture.send("0A 3D00").count == 2 * 26)
         fixture.server.mtu = 0
         #expect(fixture.send("0A 3D00").count == 2 * 23)
-    }
-
-    @Test("a LINBLE is discovered, subscribed to, written to, and notifies")
-    func linble() throws {
-        var fixture = try ServerFixture()
-        let incoming = fixture.database.valueHandle(of: ServerFixture.dataToPeripheral, in: ServerFixture.linble)
-        let outgoing = try #require(
-            fixture.database.valueHandle(of: ServerFixture.dataFromPeripheral, in: ServerFixture.linble))
-        #expect(fixture.send("02 F700") == "030502")
-        #expect(fixture.send("06 0100 FFFF 0028 E8F37690FFB854915A46EB35CAC9AD27") == "0710001500")
-        #expect(fixture.send("12 1300 0100") == "13")
-        #expect(fixture.events == [.configurationChanged(outgoing, .notification)])
-        #expect(fixture.send("52 1500 0D0A") == "")
-        #expect(fixture.events == [.writeCommandReceived(AttributeWrite(try #require(incoming), value: [13, 10]))])
-        let value = [UInt8](repeating: 0x55, count: 244)
-        #expect(try fixture.notify(outgoing, value) == [0x1B, 0x12, 0x00] + value)
     }
 
     @Test("a value readable over an encrypted link only is not sent over an unencrypted one")

@@ -143,33 +143,6 @@ import Testing
         }
     }
 
-    @Test func aDeviceOutOfRangeIsNotFoundInTime() async throws {
-        try await GroupFixture.run { fixture in
-            let phone = try PrivateDevice(fixture.base)
-            let start = fixture.radio.now
-            let error = await failure {
-                let options = ConnectionOptions(timeout: .seconds(3))
-                _ = try await fixture.group.connect(to: phone.identity, options: options)
-            }
-            #expect(error?.code == .notFound)
-            #expect(error?.message == "The device phone was not seen within 3 s.")
-            #expect(start.duration(to: fixture.radio.now) < .seconds(4))
-        }
-    }
-
-    @Test func theAdapterWithTheBondConnectsWithoutAScan() async throws {
-        try await GroupFixture.run { fixture in
-            let phone = try PrivateDevice(fixture.base)
-            try await fixture.adapters[1].setBond(
-                Bond(identity: PrivateDevice.own, identityResolvingKey: phone.identity.key))
-            phone.rotate()
-            let connection = try await fixture.group.connect(to: phone.identity)
-            #expect(connection.peer == PrivateDevice.own)
-            #expect(await connection.adapterName == "hci1")
-            await connection.disconnect()
-        }
-    }
-
     @Test func closingTheGroupEndsAConnect() async throws {
         try await GroupFixture.run { fixture in
             let phone = try PrivateDevice(fixture.base)

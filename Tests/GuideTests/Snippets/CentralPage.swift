@@ -2,15 +2,6 @@
 //     GUIDE_WRITE=1 swift test --filter GuideTests
 // swift-format-ignore-file
 
-import BluetoothAdvertising
-import BluetoothGateway
-import BluetoothLE
-import BluetoothSimulation
-import Glibc
-import LINBLE
-import LINBLESimulation
-import Testing
-
 /// Docs/Guide/Central.md
 enum CentralPage {
     /// The snippets

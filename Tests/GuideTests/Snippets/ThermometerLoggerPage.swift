@@ -82,55 +82,12 @@ enum ThermometerLoggerPage {
             }
         }
 
-        // Sources/thermometer-logger/ThermometerLogger.swift
-        struct ThermometerLogger {
-            static func main() async {
-                do throws(BluetoothError) {
-                    try await run()
-                } catch {
-                    print(error)
-                    exit(1)
-                }
-            }
-
-            static func run() async throws(BluetoothError) {
-                let adapter = try await Adapter.open(power: .powerOn, on: .environment)
-                let options = ScanOptions(filter: .service(.healthThermometer), scanResponseTimeout: .milliseconds(100))
-                let found = try await adapter.firstAdvertisement(options: options)
-                print("found", found.localName ?? "a thermometer", found.address ?? .zero)
-
-                let connection = try await adapter.connect(to: found)
-                for service in try await connection.discover() {
-                    print(service.uuid, service.characteristics.map(\.uuid))
-                }
-                print("type:", try await connection.read(.temperatureType, in: .healthThermometer))
-                await connection.disconnect()
-            }
-        }
+        typealias ThermometerLogger = ReadAValue.ThermometerLogger
     }
 
     /// Subscribe
     enum Subscribe {
-        // Sources/thermometer-logger/Temperature.swift
-        /// A value of the characteristic Temperature Measurement.
-        struct Temperature {
-            /// Nil if the thermometer has no value.
-            var celsius: Double?
-
-            /// Nil if the bytes are no Temperature Measurement.
-            init?(_ bytes: [UInt8]) {
-                guard bytes.count >= 5 else { return nil }
-                var mantissa = Int(bytes[1]) | Int(bytes[2]) << 8 | Int(bytes[3]) << 16
-                // Reserved: infinite, not a number, not at this resolution.
-                guard !(0x7FFFFE...0x800002).contains(mantissa) else { return }
-                if mantissa >= 0x800000 { mantissa -= 0x1000000 }
-                let exponent = Double(Int8(bitPattern: bytes[4]))
-                // Dividing by 10 is exact where multiplying by 0.1 is not.
-                let value = exponent < 0 ? Double(mantissa) / pow(10, -exponent) : Double(mantissa) * pow(10, exponent)
-                let isFahrenheit = bytes[0] & 1 != 0
-                celsius = isFahrenheit ? ((value - 32) * 500 / 9).rounded() / 100 : value
-            }
-        }
+        typealias Temperature = DecodeAMeasurement.Temperature
 
         // Sources/thermometer-logger/ThermometerLogger.swift
         struct ThermometerLogger {
@@ -174,26 +131,7 @@ enum ThermometerLoggerPage {
 
     /// Survive lost links
     enum SurviveLostLinks {
-        // Sources/thermometer-logger/Temperature.swift
-        /// A value of the characteristic Temperature Measurement.
-        struct Temperature {
-            /// Nil if the thermometer has no value.
-            var celsius: Double?
-
-            /// Nil if the bytes are no Temperature Measurement.
-            init?(_ bytes: [UInt8]) {
-                guard bytes.count >= 5 else { return nil }
-                var mantissa = Int(bytes[1]) | Int(bytes[2]) << 8 | Int(bytes[3]) << 16
-                // Reserved: infinite, not a number, not at this resolution.
-                guard !(0x7FFFFE...0x800002).contains(mantissa) else { return }
-                if mantissa >= 0x800000 { mantissa -= 0x1000000 }
-                let exponent = Double(Int8(bitPattern: bytes[4]))
-                // Dividing by 10 is exact where multiplying by 0.1 is not.
-                let value = exponent < 0 ? Double(mantissa) / pow(10, -exponent) : Double(mantissa) * pow(10, exponent)
-                let isFahrenheit = bytes[0] & 1 != 0
-                celsius = isFahrenheit ? ((value - 32) * 500 / 9).rounded() / 100 : value
-            }
-        }
+        typealias Temperature = DecodeAMeasurement.Temperature
 
         // Sources/thermometer-logger/ThermometerLogger.swift
         struct ThermometerLogger {
