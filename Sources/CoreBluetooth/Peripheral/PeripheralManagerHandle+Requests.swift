@@ -41,11 +41,13 @@ extension PeripheralManagerHandle {
 
     private func write(_ writes: [AttributeWrite], _ question: PeerQuestion?, of connection: Connection) {
         let peer = connection.peer
-        guard question != nil || beginCommand(of: peer) else { return }
+        guard question != nil || shared({ $0.commands.begin(of: peer) }) else {
+            return coreBluetoothLog.notice("dropped a command of \(peer): too many wait for the program")
+        }
         updateMaximumLength(of: connection)
         let subjects = writes.map { write in shared { $0.characteristics[write.handle] } }
         post(from: .device(peer)) { [self] manager, delegate in
-            if question == nil { endCommand(of: peer) }
+            if question == nil { shared { $0.commands.end(of: peer) } }
             let requests = zip(writes, subjects).compactMap { write, subject in
                 subject.map {
                     CBATTRequest(
@@ -60,23 +62,4 @@ extension PeripheralManagerHandle {
             delegate.peripheralManager(manager, didReceiveWrite: requests)
         }
     }
-
-    /// Counts a command, which has no response that the central would wait for; false when too many wait for the program.
-    private func beginCommand(of peer: BluetoothAddress) -> Bool {
-        shared { shared in
-            guard shared.commands[peer, default: 0] < Self.maximumCommandCount else { return false }
-            shared.commands[peer, default: 0] += 1
-            return true
-        }
-    }
-
-    private func endCommand(of peer: BluetoothAddress) {
-        shared { shared in
-            let count = shared.commands[peer, default: 0] - 1
-            shared.commands[peer] = count > 0 ? count : nil
-        }
-    }
-
-    /// The maximum number of a central's commands that wait for the program; further ones are dropped.
-    private static let maximumCommandCount = 256
 }

@@ -94,8 +94,7 @@ final class PeripheralManagerHandle: Sendable {
         var advertising = Advertising()
         var offers: [Offer] = []
         var characteristics: [AttributeHandle: CBMutableCharacteristic] = [:]
-        /// The number of each central's commands that wait for the program.
-        var commands: [BluetoothAddress: Int] = [:]
+        var commands = WaitingCommands()
         var links: [BluetoothAddress: Link] = [:]
         var outbox = Outbox()
         var listeners: [CBL2CAPPSM: Task<Void, Never>] = [:]
