@@ -118,7 +118,7 @@ final class GroupScan {
         }
         guard isScanning, isOpen else { throw failure ?? members.unavailable(operation) }
         guard let duration = options.duration else { return }
-        timer = members.loop.makeLocalTimer { [weak self] in self?.finish(nil) }
+        timer = members.loop.makeTimer(of: self) { $0.finish(nil) }
         timer?.set(after: duration)
     }
 
@@ -177,7 +177,7 @@ final class GroupScan {
         if !reason.concernsAdapter { failures[id] = reason }
         let waits = options.whenAdapterUnavailable == .resume && reason.concernsAdapter
         if tasks.isEmpty, !waits { return finish(reason) }
-        let timer = retryTimer ?? members.loop.makeLocalTimer { [weak self] in self?.retry() }
+        let timer = retryTimer ?? members.loop.makeTimer(of: self) { $0.retry() }
         retryTimer = timer
         timer.set(after: Self.retryDelay)
     }

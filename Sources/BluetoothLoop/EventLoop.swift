@@ -217,6 +217,13 @@ public final class EventLoop: SerialExecutor, TaskExecutor, Sendable {
         addTimer(LoopBound(handler, on: self))
     }
 
+    /// Creates a timer that calls `handler` with its owner, for as long as the owner exists: the timer does not retain it.
+    ///
+    /// Traps unless called on the loop.
+    package func makeTimer<Owner: AnyObject>(of owner: Owner, _ handler: @escaping (Owner) -> Void) -> LoopTimer {
+        makeLocalTimer { [weak owner] in if let owner { handler(owner) } }
+    }
+
     private func addTimer(_ handler: LoopBound<() -> Void>) -> LoopTimer {
         LoopTimer(loop: self, slot: state.withLock { $0.timers.addSlot(handler) })
     }

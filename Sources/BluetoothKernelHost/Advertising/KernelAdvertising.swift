@@ -150,7 +150,7 @@ final class KernelAdvertising: HostAdvertising {
 
     private func timer(of id: UInt64, for progress: AdvertisingProgress) -> LoopTimer? {
         guard let limit = progress.limit else { return nil }
-        let timer = management.loop.makeLocalTimer { [weak self] in self?.stateIsOver(id) }
+        let timer = management.loop.makeTimer(of: self) { $0.stateIsOver(id) }
         timer.set(after: limit)
         return timer
     }

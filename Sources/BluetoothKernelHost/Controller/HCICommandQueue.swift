@@ -215,7 +215,7 @@ package final class HCICommandQueue {
             filter.packetTypes |= 1 << UInt32(HCIPacketType.command.rawValue)
             try socket.setFilter(filter)
             state = .open(socket)
-            answerTimer = kernel.loop.makeLocalTimer { [weak self] in self?.answerIsLate() }
+            answerTimer = kernel.loop.makeTimer(of: self) { $0.answerIsLate() }
         } catch {
             throw .controller(operation, error, kernel.environment())
         }

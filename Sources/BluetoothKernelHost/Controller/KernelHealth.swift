@@ -17,7 +17,7 @@ final class KernelHealth: HostHealth {
     private let address: BluetoothAddress
     /// The steps of this object that are under way; a driver that is bound again brings the adapter back a moment later.
     private var steps: [PowerChanges.Adapter] = []
-    private lazy var rebindTimer = kernel.loop.makeLocalTimer { [weak self] in self?.endSteps() }
+    private lazy var rebindTimer = kernel.loop.makeTimer(of: self) { $0.endSteps() }
     private var onProblem: (RadioProblem, Bool) -> Void = { _, _ in }
 
     private static let rebindTime = Duration.seconds(10)

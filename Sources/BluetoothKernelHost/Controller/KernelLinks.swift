@@ -19,7 +19,7 @@ final class KernelLinks: HostLinks {
     private let log: Logger
     private var table = LinkTable()
     private var lost = OrphanedLinks()
-    private lazy var lostTimer = kernel.loop.makeLocalTimer { [weak self] in self?.lostTimerFired() }
+    private lazy var lostTimer = kernel.loop.makeTimer(of: self) { $0.lostTimerFired() }
     private var refusals = ConnectRefusals()
     /// Called when any link has ended, with its handle.
     var onLinkEnded: (UInt16) -> Void = { _ in }

@@ -253,7 +253,7 @@ final class KernelScanner: HostScanning {
     ///
     /// The result is ignored if it is not available: without CAP_NET_ADMIN a discovery cannot be ended.
     private func endDiscovery(_ types: ManagementAddressTypes) {
-        let timer = loop.makeLocalTimer { [weak self] in self?.discoveryEnded(.unknown) }
+        let timer = loop.makeTimer(of: self) { $0.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
         timers.discovery = timer
         management.post(.stopDiscovery(types), to: commands.index) { [weak self] answer in

@@ -56,7 +56,7 @@ final class AttributeDrain: ChannelReceiver {
     func begin() {
         for peer in peers { links.linkGoesDown(peer, handle) }
         links.drainBegins(self)
-        timer = links.loop.makeLocalTimer { [weak self] in self?.timePassed() }
+        timer = links.loop.makeTimer(of: self) { $0.timePassed() }
         timer?.set(after: Self.limit)
         // A request of the peer may have paused reading.
         channel?.setReading(true)

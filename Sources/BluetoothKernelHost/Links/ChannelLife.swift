@@ -183,7 +183,7 @@ final class ChannelLife {
         switch phase {
         case .encrypting(nil): return true
         case .open, .encrypting:
-            let timer = loop.makeLocalTimer { [weak self] in self?.encryptionIsDue() }
+            let timer = loop.makeTimer(of: self) { $0.encryptionIsDue() }
             timer.set(after: Self.encryptionLimit)
             phase = .encrypting(timer)
             return true

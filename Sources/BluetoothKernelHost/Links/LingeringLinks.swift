@@ -147,7 +147,7 @@ package final class LingeringLinks {
             timer?.cancel()
             return
         }
-        if timer == nil { timer = loop.makeLocalTimer { [weak self] in self?.advance() } }
+        if timer == nil { timer = loop.makeTimer(of: self) { $0.advance() } }
         timer?.set(at: moment)
     }
 

@@ -93,7 +93,7 @@ package final class LinkEndAttribution {
     private func wait(_ completion: @escaping (BluetoothError?) -> Void) {
         let id = nextID
         nextID &+= 1
-        let timer = loop.makeLocalTimer { [weak self] in self?.complete(id, nil) }
+        let timer = loop.makeTimer(of: self) { $0.complete(id, nil) }
         timer.set(after: Self.powerOffLimit)
         waiting[id] = Waiting(timer: timer, completion: completion)
     }

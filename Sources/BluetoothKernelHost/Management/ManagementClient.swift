@@ -211,7 +211,7 @@ package final class ManagementClient {
             return
         }
         if overdueTimer == nil {
-            overdueTimer = loop.makeLocalTimer { [weak self] in self?.giveUpOverdue() }
+            overdueTimer = loop.makeTimer(of: self) { $0.giveUpOverdue() }
         }
         overdueTimer?.set(at: first)
     }

@@ -221,7 +221,7 @@ final class RadioHealth {
             return
         }
         if let present = alarm.deadline, present <= deadline { return }
-        let timer = alarm.timer ?? loop.makeLocalTimer { [weak self] in self?.timeOut() }
+        let timer = alarm.timer ?? loop.makeTimer(of: self) { $0.timeOut() }
         timer.set(at: deadline)
         alarm = Alarm(timer: timer, deadline: deadline)
     }

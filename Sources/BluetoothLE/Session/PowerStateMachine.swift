@@ -294,7 +294,7 @@ package final class PowerStateMachine {
     }
 
     private func setRetryTimer() {
-        let timer = restoration.retryTimer ?? loop.makeLocalTimer { [weak self] in self?.retry() }
+        let timer = restoration.retryTimer ?? loop.makeTimer(of: self) { $0.retry() }
         restoration.retryTimer = timer
         timer.set(at: loop.now.advanced(by: restoration.retryDelay))
     }

@@ -346,7 +346,7 @@ struct BearerLoopTimers {
             existing?.cancel()
             return existing
         }
-        let loopTimer = existing ?? loop.makeLocalTimer { [weak bearer] in bearer?.timedOut() }
+        let loopTimer = existing ?? loop.makeTimer(of: bearer) { $0.timedOut() }
         loopTimer.set(after: AttributeProtocol.transactionTimeout)
         return loopTimer
     }

@@ -128,7 +128,7 @@ final class ConnectScheduler {
             return
         }
         if timer == nil {
-            timer = loop.makeLocalTimer { [weak self] in self?.advance() }
+            timer = loop.makeTimer(of: self) { $0.advance() }
         }
         timer?.set(at: deadline)
     }
