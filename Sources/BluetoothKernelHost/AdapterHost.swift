@@ -14,13 +14,13 @@ package final class AdapterHost: Host {
     package let controller: KernelController
     package let channels: any HostChannels
     package let advertising: any HostAdvertising
-    package let pairing: any HostPairing
     private let room: KernelCapacity
     private let defaults: KernelDefaults
 
     init(
         _ adapterRecord: AdapterRecord, of kernel: any BluetoothKernel, in directory: any HostDirectory,
-        management: ManagementClient, state: @escaping () -> AdapterState, log: Logger, trace: PacketSynthesis?
+        management: ManagementClient, _ pairing: KernelPairing, state: @escaping () -> AdapterState, log: Logger,
+        trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("AdapterHost")
         (self.adapterRecord, self.kernel) = (adapterRecord, kernel)
@@ -47,8 +47,7 @@ package final class AdapterHost: Host {
             ending?.linkEnded(handle)
             room?.linkEnded()
         }
-        pairing = KernelPairing(
-            on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
+        pairing.begin(adapterRecord, ending)
         defaults = KernelDefaults(by: management, controller.phyPolicy, log: log)
     }
 

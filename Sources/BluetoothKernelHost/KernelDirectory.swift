@@ -13,9 +13,9 @@ import BluetoothManagement
 // Lives on the loop, with its owner.
 package final class KernelDirectory: HostDirectory {
     private let mark: ComponentCount.Mark
-    package let loop: EventLoop
     package let management: ManagementClient
     private let kernel: any BluetoothKernel
+    private let kernelPairing: KernelPairing
     private let log: Logger
     private let trace: PacketSynthesis?
     private var known: [UInt16: AdapterInformation] = [:]
@@ -31,8 +31,10 @@ package final class KernelDirectory: HostDirectory {
         self.kernel = kernel
         management = ManagementClient(on: kernel, log: log, trace: trace)
         (self.log, self.trace) = (log, trace)
-        loop = kernel.loop
+        kernelPairing = KernelPairing(of: kernel, by: LoopBound(management, on: kernel.loop), log: log)
     }
+
+    package var loop: EventLoop { kernel.loop }
 
     package var adapters: [AdapterInformation] { known.values.sorted { $0.index < $1.index } }
 
@@ -259,15 +261,17 @@ package final class KernelDirectory: HostDirectory {
     private func preparation(
         _ store: (any AdapterStore)? = nil, _ privacy: PrivacyMode? = nil
     ) -> AdapterPreparation {
-        AdapterPreparation(kernel: kernel, management: management, store: store, privacy: privacy)
+        AdapterPreparation(
+            kernel: kernel, management: management, pairing: kernelPairing, store: store, privacy: privacy)
     }
 
     // MARK: Components of an adapter
 
-    package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
+    package var pairing: any HostPairing { kernelPairing }
 
     package func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host {
-        AdapterHost(adapter, of: kernel, in: self, management: management, state: state, log: log, trace: trace)
+        AdapterHost(
+            adapter, of: kernel, in: self, management: management, kernelPairing, state: state, log: log, trace: trace)
     }
 }
 

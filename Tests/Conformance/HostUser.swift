@@ -19,7 +19,7 @@ actor HostUser: LoopActor {
     private let directory: any HostDirectory
     private let adapterRecord: AdapterRecord
     private let host: any Host
-    private let keys: any HostKeys
+    private let store: Store
     private let receiver: Receiver
     private var state: AdapterState
     private var listener: (any HostChannelListener)?
@@ -27,10 +27,11 @@ actor HostUser: LoopActor {
     private var link: (any HostLink)?
 
     /// The receiver of scan reports, and of the channel's packets and events.
-    private final class Receiver: HostScanReceiver, ChannelReceiver {
+    private final class Receiver: HostScanReceiver, ChannelReceiver, PairingReceiver {
         private let told: Journal<String>
+        private let pairing: any HostPairing
 
-        init(_ told: Journal<String>) { self.told = told }
+        init(_ told: Journal<String>, _ pairing: any HostPairing) { (self.told, self.pairing) = (told, pairing) }
 
         func receive(_ reports: AdvertisingReports) {
             var reports = reports
@@ -47,6 +48,29 @@ actor HostUser: LoopActor {
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
         func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
+
+        func receive(_ event: PairingEvent) {
+            switch event {
+            case .question(let question, let peer):
+                told.add("question \(question)")
+                pairing.reply(.yes, to: question, peer)
+            case .failed: told.add("pairing failed")
+            case .keys(let made, let isStored):
+                told.add("key made, kept: \(isStored)")
+                if isStored { told.add("keys of \(made.identity)") }
+            case .keysForgotten: told.add("keys forgotten")
+            case .linkEnded: break
+            }
+        }
+    }
+
+    /// A store without keys.
+    private final class Store: AdapterStore {
+        let keys: [PeerKeys]? = []
+
+        nonisolated(nonsending) func localIdentity(
+            ofAdapterAt place: String, orMake makes: Bool
+        ) async -> LocalIdentity? { makes ? .random() : nil }
     }
 
     /// Prepares an adapter.
@@ -59,14 +83,14 @@ actor HostUser: LoopActor {
         return user
     }
 
-    private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
+    private init(_ directory: any HostDirectory, _ information: AdapterInformation, _ store: Store) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
         state = information.state
-        receiver = Receiver(told)
+        receiver = Receiver(told, directory.pairing)
+        self.store = store
         let known = KnownState()
         host = directory.makeHost(of: adapterRecord) { known.state }
-        keys = directory.makeKeys()
         host.scanning.receiver = receiver
         let told = told
         directory.follow(
@@ -76,20 +100,7 @@ actor HostUser: LoopActor {
                 told.add("adapter \(change.state)")
             }, onEnd: { told.add("directory ended \($0.code)") })
         host.follow(onUnreachable: {}) { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") }
-        host.pairing.follow { [pairing = host.pairing] event in
-            switch event {
-            case .question(let question, let peer):
-                told.add("question \(question)")
-                pairing.reply(.yes, to: question, peer)
-            case .failed: told.add("pairing failed")
-            case .keyMade(_, let key): told.add("key made, kept: \(key.isStored)")
-            case .keysForgotten: told.add("keys forgotten")
-            }
-        }
-        keys.follow(wanted: { [] }) { event in
-            if case .made(let made) = event { told.add("keys of \(made.identity)") }
-        }
-        keys.begin(information.index)
+        directory.pairing.receiver = receiver
     }
 
     private final class KnownState { var state = AdapterState.poweredOn }
@@ -104,8 +115,9 @@ actor HostUser: LoopActor {
             let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
             try await directory.start()
             let found = try #require(directory.adapter(index))
-            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: nil)
-            return HostUser(directory, ready)
+            let store = Store()
+            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: store)
+            return HostUser(directory, ready, store)
         }
     }
 
@@ -121,7 +133,7 @@ actor HostUser: LoopActor {
         host.advertising.end(reason)
         host.channels.close()
         host.close(reason)
-        keys.close()
+        directory.pairing.close()
         directory.close(reason)
     }
 
@@ -186,7 +198,7 @@ actor HostUser: LoopActor {
     }
 
     /// Ends the link, as after a failed pairing.
-    func disconnect(_ peer: BluetoothAddress) { host.pairing.disconnect(peer, connectedAs: peer) }
+    func disconnect(_ peer: BluetoothAddress) { directory.pairing.disconnect(peer, connectedAs: peer) }
 
     private func take(_ channel: any HostChannel) {
         self.channel = channel
@@ -218,11 +230,12 @@ actor HostUser: LoopActor {
 
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.
     func preparePairing() async throws {
-        keys.reload()
-        await keys.load()
-        #expect(keys.status == .loaded)
-        try await host.pairing.change(to: PairingSettings(), .init("pair"))
-        try await host.pairing.apply(.init("pair"))
+        let (pairing, operation) = (directory.pairing, BluetoothError.Operation("pair"))
+        pairing.loadKeys(evenIfEmpty: true)
+        try await pairing.loadKeys(evenIfEmpty: false).value(operation, timeout: nil, on: loop)
+        #expect(pairing.keyStatus == .loaded)
+        try await pairing.change(to: PairingSettings(), operation)
+        try await pairing.apply().value(operation, timeout: nil, on: loop)
     }
 
     /// Raises the link's security, as soon as the host allows it.

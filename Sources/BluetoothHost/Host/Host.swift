@@ -24,7 +24,6 @@ package protocol Host: AnyObject {
     var links: any HostLinks { get }
     var scanning: any HostScanning { get }
     var advertising: any HostAdvertising { get }
-    var pairing: any HostPairing { get }
     var health: any HostHealth { get }
     var capacity: any HostCapacity { get }
 

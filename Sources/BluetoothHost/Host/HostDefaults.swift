@@ -76,27 +76,24 @@ extension HostScanning {
 }
 
 extension HostPairing {
-    package var outOfBandMethods: OutOfBandMethods { [] }
-    package var outOfBandLevel: SecurityLevel { .high }
-
     package nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> OutOfBandData {
         throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
     }
 
-    package nonisolated(nonsending) func setOutOfBandData(
-        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) {
-        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
+    package func setOutOfBandData(
+        _ data: OutOfBandData?, of peer: BluetoothAddress
+    ) -> Promise<SecurityLevel, BluetoothError> {
+        let call = Promise<SecurityLevel, BluetoothError>()
+        call.fail(
+            BluetoothError(
+                .unsupported, .init("set out-of-band data", peer: peer),
+                "This host cannot pair with out-of-band data."))
+        return call
     }
 
-    package func removeOutOfBandData(of peer: BluetoothAddress) {}
-
-    package func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {}
-
-    package func adapterChanged() {}
-    package func adapterWasRemoved(_ reason: BluetoothError) {}
+    package func adapterChanged(removed reason: BluetoothError?) {}
 }
 
 extension HostChannels {

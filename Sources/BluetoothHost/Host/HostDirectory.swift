@@ -55,8 +55,8 @@ package protocol HostDirectory: AnyObject {
         of adapter: AdapterInformation, to former: AdapterInformation
     ) async throws(BluetoothError)
 
-    /// Creates the store of an adapter's keys in the host; it reports nothing yet.
-    func makeKeys() -> any HostKeys
+    /// The pairing of the adapter that is prepared, and its keys.
+    var pairing: any HostPairing { get }
 
     /// Creates the host of a prepared adapter; `state` returns the adapter's last reported state.
     func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host
@@ -93,9 +93,13 @@ package protocol AdapterStore: AnyObject {
 
     /// Reads the bonds of the adapter.
     nonisolated(nonsending) func prepare(_ information: AdapterInformation) async
+
+    /// The keys to load into the host, the most important first; nil if none are stored ever.
+    var keys: [PeerKeys]? { get }
 }
 
 extension AdapterStore {
     /// Does nothing: there are no keys.
     package nonisolated(nonsending) func prepare(_ information: AdapterInformation) async {}
+    package var keys: [PeerKeys]? { nil }
 }

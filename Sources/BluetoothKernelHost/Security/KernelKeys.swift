@@ -5,24 +5,22 @@ import BluetoothPrimitives
 import Logging
 import BluetoothManagement
 
-/// The keys of one adapter's devices in the kernel, and the events of those that pairing makes.
+/// The keys of one adapter's devices in the kernel, and those that a pairing is making.
 //
-// Lives on the loop, with the bonds.
-package final class KernelKeys: HostKeys {
+// Owned by the pairing.
+final class KernelKeys {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
-    private var wanted: () -> [PeerKeys] = { [] }
-    private var onEvent: (KeyEvent) -> Void = { _ in }
-    private var index: UInt16 = 0
-    private var follower: UInt64?
-    private var isServing = false
+    /// The source of the keys to load.
+    private weak var store: (any AdapterStore)?
+    var index: UInt16 = 0
     /// Whether the kernel has received a list of identities, with which it begins to exchange them.
     private var exchangesIdentities = false
     /// The keys that pairing has reported before the encryption key, by the device's identity.
     private var announced: [BluetoothAddress: PeerKeys] = [:]
-    package private(set) var status = KeyStatus.loaded
+    private(set) var status = KeyStatus.loaded
 
     /// The maximum number of devices in the middle of a pairing.
     private static let announcementLimit = 16
@@ -30,31 +28,23 @@ package final class KernelKeys: HostKeys {
     private static let keyLimit = 1800
     private static let identityLimit = 2800
 
-    package init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
+    init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
         mark = kernel.loop.components.mark("KernelKeys")
         self.kernel = kernel
         self.management = management
         self.log = log
     }
 
-    package var loop: EventLoop { kernel.loop }
-
-    package func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
-        (self.wanted, self.onEvent) = (wanted, onEvent)
+    /// Begins with an adapter, whose stored keys have been read.
+    func begin(_ index: UInt16, _ store: any AdapterStore) {
+        (self.index, self.store) = (index, store)
+        adapterIsNew()
     }
 
-    package func begin(_ index: UInt16) {
-        self.index = index
-        if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.receive(notice) } }
+    /// Handles an adapter that was plugged in, also again.
+    func adapterIsNew() {
         exchangesIdentities = false
-        if !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
-        if isServing { load {} }
-    }
-
-    package func setServing(_ isServing: Bool) {
-        guard isServing != self.isServing else { return }
-        self.isServing = isServing
-        if isServing { load {} }
+        if store?.keys != nil, !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
     }
 
     /// Finds out who loads the keys, which may change; returns whether this program does.
@@ -69,25 +59,18 @@ package final class KernelKeys: HostKeys {
         return status == .loaded
     }
 
-    package func close() {
-        if let follower { management.value.unfollow(follower) }
-        follower = nil
-    }
-
     // MARK: Loading
 
-    package nonisolated(nonsending) func load() async {
-        let call = Promise<Void, BluetoothError>()
-        load { call.succeed() }
-        try? await call.value(.init("load keys", adapter: "hci\(index)"), timeout: nil, on: loop)
-    }
-
-    package func reload() { load(evenIfEmpty: true) {} }
-
     /// - Parameter evenIfEmpty: whether an empty list is sent, which removes the keys of other programs.
-    private func load(evenIfEmpty: Bool = false, then completion: @escaping () -> Void) {
-        guard checkAuthority() else { return completion() }
-        let peers = wanted().filter(\.identity.isIdentity)
+    @discardableResult
+    func load(
+        evenIfEmpty: Bool = false, _ call: Promise<Void, BluetoothError> = Promise()
+    ) -> Promise<Void, BluetoothError> {
+        guard let stored = store?.keys, checkAuthority() else {
+            call.succeed()
+            return call
+        }
+        let peers = stored.filter(\.identity.isIdentity)
         let identities = peers.compactMap { peer in
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
         }
@@ -99,14 +82,15 @@ package final class KernelKeys: HostKeys {
         }
         if evenIfEmpty || !keys.isEmpty { commands.append(.loadLongTermKeys(Array(keys.prefix(Self.keyLimit)))) }
         var outstanding = commands.count
-        if outstanding == 0 { completion() }
+        if outstanding == 0 { call.succeed() }
         for command in commands {
-            post(command) { [weak self] error in
-                if let error { self?.loadingFailed(error) }
+            post(command) { [self] error in
+                if let error { loadingFailed(error) }
                 outstanding -= 1
-                if outstanding == 0 { completion() }
+                if outstanding == 0 { call.succeed() }
             }
         }
+        return call
     }
 
     /// - Parameter error: nil if the program may not load keys.
@@ -118,47 +102,31 @@ package final class KernelKeys: HostKeys {
             return log.warning("\(error)")
         }
         status = .notPermitted
-        let count = wanted().count
+        let count = store?.keys?.count ?? 0
         log.log(
             level: count == 0 ? .debug : .notice, "the keys of \(count) bonds are not loaded: that needs CAP_NET_ADMIN")
     }
 
     // MARK: Forgetting
 
-    package func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>? {
-        announced[identity] = nil
-        switch status {
-        case .others, .notPermitted: return nil
-        case .loaded, .failed: break
-        }
+    /// Removes a device's keys from the kernel, and ends its link if `disconnect`.
+    func remove(_ peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
+        announced[peer] = nil
         let call = Promise<Void, BluetoothError>()
-        unpair(identity, disconnect: disconnect) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
-        return call
-    }
-
-    package func remove(
-        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
-    ) {
-        // Without a store this has followed no adapter.
-        index = adapter ?? index
-        unpair(peer, disconnect: disconnect) { [log] error in
-            if let error { log.debug("\(error)") }
-            completion()
-        }
-    }
-
-    private func unpair(
-        _ identity: BluetoothAddress, disconnect: Bool, then completion: @escaping (BluetoothError?) -> Void
-    ) {
-        post(.unpairDevice(ManagementAddress(identity), disconnect: disconnect)) { [weak self] error in
+        post(.unpairDevice(ManagementAddress(peer), disconnect: disconnect)) { [self] error in
             switch (error?.code, error?.cause) {
-            case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
+            case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): call.succeed()
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
             case (.adapterOff?, _), (.adapterBlocked?, _):
-                if let self { load(evenIfEmpty: true) { completion(nil) } } else { completion(nil) }
-            default: completion(error)
+                load(evenIfEmpty: true, call)
+            default:
+                if let error {
+                    log.debug("\(error)")
+                    call.fail(error)
+                }
             }
         }
+        return call
     }
 
     private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
@@ -169,36 +137,33 @@ package final class KernelKeys: HostKeys {
 
     // MARK: Keys from pairing
 
-    private func receive(_ notice: AdapterNotice) {
-        switch notice {
-        case .identityResolvingKey(index, let key, let address):
-            announce(key.address) { ($0.identityResolvingKey, $0.privateAddress) = (key.value, address) }
-        case .longTermKey(index, let key):
-            guard status != .others, key.address.isIdentity else { return }
-            // Legacy pairing makes a key for each role.
-            var keys = announced[key.address] ?? PeerKeys(identity: key.address)
-            keys.longTermKeys = [key]
-            if announced[key.address] != nil { announced[key.address] = keys }
-            onEvent(.made(keys))
-        case .unpaired(index, let address):
-            announced[address] = nil
-            onEvent(.forgotten(address))
-        case .connected(index, _): if isServing { load {} }
-        case .disconnected(index):
-            // Keys without an encryption key do not wait for a later pairing, nor does one claim a bonded device's identity.
-            let alone = announced.values.filter(\.longTermKeys.isEmpty).map(\.identity)
-            let isReplaced = !alone.isEmpty && wanted().contains { alone.contains($0.identity) }
-            announced = [:]
-            if isReplaced || isServing { load(evenIfEmpty: isReplaced) {} }
-            onEvent(.linkEnded)
-        default: break
-        }
+    /// The keys of a pairing that has made an encryption key. Legacy pairing makes one for each role.
+    func made(_ key: LongTermKey) -> PeerKeys {
+        var keys = announced[key.address] ?? PeerKeys(identity: key.address)
+        keys.longTermKeys = [key]
+        if announced[key.address] != nil { announced[key.address] = keys }
+        return keys
     }
 
-    /// Identity and signature keys are reported before the encryption key.
-    private func announce(_ identity: BluetoothAddress, _ body: (inout PeerKeys) -> Void) {
+    /// Records an identity resolving key, which is reported before the encryption key, with the private address of its
+    /// device.
+    func announce(_ key: IdentityResolvingKey, of address: BluetoothAddress?) {
         guard status != .others else { return }
+        let identity = key.address
         if announced.count >= Self.announcementLimit, announced[identity] == nil { announced = [:] }
-        body(&announced[identity, default: PeerKeys(identity: identity)])
+        announced[identity, default: PeerKeys(identity: identity)].identityResolvingKey = key.value
+        announced[identity]?.privateAddress = address
+    }
+
+    /// Forgets what a pairing with a device has made so far.
+    func forget(_ peer: BluetoothAddress) { announced[peer] = nil }
+
+    /// Handles the end of a link of any program.
+    func linkEnded(isServing: Bool) {
+        // Keys without an encryption key do not wait for a later pairing, nor does one claim a bonded device's identity.
+        let alone = announced.values.filter(\.longTermKeys.isEmpty).map(\.identity)
+        let isReplaced = !alone.isEmpty && store?.keys?.contains { alone.contains($0.identity) } == true
+        announced = [:]
+        if isReplaced || isServing { load(evenIfEmpty: isReplaced) }
     }
 }

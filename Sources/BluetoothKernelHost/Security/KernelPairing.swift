@@ -5,113 +5,191 @@ import BluetoothPrimitives
 import Logging
 import BluetoothManagement
 
-/// The kernel's pairing on one adapter: settings, questions and events.
+/// The kernel's pairing on one adapter: settings, keys, questions and events.
 //
 // Lives on the loop, with the pairings.
 package final class KernelPairing: HostPairing {
     private let mark: ComponentCount.Mark
-    private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
-    private let ending: LingeringLinks
     private let log: Logger
+    private let keys: KernelKeys
+    /// The opened adapter, and the links of it that are about to end.
+    private var opened: (adapter: AdapterRecord, ending: LingeringLinks)?
+    /// The events of stored keys that had no receiver yet.
+    private var early: [PairingEvent] = []
+    private var follower: UInt64?
     /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
     private var isServing = false
     /// The callers that wait until the kernel has the settings.
     private var waiters = WaiterList<Void, BluetoothError>()
+    /// The out-of-band data of devices, and whether the kernel has lost them with the adapter.
+    private var outOfBand = (data: [BluetoothAddress: OutOfBandData](), isLost: false)
 
-    init(
-        on adapter: AdapterRecord, of kernel: any BluetoothKernel, management: LoopBound<ManagementClient>,
-        _ ending: LingeringLinks, log: Logger
-    ) {
-        mark = kernel.loop.components.mark("KernelPairing")
-        self.adapter = adapter
-        self.kernel = kernel
-        (self.management, self.ending) = (management, ending)
-        self.log = log
+    package weak var receiver: (any PairingReceiver)? {
+        didSet {
+            let events = early
+            early = []
+            for event in events { receiver?.receive(event) }
+        }
     }
 
-    package var settings: PairingSettings { progress.wanted }
+    init(of kernel: any BluetoothKernel, by management: LoopBound<ManagementClient>, log: Logger) {
+        mark = kernel.loop.components.mark("KernelPairing")
+        self.kernel = kernel
+        self.management = management
+        self.log = log
+        keys = KernelKeys(of: kernel, by: management, log: log)
+    }
+
+    /// Begins with an adapter that is being prepared, and whose stored keys have been read.
+    func begin(_ index: UInt16, _ store: any AdapterStore) {
+        follow()
+        keys.begin(index, store)
+        if isServing { keys.load() }
+    }
+
+    /// Begins with an opened adapter.
+    func begin(_ adapter: AdapterRecord, _ ending: LingeringLinks) {
+        opened = (adapter, ending)
+        keys.index = adapter.information.index
+        follow()
+    }
+
+    private func follow() {
+        guard follower == nil else { return }
+        // If this is not available, the adapter cannot be followed either, and the error is reported there.
+        follower = try? management.value.follow { [weak self] notice in self?.receive(notice) }
+    }
+
+    package var keyStatus: KeyStatus { keys.status }
 
     package var authority: PairingAuthority {
-        let operation = BluetoothError.Operation("pair", adapter: adapter.information.name)
+        let operation = BluetoothError.Operation("pair", adapter: opened?.adapter.information.name)
         let environment = kernel.environment()
         if environment.isBluetoothDaemonRunning { return .others(.pairing(operation, .ownedByDaemon)) }
         if environment.hasNetAdmin { return .ours }
         return .notPermitted(.notPermitted(operation, executable: environment.executablePath))
     }
 
-    package func follow(_ onEvent: @escaping (PairingEvent) -> Void) {
-        // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.value.follow { [adapter, weak self] notice in
-            let own = adapter.information.index
-            switch notice {
-            case .pairing(own, let event): onEvent(event)
-            case .longTermKey(own, let key): onEvent(.keyMade(key.address, MadeKey(kind: key.kind, isStored: true)))
-            case .unpaired(own, let peer): onEvent(.keysForgotten(peer))
-            case .connected(own, _), .disconnected(own): if let self, isServing { applySoon() }
-            default: break
-            }
+    // MARK: Events
+
+    private func receive(_ notice: AdapterNotice) {
+        let own = index
+        switch notice {
+        case .pairing(own, let event): report(event)
+        case .identityResolvingKey(own, let key, let address): keys.announce(key, of: address)
+        case .longTermKey(own, let key): report(.keys(keys.made(key), isStored: true))
+        case .unpaired(own, let peer):
+            keys.forget(peer)
+            report(.keysForgotten(peer))
+        case .connected(own, _):
+            if isServing { putIntoForce() }
+        case .disconnected(own):
+            keys.linkEnded(isServing: isServing)
+            report(.linkEnded)
+            if isServing { applySoon() }
+        default: break
         }
     }
+
+    private func report(_ event: PairingEvent) {
+        if let receiver { return receiver.receive(event) }
+        switch event {
+        case .keys(_, isStored: true), .keysForgotten: if early.count < 64 { early.append(event) }
+        default: break
+        }
+    }
+
+    // MARK: Settings
 
     package nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        guard wanted.secureConnections != .only || adapter.information.supportedSettings.contains(.secureConnections)
-        else { throw BluetoothError(.unsupported, operation, "The adapter has no LE Secure Connections.") }
+        guard let information else { throw .noAdapter(operation) }
+        let hasSecureConnections = information.supportedSettings.contains(.secureConnections)
+        guard wanted.secureConnections != .only || hasSecureConnections else {
+            throw BluetoothError(.unsupported, operation, "The adapter has no LE Secure Connections.")
+        }
         let before = progress.wanted
         progress.wanted = wanted
         if progress.state == .unsent { return }
-        do {
-            try await apply(operation)
+        do throws(BluetoothError) {
+            try await apply().value(operation, timeout: nil, on: kernel.loop)
         } catch {
             progress.wanted = before
             // The kernel may have a part of the new settings.
-            adapterChanged()
-            throw error
+            if let now = self.information { perform(progress.resend(for: now)) }
+            throw error.about(operation)
         }
     }
 
-    package nonisolated(nonsending) func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) {
-        let action = progress.send(for: adapter.information)
+    @discardableResult
+    package func apply() -> Promise<Void, BluetoothError> {
         let call = waiters.makePromise()
-        perform(action)
-        do {
-            try await call.value(operation, timeout: nil, on: kernel.loop)
-        } catch {
-            throw error.about(operation)
-        }
+        if let information { perform(progress.send(for: information)) }
+        return call
+    }
+
+    private func applySoon() {
+        if case .ours = authority, let information { perform(progress.send(for: information)) }
+    }
+
+    private func putIntoForce() {
+        keys.load()
+        applySoon()
     }
 
     package func setServing(_ isServing: Bool) {
         guard isServing != self.isServing else { return }
         self.isServing = isServing
-        if isServing { applySoon() }
+        if isServing { putIntoForce() }
     }
 
-    package func applySoon() {
-        if case .ours = authority { perform(progress.send(for: adapter.information)) }
-    }
+    package func release() { if !isServing { release(isLast: false) } }
 
-    package func release(isLast: Bool) {
-        guard !isServing else { return }
-        for command in progress.release(for: adapter.information, isLast: isLast) {
-            management.value.post(command, to: adapter.information.index) { [weak self] _ in self?.progress.restored() }
+    private func release(isLast: Bool) {
+        guard let information else { return }
+        for command in progress.release(for: information, isLast: isLast) {
+            management.value.post(command, to: index) { [self] _ in progress.restored() }
         }
     }
 
-    /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
-    package func adapterChanged() { perform(progress.resend(for: adapter.information)) }
+    package func close() {
+        isServing = false
+        release(isLast: true)
+        if let follower { management.value.unfollow(follower) }
+        follower = nil
+    }
 
-    package func adapterWasRemoved(_ reason: BluetoothError) { perform(progress.adapterLost(reason)) }
+    /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
+    package func adapterChanged(removed reason: BluetoothError?) {
+        if let reason {
+            outOfBand.isLost = true
+            return perform(progress.adapterLost(reason))
+        }
+        guard let information else { return }
+        let isNew = outOfBand.isLost
+        outOfBand.isLost = false
+        if isNew {
+            keys.index = information.index
+            keys.adapterIsNew()
+            if isServing { keys.load() }
+        }
+        perform(progress.resend(for: information))
+        if isNew { restoreOutOfBandData() }
+    }
+
+    private var information: AdapterInformation? { opened?.adapter.information }
+
+    private var index: UInt16 { information?.index ?? keys.index }
 
     private func perform(_ action: KernelPairingSettings.Action?) {
         switch action {
         case nil: break
         case .send(let command):
-            management.value.postWhenIdle(command, to: adapter.information.index) { [weak self] in self?.answered($0) }
+            management.value.postWhenIdle(command, to: index) { [self] in answered($0) }
         case .finish(let error): waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
         }
     }
@@ -120,7 +198,7 @@ package final class KernelPairing: HostPairing {
         var failure: BluetoothError?
         if case .failure(let error) = answer { failure = error }
         if let failure { log.debug("\(failure)") }
-        perform(progress.answered(failure, for: adapter.information))
+        if let information { perform(progress.answered(failure, for: information)) }
     }
 
     package func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
@@ -128,17 +206,68 @@ package final class KernelPairing: HostPairing {
     }
 
     package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
+        guard let ending = opened?.ending else { return }
         ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
-        post(.disconnect(ManagementAddress(peer))) { [ending] in ending.linkIsDown(connected) }
+        post(.disconnect(ManagementAddress(peer))) { ending.linkIsDown(connected) }
     }
 
+    // MARK: Keys
+
+    @discardableResult
+    package func loadKeys(evenIfEmpty: Bool) -> Promise<Void, BluetoothError> { keys.load(evenIfEmpty: evenIfEmpty) }
+
+    @discardableResult
+    package func removeKeys(of peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
+        keys.remove(peer, disconnect: disconnect)
+    }
+
+    // MARK: Out-of-band data
+
+    @discardableResult
+    package func setOutOfBandData(
+        _ data: OutOfBandData?, of peer: BluetoothAddress
+    ) -> Promise<SecurityLevel, BluetoothError> {
+        outOfBand.data[peer] = data
+        let call = Promise<SecurityLevel, BluetoothError>()
+        // The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
+        let level = progress.wanted.ioCapability == .noInputNoOutput ? SecurityLevel.medium : .high
+        if let data {
+            post(Self.command(data, peer), call, level)
+        } else {
+            call.succeed(level)
+            // Remove Remote OOB Data is for BR/EDR only; values of zero count as none.
+            post(.addRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
+        }
+        return call
+    }
+
+    /// Gives the kernel the data again that it has lost with the adapter.
+    private func restoreOutOfBandData() {
+        for (peer, data) in outOfBand.data { post(Self.command(data, peer)) }
+    }
+
+    private static func command(_ data: OutOfBandData, _ peer: BluetoothAddress) -> ManagementCommand {
+        .addRemoteOutOfBandData(ManagementAddress(peer), confirmation: data.confirmation, random: data.random)
+    }
+
+    // MARK: Commands
+
     nonisolated(nonsending) func send(_ command: ManagementCommand) async throws(BluetoothError) -> ManagementReply {
-        try await management.value.sendWhenIdle(command, to: adapter.information.index)
+        try await management.value.sendWhenIdle(command, to: index)
+    }
+
+    /// Posts a command that may have to wait, for a caller.
+    func post<Value>(
+        _ command: ManagementCommand, _ call: Promise<Value, BluetoothError>, _ value: Value
+    ) {
+        management.value.postWhenIdle(command, to: index, isAbandoned: { call.isResolved }) { answer in
+            call.resolve(answer.map { _ in value })
+        }
     }
 
     func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
-        management.value.post(command, to: adapter.information.index) { [log] answer in
+        management.value.post(command, to: index) { [log] answer in
             if case .failure(let error) = answer {
                 log.debug("\(error)")
                 // Newer kernels answer Disconnect with the second.

@@ -105,7 +105,7 @@ package actor AdapterSession: LoopActor {
             identities: identities)
         let advertising = AdvertisingSets(host.advertising, on: loop)
         let pairings = LoopBound(
-            Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log), on: loop)
+            Pairings(on: adapterRecord, directory.pairing, loop, bondManager, links, log: log), on: loop)
         view = View(
             adapterRecord: adapterRecord, stateSource: stateSource, localServer: localServer, pairings: pairings)
         powerState = LoopBound(
@@ -175,7 +175,7 @@ package actor AdapterSession: LoopActor {
     func begin() {
         linkMaker.session = self
         channels.session = self
-        followBonds()
+        bondManager.begin(links, identities)
         host.follow(
             onUnreachable: { [weak powerState = powerState.value] in powerState?.refreshState() },
             onEnd: { [weak scheduler, weak slots] reason, isForGood in
@@ -214,9 +214,7 @@ package actor AdapterSession: LoopActor {
                 weak powerState = powerState.value
             ] turn in
             switch turn {
-            case .changing(let before, let state, let reason):
-                // A host that has lost an adapter has lost its keys.
-                if before == .absent { bondManager.adapterReturned(as: adapterRecord.information.index) }
+            case .changing(_, let state, let reason):
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
                     // A hardware error, or the answer to the question after it, came before the kernel's power-off.

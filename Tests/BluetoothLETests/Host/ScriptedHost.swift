@@ -22,10 +22,10 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
 
     // The receivers of events.
     fileprivate var onChange: (AdapterChange) -> Void = { _ in }
-    fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
     fileprivate var isServing = false
-    fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
-    fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
+    fileprivate var isRemoved = false
+    fileprivate weak var store: (any AdapterStore)?
+    fileprivate weak var pairingReceiver: (any PairingReceiver)?
     fileprivate var onAdvertising: (UInt64, AdvertisingEvent) -> Void = { _, _ in }
     fileprivate(set) weak var scanReceiver: (any HostScanReceiver)?
     fileprivate var accept: ((any HostChannel) -> (any ChannelReceiver)?)?
@@ -36,6 +36,9 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     init(on loop: EventLoop) { self.loop = loop }
 
     func makeDirectory(log: Logger) -> any HostDirectory { ScriptedDirectory(self) }
+
+    /// The keys to load.
+    var wantedKeys: [PeerKeys] { store?.keys ?? [] }
 
     fileprivate func note(_ call: String) { calls.append(call) }
     /// Runs `body` in the loop's next turn.
@@ -50,8 +53,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
 
     func unplug() { onChange(.removed(adapterInformation)) }
     func plug() { onChange(.added(adapterInformation)) }
-    func tell(_ event: PairingEvent) { onPairing(event) }
-    func tell(_ event: KeyEvent) { onKeys(event) }
+    func tell(_ event: PairingEvent) { pairingReceiver?.receive(event) }
     func tell(_ event: AdvertisingEvent, of advertisement: UInt64) { onAdvertising(advertisement, event) }
 
     func report(_ packet: [UInt8]) throws {
@@ -73,8 +75,9 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
 
 private final class ScriptedDirectory: HostDirectory {
     private let host: ScriptedHost
+    let pairing: any HostPairing
 
-    init(_ host: ScriptedHost) { self.host = host }
+    init(_ host: ScriptedHost) { (self.host, pairing) = (host, ScriptedPairing(host)) }
     var loop: EventLoop { host.loop }
     var adapters: [AdapterInformation] { [host.adapterInformation] }
     let changeCount: UInt64 = 0
@@ -94,6 +97,8 @@ private final class ScriptedDirectory: HostDirectory {
     ) async throws(BluetoothError) -> AdapterInformation {
         host.note("prepare \(requirements.power)")
         await store?.prepare(adapter)
+        host.store = store
+        if store?.keys != nil { host.note("key events of \(adapter.index)") }
         return adapter
     }
 
@@ -105,15 +110,13 @@ private final class ScriptedDirectory: HostDirectory {
         host.note("restore \(former.currentSettings)")
     }
 
-    func makeKeys() -> any HostKeys { ScriptedRoles(host) }
     func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels {
+private final class ScriptedRoles: Host, HostScanning, HostAdvertising, HostLinks, HostChannels {
     private let host: ScriptedHost
-    var settings = PairingSettings()
     var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
 
     init(_ host: ScriptedHost) { self.host = host }
@@ -122,7 +125,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     var links: any HostLinks { self }
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
-    var pairing: any HostPairing { self }
 
     func follow(onUnreachable: @escaping () -> Void, onEnd: @escaping (BluetoothError, Bool) -> Void) {}
 
@@ -138,51 +140,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         _ = receiver?.scanEnded(reason, isForGood: true)
         receiver = nil
     }
-
-    // MARK: Keys
-
-    let status = KeyStatus.loaded
-
-    func follow(wanted: @escaping () -> [PeerKeys], _ onEvent: @escaping (KeyEvent) -> Void) {
-        (host.wantedKeys, host.onKeys) = (wanted, onEvent)
-    }
-
-    func begin(_ adapter: UInt16) { host.note("key events of \(adapter)") }
-    func load() async { host.note("load keys") }
-    func setServing(_ isServing: Bool) {
-        guard isServing != host.isServing else { return }
-        host.isServing = isServing
-        host.note(isServing ? "keys for centrals" : "no keys for centrals")
-    }
-    func reload() { host.note("load keys again") }
-
-    func forget(_ identity: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError>? { nil }
-    func remove(
-        _ peer: BluetoothAddress, onAdapter adapter: UInt16?, disconnect: Bool, then completion: @escaping () -> Void
-    ) {
-        host.note("remove \(peer)")
-        host.later(completion)
-    }
-
-    // MARK: Pairing
-
-    let authority = PairingAuthority.ours
-
-    func follow(_ onEvent: @escaping (PairingEvent) -> Void) { host.onPairing = onEvent }
-
-    func change(to wanted: PairingSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {
-        settings = wanted
-    }
-
-    func apply(_ operation: BluetoothError.Operation) async throws(BluetoothError) { host.note("pairing settings") }
-    func applySoon() { host.note("pairing settings soon") }
-    func release(isLast: Bool) {}
-
-    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
-        host.note("\(question): \(answer)")
-    }
-
-    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
 
     // MARK: Scanning
 
@@ -250,6 +207,62 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func adapterBecameUnavailable(_ reason: BluetoothError) {}
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
     func sendAgain() {}
+    func close() {}
+}
+
+private final class ScriptedPairing: HostPairing {
+    private let host: ScriptedHost
+
+    init(_ host: ScriptedHost) { self.host = host }
+
+    let keyStatus = KeyStatus.loaded
+
+    private func done<Value>(_ value: Value) -> Promise<Value, BluetoothError> {
+        let call = Promise<Value, BluetoothError>()
+        call.succeed(value)
+        return call
+    }
+
+    func setServing(_ isServing: Bool) {
+        guard isServing != host.isServing else { return }
+        host.isServing = isServing
+        host.note(isServing ? "keys for centrals" : "no keys for centrals")
+    }
+
+    func loadKeys(evenIfEmpty: Bool) -> Promise<Void, BluetoothError> {
+        host.note(evenIfEmpty ? "load keys again" : "load keys")
+        return done(())
+    }
+
+    func removeKeys(of peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
+        host.note("remove \(peer)")
+        return done(())
+    }
+
+    let authority = PairingAuthority.ours
+    var receiver: (any PairingReceiver)? {
+        get { host.pairingReceiver }
+        set { host.pairingReceiver = newValue }
+    }
+
+    func change(to wanted: PairingSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
+
+    func apply() -> Promise<Void, BluetoothError> {
+        host.note("pairing settings")
+        return done(())
+    }
+    func release() {}
+
+    func adapterChanged(removed reason: BluetoothError?) {
+        if reason == nil, host.isRemoved { host.note("key events of \(host.adapterInformation.index)") }
+        host.isRemoved = reason != nil
+    }
+
+    func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        host.note("\(question): \(answer)")
+    }
+
+    func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
     func close() {}
 }
 

@@ -43,9 +43,9 @@ final class LinkProtection {
     private var lastFailure: PairingFailure?
     /// The relation of a pairing on this link to the peer's bond.
     private(set) var pairing = BondPairing()
-    /// The key made by this link's last pairing.
-    private(set) var madeKey: MadeKey?
-    private var keyWaiters = WaiterList<MadeKey, BluetoothError>()
+    /// Whether the key made by this link's last pairing is stored; nil without one.
+    private var isKeyStored: Bool?
+    private var keyWaiters = WaiterList<Bool, BluetoothError>()
 
     var mayReplaceBond: Bool { pairing.mayReplaceBond }
 
@@ -154,12 +154,12 @@ final class LinkProtection {
     nonisolated(nonsending) func keyIsStored(
         _ link: Link, _ operation: BluetoothError.Operation, within limit: Duration = .seconds(2)
     ) async throws(BluetoothError) -> Bool {
-        if let madeKey { return madeKey.isStored }
+        if let isKeyStored { return isKeyStored }
         guard link.pairings?.isBondable == true else { return false }
         _ = try link.bearer(for: operation)
         let call = keyWaiters.makePromise()
         do {
-            return try await call.value(operation, timeout: limit, on: link.loop).isStored
+            return try await call.value(operation, timeout: limit, on: link.loop)
         } catch {
             guard error.code == .timedOut else { throw error }
             return false
@@ -167,7 +167,7 @@ final class LinkProtection {
     }
 
     /// Discards the key of an earlier pairing, as a new one begins.
-    func discardKey() { madeKey = nil }
+    func discardKey() { isKeyStored = nil }
 
     // MARK: Events
 
@@ -190,10 +190,10 @@ final class LinkProtection {
     func encryptionIsReported(_ link: Link) { perform(raise?.encryptionIsReported(), link) }
 
     /// Handles the host's report of a new key.
-    func keyWasMade(_ key: MadeKey) {
-        madeKey = key
+    func keyWasMade(isStored: Bool) {
+        isKeyStored = isStored
         pairing.hasPaired = true
-        keyWaiters.succeedAll(key)
+        keyWaiters.succeedAll(isStored)
     }
 
     /// Handles the host's report that pairing or encryption has failed.

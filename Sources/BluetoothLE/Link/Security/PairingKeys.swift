@@ -18,7 +18,7 @@ enum PairingProgress {
     /// The agent has answered a question.
     case answered(agrees: Bool)
     case failed
-    case keyMade(MadeKey)
+    case keyMade(isStored: Bool)
 }
 
 /// The keys from earlier pairings.
