@@ -47,6 +47,9 @@ actor HostUser: LoopActor {
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
+        func securityChanged(_ event: SecurityEvent) {
+            if case .encrypted(let security) = event { told.add("encrypted \(security.level)") }
+        }
         func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
 
         func receive(_ event: PairingEvent) {
@@ -238,18 +241,8 @@ actor HostUser: LoopActor {
         try await pairing.apply().value(operation, timeout: nil, on: loop)
     }
 
-    /// Raises the link's security, as soon as the host allows it.
-    func raise(to level: SecurityLevel) async throws {
-        for attempt in 1... {
-            do throws(ChannelFailure) {
-                try channel?.raiseSecurity(to: level)
-                return channel?.notifyWhenWritable() ?? ()
-            } catch {
-                guard error.kind == .tooEarly, attempt < 20 else { throw error }
-                _ = await loop.sleep(for: .milliseconds(50))
-            }
-        }
-    }
+    /// Raises the link's security.
+    func raise(to level: SecurityLevel) { _ = channel?.raiseSecurity(to: level, isBegun: false) }
 
     func security() throws -> LinkSecurity? { try channel?.security() }
 

@@ -93,8 +93,8 @@ package enum PairingEvent: Sendable {
     case question(PairingQuestion, BluetoothAddress)
     /// Pairing made keys; those to be stored are stored if both sides bond.
     case keys(PeerKeys, isStored: Bool)
-    /// Pairing failed, or a link could not be encrypted.
-    case failed(BluetoothAddress)
+    /// Pairing failed, or a link could not be encrypted, for this reason unless this side has refused.
+    case failed(BluetoothAddress, PairingFailure)
     /// A device's keys were removed from this machine, by another program perhaps, with its bond in the store or
     /// without.
     case keysForgotten(BluetoothAddress)

@@ -20,8 +20,10 @@ final class ChannelLife {
     private enum Phase {
         case connecting
         case open
-        /// The link is being encrypted; the timer runs unless security is being raised here.
-        case encrypting(LoopTimer?)
+        /// The link is being encrypted, or about to be, at this side's request.
+        case securing(KernelPairingProcedure)
+        /// The link is being encrypted.
+        case encrypting(LoopTimer)
         /// A drain is the receiver.
         case draining
         case over
@@ -52,7 +54,9 @@ final class ChannelLife {
         (loop, self.peer, self.links, self.receiver) = (links.loop, peer, links, receiver)
         phase = .connecting
         isAttributeChannel = channel == .attribute
-        if isAttributeChannel { mayEndSoon = links.beginLink(to: peer) }
+        guard isAttributeChannel else { return }
+        mayEndSoon = links.beginLink(to: peer)
+        links.pairings?.ends(peer)
     }
 
     /// An open channel; ``begin(_:)`` follows.
@@ -71,9 +75,7 @@ final class ChannelLife {
     func receive(_ event: SocketEvent) {
         switch event {
         case .readable: passPacket()
-        case .writable:
-            socketIsWritable()
-            receiver?.channelIsWritable()
+        case .writable: if socketIsWritable() { receiver?.channelIsWritable() }
         case .closed(let error): socketEnded(error)
         }
     }
@@ -88,15 +90,20 @@ final class ChannelLife {
         } == .packet
     }
 
-    private func socketIsWritable() {
+    /// Returns whether the channel can be used.
+    private func socketIsWritable() -> Bool {
         switch phase {
         case .connecting:
             phase = .open
             claimLink()
-        // When security is raised here, this may have been queued before.
-        case .encrypting(.some): phase = .open
-        case .encrypting(nil), .open, .draining, .over: break
+        case .securing(let procedure):
+            let (isUsable, event) = procedure.socketIsWritable()
+            report(event)
+            return isUsable
+        case .encrypting: phase = .open
+        case .open, .draining, .over: break
         }
+        return true
     }
 
     private func socketEnded(_ error: KernelError) {
@@ -110,6 +117,7 @@ final class ChannelLife {
     /// Passes what has arrived, and then the end.
     private func finish(_ failure: ChannelFailure) {
         while passPacket() {}
+        reportEndOfPairing()
         let receiver = receiver
         end()
         receiver?.channelEnded(failure)
@@ -119,7 +127,7 @@ final class ChannelLife {
 
     private var isInUse: Bool {
         switch phase {
-        case .open, .encrypting: true
+        case .open, .securing, .encrypting: true
         case .connecting, .draining, .over: false
         }
     }
@@ -164,13 +172,49 @@ final class ChannelLife {
 
     // MARK: Encryption
 
-    /// Records that security is being raised from this side; that pairing has a time limit of its own.
-    func raiseBegins() {
-        guard isAttributeChannel else { return }
-        switch phase {
-        case .open, .encrypting: phase = .encrypting(nil)
-        case .connecting, .draining, .over: break
+    /// Raises the link's security, or ends that before it begins; returns the event, if one is due at once.
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        guard isInUse, let socket else { return nil }
+        guard let level else {
+            if case .securing = phase { phase = .open }
+            return nil
         }
+        let timer = loop.makeTimer(of: self) { $0.securityTimerFired() }
+        let procedure = KernelPairingProcedure(to: level, isBegun: isBegun, over: socket, timer, on: loop)
+        phase = .securing(procedure)
+        links?.pairings?.begins(procedure)
+        let event = procedure.begin()
+        checkEnd(event)
+        return event
+    }
+
+    private func securityTimerFired() {
+        if case .securing(let procedure) = phase { report(procedure.timerFired()) }
+    }
+
+    private func report(_ event: SecurityEvent?) {
+        guard let event else { return }
+        checkEnd(event)
+        receiver?.securityChanged(event)
+    }
+
+    private func checkEnd(_ event: SecurityEvent?) {
+        switch event {
+        case nil, .ending, .began: break
+        case .encrypted:
+            phase = .open
+            links?.pairings?.ends(socket?.peer ?? peer)
+        case .refused, .failed: phase = .open
+        }
+    }
+
+    /// Reports the failure of a pairing that may be the reason for the channel's end.
+    private func reportEndOfPairing() {
+        guard isAttributeChannel, isInUse, let pairing = links?.pairings else { return }
+        var since: KernelInstant?
+        if case .securing(let procedure) = phase { since = procedure.lastProgress }
+        let now = socket?.peer ?? peer
+        report(.ending(pairing.failure(now == peer ? [peer] : [peer, now], since: since)))
     }
 
     /// Records the end of encryption: the kernel reports the link's handle again, which it does not meanwhile.
@@ -181,7 +225,7 @@ final class ChannelLife {
     func waitsForEncryption() -> Bool {
         guard isAttributeChannel else { return false }
         switch phase {
-        case .encrypting(nil): return true
+        case .securing: return true
         case .open, .encrypting:
             let timer = loop.makeTimer(of: self) { $0.encryptionIsDue() }
             timer.set(after: Self.encryptionLimit)

@@ -59,6 +59,8 @@ package final class LingeringLinks {
     let loop: EventLoop
     private let adapter: AdapterTable<[Sibling]>.Key
     private let links: any HostLinks
+    /// The pairings under way on the links.
+    var pairings: PairingProcedures?
     /// What the controller's component knows, and is told.
     var controller = (
         // The controller's status if it has refused the last connection to a peer because the link limit is

@@ -20,6 +20,8 @@ final class KernelKeys {
     private var exchangesIdentities = false
     /// The keys that pairing has reported before the encryption key, by the device's identity.
     private var announced: [BluetoothAddress: PeerKeys] = [:]
+    /// The devices with a stored key according to pairings in this run, for when the stored keys are not known.
+    private var holders: Set<BluetoothAddress> = []
     private(set) var status = KeyStatus.loaded
 
     /// The maximum number of devices in the middle of a pairing.
@@ -111,7 +113,7 @@ final class KernelKeys {
 
     /// Removes a device's keys from the kernel, and ends its link if `disconnect`.
     func remove(_ peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
-        announced[peer] = nil
+        forget(peer)
         let call = Promise<Void, BluetoothError>()
         post(.unpairDevice(ManagementAddress(peer), disconnect: disconnect)) { [self] error in
             switch (error?.code, error?.cause) {
@@ -155,8 +157,24 @@ final class KernelKeys {
         announced[identity]?.privateAddress = address
     }
 
-    /// Forgets what a pairing with a device has made so far.
-    func forget(_ peer: BluetoothAddress) { announced[peer] = nil }
+    /// Records a pairing that made a stored key.
+    func note(_ identity: BluetoothAddress) {
+        if holders.count < 1024 { holders.insert(identity) }
+    }
+
+    /// Whether there is a key for one of a link's addresses.
+    func exist(_ addresses: [BluetoothAddress]) -> Bool {
+        guard ![.others, .notPermitted].contains(status), let stored = store?.keys else {
+            return !holders.isDisjoint(with: addresses)
+        }
+        return stored.contains { addresses.contains($0.identity) }
+    }
+
+    /// Forgets the keys of a device.
+    func forget(_ peer: BluetoothAddress) {
+        announced[peer] = nil
+        holders.remove(peer)
+    }
 
     /// Handles the end of a link of any program.
     func linkEnded(isServing: Bool) {

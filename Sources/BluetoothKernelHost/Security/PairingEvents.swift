@@ -28,7 +28,7 @@ extension PairingEvent {
             self = .question(.show(passkey, enteredCount: Int(event.enteredCount)), device.address)
         } else if let event = try packet.as(ManagementAuthenticationFailed.self) {
             device = event.address
-            self = .failed(device.address)
+            self = .failed(device.address, .rejected)
         } else {
             return nil
         }

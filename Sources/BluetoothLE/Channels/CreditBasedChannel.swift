@@ -107,6 +107,8 @@ final class CreditBasedChannel: ChannelReceiver {
         writer.channelCanSend(channel, upTo: maximumTransmissionUnits.send)
     }
 
+    func securityChanged(_ event: SecurityEvent) {}
+
     /// Handles the end of the channel, which may be caused by the adapter.
     func channelEnded(_ failure: ChannelFailure) {
         guard let channel else { return }

@@ -65,8 +65,7 @@ extension LinkRegistry {
         switch progress {
         case .answered(let agrees):
             if agrees { link.protection.agrees() }
-            link.protection.pairingProgressed(link)
-        case .failed: link.protection.pairingFailed(link)
+        case .failed(let failure): link.protection.pairingFailed(link, failure)
         case .keyMade(let isStored):
             // A device can claim the identity of another: its key is no matter of a link with the bond's key.
             guard !link.bondedPeer.isBonded(link) || link.protection.isPairing else { return }

@@ -41,9 +41,12 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
     func setReading(_ isOn: Bool) {}
     func passWaiting() -> Bool { false }
     func security() throws(ChannelFailure) -> LinkSecurity { protection }
-    func raiseSecurity(to level: SecurityLevel) throws(ChannelFailure) {
-        protection = LinkSecurity(level: level, keySize: 16)
-        host.loop.executeLocally { [self] in receiver?.channelIsWritable() }
+    func raiseSecurity(to level: SecurityLevel?, isBegun: Bool) -> SecurityEvent? {
+        guard let level else { return nil }
+        let reached = LinkSecurity(level: level, keySize: 16)
+        protection = reached
+        host.loop.executeLocally { [self] in receiver?.securityChanged(.encrypted(reached)) }
+        return .began
     }
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
     func close() { (isClosed, receiver) = (true, nil) }

@@ -17,7 +17,7 @@ struct LinkAddresses: Hashable, Sendable {
 enum PairingProgress {
     /// The agent has answered a question.
     case answered(agrees: Bool)
-    case failed
+    case failed(PairingFailure)
     case keyMade(isStored: Bool)
 }
 

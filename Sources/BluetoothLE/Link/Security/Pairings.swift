@@ -224,12 +224,12 @@ final class Pairings: PairingReceiver {
     func receive(_ event: PairingEvent) {
         switch event {
         case .question(let question, let peer): handle(question, peer)
-        case .failed(let peer):
+        case .failed(let peer, let failure):
             let failed = LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer)
             // The peer may refuse the pairing before this side is asked.
             dialogs.agreed.remove(peer)
             if isEncrypting(failed) { keys.bonds.hostLacksKey(of: keys.bond(failed)?.identity ?? peer) }
-            links.report(peer, .failed)
+            links.report(peer, .failed(failure))
             endDialogs(LinkAddresses(connected: peer, known: peer))
             removeOutOfBandData(of: LinkAddresses(connected: links.connectedAddress(of: peer) ?? peer, known: peer))
         case .keys(let keys, let isStored): keysWereMade(keys, isStored: isStored)
@@ -369,11 +369,8 @@ final class Pairings: PairingReceiver {
     /// Returns whether there is a dialog with a link's peer.
     func isPairing(_ addresses: LinkAddresses) -> Bool { questions.isPairing(addresses) }
 
-    /// The reason why pairing has not protected a link as required.
-    func failure(_ addresses: LinkAddresses, since: KernelInstant?) -> PairingFailure {
-        let failure = questions.failure(addresses, since: since, hasKey: hasKey(addresses), at: dialogs.now)
-        return failure == .rejected && hasOutOfBandData(addresses) ? .outOfBandDataRejected : failure
-    }
+    /// The reason why this side has refused the pairing on a link; nil if it has not.
+    func refusal(_ addresses: LinkAddresses) -> PairingFailure? { questions.refusal(addresses) }
 
     /// Removes the dialogs of a link that has ended or is encrypted.
     func endDialogs(_ addresses: LinkAddresses) { dialogs.update { questions, _ in questions.end(addresses) } }

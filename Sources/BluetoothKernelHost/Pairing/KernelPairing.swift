@@ -13,7 +13,7 @@ package final class KernelPairing: HostPairing {
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
     private let log: Logger
-    private let keys: KernelKeys
+    private let procedures: PairingProcedures
     /// The opened adapter, and the links of it that are about to end.
     private var opened: (adapter: AdapterRecord, ending: LingeringLinks)?
     /// The events of stored keys that had no receiver yet.
@@ -40,7 +40,7 @@ package final class KernelPairing: HostPairing {
         self.kernel = kernel
         self.management = management
         self.log = log
-        keys = KernelKeys(of: kernel, by: management, log: log)
+        procedures = PairingProcedures(KernelKeys(of: kernel, by: management, log: log), on: kernel.loop)
     }
 
     /// Begins with an adapter that is being prepared, and whose stored keys have been read.
@@ -53,6 +53,7 @@ package final class KernelPairing: HostPairing {
     /// Begins with an opened adapter.
     func begin(_ adapter: AdapterRecord, _ ending: LingeringLinks) {
         opened = (adapter, ending)
+        ending.pairings = procedures
         keys.index = adapter.information.index
         follow()
     }
@@ -78,12 +79,12 @@ package final class KernelPairing: HostPairing {
     private func receive(_ notice: AdapterNotice) {
         let own = index
         switch notice {
-        case .pairing(own, let event): report(event)
+        case .pairing(own, let event): handle(event)
         case .identityResolvingKey(own, let key, let address): keys.announce(key, of: address)
-        case .longTermKey(own, let key): report(.keys(keys.made(key), isStored: true))
+        case .longTermKey(own, let key): handle(.keys(keys.made(key), isStored: true))
         case .unpaired(own, let peer):
             keys.forget(peer)
-            report(.keysForgotten(peer))
+            handle(.keysForgotten(peer))
         case .connected(own, _):
             if isServing { putIntoForce() }
         case .disconnected(own):
@@ -93,6 +94,25 @@ package final class KernelPairing: HostPairing {
         default: break
         }
     }
+
+    /// Follows the course of a pairing, and passes its events on.
+    private func handle(_ event: PairingEvent) {
+        switch event {
+        case .question where isPairedByOthers: report(event)
+        case .question(let question, let peer):
+            procedures.asked(question, peer)
+            report(event)
+        case .keys(let made, let isStored):
+            procedures.made(made, isStored: isStored)
+            report(event)
+        case .failed(let peer, _): report(.failed(peer, procedures.failed(peer)))
+        case .keysForgotten, .linkEnded: report(event)
+        }
+    }
+
+    private var isPairedByOthers: Bool { if case .others = authority { true } else { false } }
+
+    private var keys: KernelKeys { procedures.keys }
 
     private func report(_ event: PairingEvent) {
         if let receiver { return receiver.receive(event) }
@@ -202,10 +222,12 @@ package final class KernelPairing: HostPairing {
     }
 
     package func reply(_ answer: PairingAnswer, to question: PairingQuestion, _ peer: BluetoothAddress) {
+        procedures.answered(peer)
         if let command = question.command(answer, to: peer) { post(command) }
     }
 
     package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
+        for address in [peer, connected] { procedures.ends(address) }
         guard let ending = opened?.ending else { return }
         ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
@@ -229,6 +251,7 @@ package final class KernelPairing: HostPairing {
         _ data: OutOfBandData?, of peer: BluetoothAddress
     ) -> Promise<SecurityLevel, BluetoothError> {
         outOfBand.data[peer] = data
+        procedures.devicesWithData = Set(outOfBand.data.keys)
         let call = Promise<SecurityLevel, BluetoothError>()
         // The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
         let level = progress.wanted.ioCapability == .noInputNoOutput ? SecurityLevel.medium : .high
