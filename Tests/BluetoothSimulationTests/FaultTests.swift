@@ -160,7 +160,7 @@ struct FaultTests {
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
             let management = try kernel.management()
-            #expect(try await management.status(of: .setAdvertising(.connectable), on: 0) == .success)
+            #expect(try await management.status(of: ManagementSetAdvertising(.connectable), on: 0) == .success)
             let channel = try kernel.connect(to: peripheral.address)
             try await radio.sleep(for: .seconds(1))
             #expect(throws: KernelError("connect", .busy)) { try kernel.connect(to: peripheral.address) }

@@ -78,10 +78,7 @@ final class KernelHealth: HostHealth {
     }
 
     func countLinks(then completion: @escaping (Int?) -> Void) {
-        management.post(.getConnections, to: commands.index) { answer in
-            guard case .success(.connections(let all)) = answer else { return completion(nil) }
-            completion(all.count)
-        }
+        management.post(ManagementGetConnections(), to: commands.index) { completion(try? $0.get().elements.count) }
     }
 
     // MARK: Steps
@@ -129,7 +126,7 @@ final class KernelHealth: HostHealth {
                     if let failure { return completion(failure) }
                     // An adapter that was taken up this way has LE switched off, and is not powered for the management
                     // interface.
-                    post(.setLowEnergy(true)) { [self] _ in setPowered(true, then: completion) }
+                    post(ManagementSetLowEnergy(true)) { [self] _ in setPowered(true, then: completion) }
                 }
             }
         case .rebind: control(.rebind, operation, then: completion)
@@ -137,13 +134,11 @@ final class KernelHealth: HostHealth {
     }
 
     private func setPowered(_ isOn: Bool, then completion: @escaping (BluetoothError?) -> Void) {
-        post(.setPowered(isOn), then: completion)
+        post(ManagementSetPowered(isOn), then: completion)
     }
 
-    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
-        management.postWhenIdle(command, to: commands.index) { answer in
-            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
-        }
+    private func post(_ command: some ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
+        management.perform(command, on: commands.index, whenIdle: true, completion: completion)
     }
 
     private func control(

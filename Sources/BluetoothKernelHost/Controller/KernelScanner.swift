@@ -235,7 +235,7 @@ final class KernelScanner: HostScanning {
                 ? commands.sendLast(LESetExtendedScanEnable(isEnabled: false))
                 : commands.sendLast(LESetScanEnable(false)))
         if isSwitchedOff || (isForGood && machine.leavesDiscovery) {
-            management.post(.stopDiscovery(machine.typesToEnd), to: commands.index) { _ in }
+            management.perform(ManagementStopDiscovery(machine.typesToEnd), on: commands.index) { _ in }
         }
         fail(reason, isForGood: isForGood)
     }
@@ -256,8 +256,8 @@ final class KernelScanner: HostScanning {
         let timer = loop.makeTimer(of: self) { $0.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
         timers.discovery = timer
-        management.post(.stopDiscovery(types), to: commands.index) { [weak self] answer in
-            self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(answer))
+        management.perform(ManagementStopDiscovery(types), on: commands.index) { [weak self] failure in
+            self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(failure))
         }
     }
 
@@ -317,15 +317,12 @@ final class KernelScanner: HostScanning {
 }
 
 extension ScannerStateMachine.DiscoveryEnd {
-    init(_ answer: ManagementClient.Answer) {
-        switch answer {
-        case .success: self = .ended
-        case .failure(let error):
-            switch error.cause {
-            case .management(.rejected): self = .none
-            case .management(.invalidParameters): self = .otherTypes
-            default: self = .unknown
-            }
+    init(_ failure: BluetoothError?) {
+        switch failure?.cause {
+        case nil where failure == nil: self = .ended
+        case .management(.rejected): self = .none
+        case .management(.invalidParameters): self = .otherTypes
+        default: self = .unknown
         }
     }
 }
