@@ -89,6 +89,9 @@ public struct TransactionEngine {
     /// The number of the outstanding request; nil when there is none. Each new number restarts the 30 s timer.
     public var requestInFlight: UInt64? { requests.inFlight }
 
+    /// The transaction whose turn it is; nil when there is none.
+    var currentTransaction: (any ClientTransaction)? { requests.current }
+
     /// The number of responses that matched no request.
     public var strayResponseCount: Int { requests.strayResponseCount }
 
