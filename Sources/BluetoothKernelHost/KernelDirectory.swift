@@ -261,8 +261,8 @@ package final class KernelDirectory: HostDirectory {
 
     package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
 
-    package func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host {
-        AdapterHost(adapter, of: kernel, in: self, management: management, state: state, log: log, trace: trace)
+    package func makeHost(of adapter: AdapterRecord) -> any Host {
+        AdapterHost(adapter, of: kernel, in: self, management: management, log: log, trace: trace)
     }
 }
 

@@ -13,45 +13,36 @@ final class KernelHealth: HostHealth {
     private let commands: HCICommandQueue
     private let management: ManagementClient
     private let kernel: any BluetoothKernel
-    private let restartScan: () -> Void
+    private let scanner: KernelScanner
     private let address: BluetoothAddress
     /// The steps of this object that are under way; a driver that is bound again brings the adapter back a moment later.
     private var steps: [PowerChanges.Adapter] = []
     private lazy var rebindTimer = kernel.loop.makeTimer(of: self) { $0.endSteps() }
-    private var onProblem: (RadioProblem, Bool) -> Void = { _, _ in }
+    weak var receiver: (any HostReceiver)?
 
     private static let rebindTime = Duration.seconds(10)
 
-    /// - Parameters:
-    ///   - address: the adapter's public address.
-    ///   - restartScan: ends the scan, if one runs, and starts it again.
+    /// - Parameter address: the adapter's public address.
     init(
         of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient,
-        on kernel: any BluetoothKernel,
-        restartScan: @escaping () -> Void
+        _ scanner: KernelScanner, on kernel: any BluetoothKernel
     ) {
         mark = kernel.loop.components.mark("KernelHealth")
         (self.commands, self.management, self.kernel) = (commands, management, kernel)
-        (self.address, self.restartScan) = (address, restartScan)
+        (self.address, self.scanner) = (address, scanner)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
         _ = try? management.follow { [weak self] notice in
             guard let self, case .unanswered(self.commands.index, let opcode) = notice else { return }
-            onProblem(.unanswered(command: "\(opcode)"), false)
+            report(.unanswered(command: "\(opcode)"), isCertain: false)
         }
     }
 
     deinit { for step in steps { PowerChanges.endStep(on: step) } }
 
-    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void) { self.onProblem = onProblem }
-
-    /// Records that the controller has not answered a command.
-    func wasUnanswered(_ command: HCIOpcode) { onProblem(.unanswered(command: "\(command)"), true) }
-
-    /// Records that nothing has reported the end of a link.
-    func linkStays(_ peer: BluetoothAddress) { onProblem(.linkStalled(peer), false) }
-
-    /// Records the controller's own report of an error.
-    func hardwareError(_ code: UInt8) { onProblem(.hardwareError(code: code), true) }
+    /// Reports a problem that the controller shows.
+    func report(_ problem: RadioProblem, isCertain: Bool) {
+        receiver?.receive(.problem(problem, isCertain: isCertain))
+    }
 
     nonisolated(nonsending) func controllerProperties(
         _ operation: BluetoothError.Operation
@@ -77,8 +68,9 @@ final class KernelHealth: HostHealth {
         return failure.code == .timedOut || failure.cause == .management(.timeout)
     }
 
-    func countLinks(then completion: @escaping (Int?) -> Void) {
-        management.post(ManagementGetConnections(), to: commands.index) { completion(try? $0.get().elements.count) }
+    func countLinks() -> Int? {
+        // The kernel lists its attempts, too, with handles that no link has (Core Vol 4 Part E §5.4.2).
+        (try? kernel.linkHandles(ofAdapter: commands.index))?.count { $0 <= 0x0EFF }
     }
 
     // MARK: Steps
@@ -89,7 +81,7 @@ final class KernelHealth: HostHealth {
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
         guard step > .restartScan else {
-            restartScan()
+            scanner.restart()
             return completion(nil)
         }
         let adapter = PowerChanges.Adapter(commands.index, address, on: kernel.loop)
