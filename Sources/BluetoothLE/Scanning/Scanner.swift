@@ -9,10 +9,10 @@ import Logging
 /// The scans on an adapter: the host's combined scan settings, and the delivery of reports to each scan.
 //
 // Lives on the loop, with the session.
-final class Scanner: HostScanReceiver {
+final class Scanner {
     private let mark: ComponentCount.Mark
     private let adapterRecord: AdapterRecord
-    /// The host, which retains this object as its receiver. The session holds both.
+    /// The host, which retains the receiver of its events, and so this object. The session holds both.
     private weak var host: (any HostScanning)?
     private let identities: DeviceIdentities
     private let health: RadioHealth
@@ -32,7 +32,6 @@ final class Scanner: HostScanReceiver {
             host, adapterRecord, identities, loop, log
         )
         self.health = health
-        host.receiver = self
     }
 
     private var name: String { adapterRecord.information.name }
@@ -148,14 +147,14 @@ final class Scanner: HostScanReceiver {
         subscribers.finish(reason, isForGood: isForGood)
     }
 
-    func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
+    /// Ends the scans that do not wait for the adapter, and declares the others from now on: the host's scan has ended.
+    func scanEnded(_ reason: BluetoothError, isForGood: Bool) {
+        let before = subscribers.request
         // The recovery takes the adapter away, or notices that it does not answer, and brings all scans back.
         let isKept =
             isForGood
             ? [.timedOut, .adapterOff].contains(reason.code) && health.keepsScans : health.willRestoreAdapter
         if isKept { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
-        let request = subscribers.request
-        if request == nil { health.scanChanged(isOn: false) }
-        return request
+        if subscribers.request != before { declare() }
     }
 }

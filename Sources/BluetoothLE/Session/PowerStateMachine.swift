@@ -101,9 +101,6 @@ package final class PowerStateMachine {
 
     // MARK: State
 
-    /// Reads the adapter's state before the host reports a change.
-    func refreshState() { directory.refreshState(of: adapterRecord.information.index) }
-
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         if let end { throw end }
@@ -207,6 +204,7 @@ package final class PowerStateMachine {
         let reason = reason(state)
         followers(.changing(from: before, to: state, reason))
         stateSource.set(state)
+        adapterRecord.state = state
         followers(.changed(from: before, to: state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()
