@@ -15,7 +15,6 @@ final class IncomingLinks {
 
     private let maker: LinkMaker
     private let server: LocalServer
-    private let advertising: AdvertisingSets
     private let registry: LinkRegistry
     private let pairings: Pairings
     private let hostLinks: any HostLinks
@@ -29,17 +28,17 @@ final class IncomingLinks {
     }
     /// The links that the program has not accepted, oldest first.
     private(set) var unclaimed: [Connection] = []
+    /// Whether an advertising set is connectable.
+    var isAdvertised = false
     private var isClosed = false
 
     init(
-        making maker: LinkMaker, _ server: LocalServer, _ advertising: AdvertisingSets,
-        _ registry: LinkRegistry, _ pairings: Pairings, _ hostLinks: any HostLinks,
-        on loop: EventLoop, log: Logger
+        making maker: LinkMaker, _ server: LocalServer, _ registry: LinkRegistry, _ pairings: Pairings,
+        _ hostLinks: any HostLinks, on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("IncomingLinks")
         self.maker = maker
         self.server = server
-        self.advertising = advertising
         self.registry = registry
         self.pairings = pairings
         self.hostLinks = hostLinks
@@ -131,7 +130,7 @@ final class IncomingLinks {
     /// would take them from those that have some.
     func offersChanged() {
         defer { useMayHaveChanged() }
-        guard !isClosed, server.isPublishing || advertising.takesConnections else { return stopServing() }
+        guard !isClosed, server.isPublishing || isAdvertised else { return stopServing() }
         guard listener == nil, accepted == nil else { return }
         guard server.isPublishing || !maker.channels.hasOtherListener else {
             return log.notice("incoming connections are left to another program that serves on this adapter")
