@@ -51,13 +51,6 @@ final class AdvertisingSets {
         return (id, record)
     }
 
-    /// Removes all sets of other programs and returns their number.
-    nonisolated(nonsending) func removeForeign(
-        _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Int {
-        try await host.removeForeign(operation)
-    }
-
     nonisolated(nonsending) func update(
         _ id: UInt64, _ content: AdvertisementContent, _ record: AdvertisingRecord
     ) async throws(BluetoothError) {

@@ -36,6 +36,7 @@ struct LinkConfiguration {
 /// A link to a device with its attribute bearers: the component behind ``Connection``.
 ///
 /// Owned by its handle, and, while it is established, by the adapter's registry.
+// Holds more than ten variables: a link has what it was made with, one state, its owners, and the parts that depend on them.
 final class Link {
     private let mark: ComponentCount.Mark
     private enum State {

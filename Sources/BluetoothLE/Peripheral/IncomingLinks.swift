@@ -8,6 +8,7 @@ import Logging
 
 /// The links that centrals make: listens while services or connectable advertising are active, and delivers the links
 /// to the program if it accepts them. Links that the program has not accepted are served and retained here.
+// Holds more than ten variables: what listening depends on, and the two that take its links: the program or this object.
 final class IncomingLinks {
     private let mark: ComponentCount.Mark
     /// The maximum number of unaccepted links; further ones are closed at once.

@@ -96,25 +96,20 @@ package actor AdapterSession: LoopActor {
         BluetoothError.Operation(name, adapter: information.name)
     }
 
-    var presentHealth: AdapterHealth {
-        get async { health.health }
-    }
-
-    var presentCapacity: AdapterCapacity {
-        get async { await slots.capacity() }
+    /// Calls `body` on the loop, for what its components do without the session.
+    func callAsFunction<Value: Sendable>(_ body: @Sendable (isolated AdapterSession) async -> Value) async -> Value {
+        await body(self)
     }
 
     func controllerProperties() async throws(BluetoothError) -> ControllerProperties {
         try checkUsable()
-        return try await health.controllerProperties(operation("read the controller's properties"))
+        return try await host.health.controllerProperties(operation("read the controller's properties"))
     }
 
     func checkHealth() async throws(BluetoothError) -> AdapterHealth {
         try checkUsable()
         return try await health.check(operation("check the health"))
     }
-
-    func healthEvents(_ bufferCapacity: Int) -> BoundedStream<HealthEvent> { health.events(bufferCapacity) }
 
     // MARK: State
 

@@ -10,6 +10,7 @@ import Logging
 ///
 /// The protocol's rules are in ``ATTBearerCore``; this class adds the channel, the timers and the roles of both sides.
 /// Confined to the event loop, with its link, which passes it the channel's events.
+// Holds more than ten variables: the core is one of them; the others are what it needs of a channel, a clock and a link.
 final class ATTBearer {
     private let mark: ComponentCount.Mark
     let channel: any HostChannel
