@@ -58,8 +58,8 @@ package protocol HostDirectory: AnyObject {
     /// The pairing of the adapter that is prepared, and its keys.
     var pairing: any HostPairing { get }
 
-    /// Creates the host of a prepared adapter; `state` returns the adapter's last reported state.
-    func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host
+    /// Creates the host of a prepared adapter.
+    func makeHost(of adapter: AdapterRecord) -> any Host
 
     /// Closes the directory without notifying its followers; waiting calls fail with the reason.
     func close(_ reason: BluetoothError)

@@ -10,7 +10,7 @@ import BluetoothManagement
 /// ``ScannerStateMachine``.
 //
 // Lives on the loop, with the controller.
-final class KernelScanner: HostScanning {
+final class KernelScanner: HostScanning, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let commands: HCICommandQueue
     private let management: ManagementClient
@@ -18,7 +18,7 @@ final class KernelScanner: HostScanning {
     private let log: Logger
     private var ownAddress: OwnAddress
     private var machine = ScannerStateMachine()
-    var receiver: (any HostScanReceiver)?
+    weak var receiver: (any HostReceiver)?
     /// The callers that wait until the scanner is reconciled.
     private var waiters = WaiterList<Void, BluetoothError>()
     /// Limit the wait for the kernel's answer to the end of a discovery, and that for other programs that use the scanner;
@@ -36,10 +36,7 @@ final class KernelScanner: HostScanning {
         (self.ownAddress, self.marks) = (ownAddress, marks)
         (self.commands, self.management, self.kernel, self.log) = (commands, management, kernel, log)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.follow { [weak self] notice in
-            guard case .discovering(let index, let types, let isOn) = notice else { return }
-            if let self, self.commands.index == index { discoveryChanged(types, isOn: isOn) }
-        }
+        try? management.follow(self)
     }
 
     private var loop: EventLoop { kernel.loop }
@@ -161,15 +158,14 @@ final class KernelScanner: HostScanning {
         case .success(let family?): machine.succeed(family)
         case .success:
             machine.succeed()
-            if step == .disable { receiver?.scanStopped() }
+            if step == .disable { receiver?.receive(.scanStopped) }
             if step == .enable { updatePrivateAddressTimer() }
         case .failure(let error):
             if case .controller(let status) = error.cause {
                 if machine.refuse(status) { fail(error) }
             } else {
-                // First, since it declares what is wanted from now on.
-                fail(error)
                 machine.fail()
+                fail(error)
             }
         }
         advance()
@@ -197,10 +193,9 @@ final class KernelScanner: HostScanning {
             timers.privateAddress = nil
             return
         }
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            machine.beginAnew()
-            if machine.request != nil { advance() }
+        let timer = loop.makeTimer(of: self) { scanner in
+            scanner.machine.beginAnew()
+            if scanner.machine.request != nil { scanner.advance() }
         }
         timer.set(after: Self.privateAddressTime)
         timers.privateAddress = timer
@@ -216,11 +211,11 @@ final class KernelScanner: HostScanning {
         fail(error, isForGood: true)
     }
 
-    /// Fails all scans and waiting callers; scans with the resume policy survive unless `isForGood`.
+    /// Fails the waiting callers, and reports the failure: what is declared stays so until the receiver replaces it.
     func fail(_ reason: BluetoothError, isForGood: Bool) {
-        machine.request = receiver?.scanEnded(reason, isForGood: isForGood)
         waiters.failAll(reason)
         (timers.hold, timers.privateAddress) = (nil, nil)
+        receiver?.receive(.scanEnded(reason, isForGood: isForGood))
     }
 
     // MARK: Absence of the adapter
@@ -235,7 +230,7 @@ final class KernelScanner: HostScanning {
                 ? commands.sendLast(LESetExtendedScanEnable(isEnabled: false))
                 : commands.sendLast(LESetScanEnable(false)))
         if isSwitchedOff || (isForGood && machine.leavesDiscovery) {
-            management.post(.stopDiscovery(machine.typesToEnd), to: commands.index) { _ in }
+            management.perform(ManagementStopDiscovery(machine.typesToEnd), on: commands.index) { _ in }
         }
         fail(reason, isForGood: isForGood)
     }
@@ -256,8 +251,8 @@ final class KernelScanner: HostScanning {
         let timer = loop.makeTimer(of: self) { $0.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
         timers.discovery = timer
-        management.post(.stopDiscovery(types), to: commands.index) { [weak self] answer in
-            self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(answer))
+        management.perform(ManagementStopDiscovery(types), on: commands.index) { [self] failure in
+            discoveryEnded(ScannerStateMachine.DiscoveryEnd(failure))
         }
     }
 
@@ -267,6 +262,10 @@ final class KernelScanner: HostScanning {
         guard machine.isEndingDiscovery else { return }
         machine.discoveryEnded(end, isDaemonRunning: kernel.environment().isBluetoothDaemonRunning)
         advance()
+    }
+
+    func receive(_ notice: AdapterNotice) {
+        if case .discovering(commands.index, let types, let isOn) = notice { discoveryChanged(types, isOn: isOn) }
     }
 
     private func discoveryChanged(_ types: ManagementAddressTypes, isOn: Bool) {
@@ -279,7 +278,7 @@ final class KernelScanner: HostScanning {
     /// Receives the answer to a command of another program or of the kernel.
     func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus) {
         guard machine.otherCommand(command, status), machine.request != nil else { return }
-        if !machine.mayBeOn { receiver?.scanStopped() }
+        if !machine.mayBeOn { receiver?.receive(.scanStopped) }
         restartHold()
     }
 
@@ -305,11 +304,10 @@ final class KernelScanner: HostScanning {
     private func updateHoldTimer() {
         guard let hold = machine.hold, machine.request != nil else { return timers.hold = nil }
         guard timers.hold == nil else { return }
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            timers.hold = nil
-            machine.holdEnded()
-            advance()
+        let timer = loop.makeTimer(of: self) { scanner in
+            scanner.timers.hold = nil
+            scanner.machine.holdEnded()
+            scanner.advance()
         }
         timer.set(after: hold.limit)
         timers.hold = timer
@@ -317,15 +315,12 @@ final class KernelScanner: HostScanning {
 }
 
 extension ScannerStateMachine.DiscoveryEnd {
-    init(_ answer: ManagementClient.Answer) {
-        switch answer {
-        case .success: self = .ended
-        case .failure(let error):
-            switch error.cause {
-            case .management(.rejected): self = .none
-            case .management(.invalidParameters): self = .otherTypes
-            default: self = .unknown
-            }
+    init(_ failure: BluetoothError?) {
+        switch failure?.cause {
+        case nil where failure == nil: self = .ended
+        case .management(.rejected): self = .none
+        case .management(.invalidParameters): self = .otherTypes
+        default: self = .unknown
         }
     }
 }

@@ -8,9 +8,9 @@ extension KernelPairing {
     package nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> OutOfBandData {
-        let reply: ManagementReply
+        let reply: ManagementReadLocalOutOfBandExtendedData.Reply
         do throws(BluetoothError) {
-            reply = try await send(.readLocalOutOfBandExtendedData(.lowEnergy))
+            reply = try await send(ManagementReadLocalOutOfBandExtendedData(.lowEnergy))
         } catch {
             if error.cause == .management(.notSupported) {
                 // Although LE does not use it, and the values of other devices are accepted.
@@ -30,7 +30,7 @@ extension KernelPairing {
                 remedy: BluetoothError.remedy(inCode: "Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
                 cause: error.cause)
         }
-        guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
+        guard let data = try? OutOfBandData(reply.structures) else {
             throw BluetoothError(
                 .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
                 remedy: "In code, out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on)."

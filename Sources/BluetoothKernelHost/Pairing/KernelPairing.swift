@@ -8,7 +8,7 @@ import BluetoothManagement
 /// The kernel's pairing on one adapter: settings, keys, questions and events.
 //
 // Lives on the loop, with the pairings.
-package final class KernelPairing: HostPairing {
+package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
@@ -18,7 +18,7 @@ package final class KernelPairing: HostPairing {
     private var opened: (adapter: AdapterRecord, ending: LingeringLinks)?
     /// The events of stored keys that had no receiver yet.
     private var early: [PairingEvent] = []
-    private var follower: UInt64?
+    private var isFollowing = false
     /// The state of the settings in the kernel.
     package private(set) var progress = KernelPairingSettings()
     private var isServing = false
@@ -59,9 +59,9 @@ package final class KernelPairing: HostPairing {
     }
 
     private func follow() {
-        guard follower == nil else { return }
+        guard !isFollowing else { return }
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        follower = try? management.value.follow { [weak self] notice in self?.receive(notice) }
+        isFollowing = (try? management.value.follow(self)) != nil
     }
 
     package var keyStatus: KeyStatus { keys.status }
@@ -76,7 +76,7 @@ package final class KernelPairing: HostPairing {
 
     // MARK: Events
 
-    private func receive(_ notice: AdapterNotice) {
+    package func receive(_ notice: AdapterNotice) {
         let own = index
         switch notice {
         case .pairing(own, let event): handle(event)
@@ -172,15 +172,15 @@ package final class KernelPairing: HostPairing {
     private func release(isLast: Bool) {
         guard let information else { return }
         for command in progress.release(for: information, isLast: isLast) {
-            management.value.post(command, to: index) { [self] _ in progress.restored() }
+            management.value.perform(command.base, on: index) { [self] _ in progress.restored() }
         }
     }
 
     package func close() {
         isServing = false
         release(isLast: true)
-        if let follower { management.value.unfollow(follower) }
-        follower = nil
+        management.value.unfollow(self)
+        isFollowing = false
     }
 
     /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
@@ -209,14 +209,12 @@ package final class KernelPairing: HostPairing {
         switch action {
         case nil: break
         case .send(let command):
-            management.value.postWhenIdle(command, to: index) { [self] in answered($0) }
+            management.value.perform(command.base, on: index, whenIdle: true) { [self] in answered($0) }
         case .finish(let error): waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
         }
     }
 
-    private func answered(_ answer: ManagementClient.Answer) {
-        var failure: BluetoothError?
-        if case .failure(let error) = answer { failure = error }
+    private func answered(_ failure: BluetoothError?) {
         if let failure { log.debug("\(failure)") }
         if let information { perform(progress.answered(failure, for: information)) }
     }
@@ -231,7 +229,7 @@ package final class KernelPairing: HostPairing {
         guard let ending = opened?.ending else { return }
         ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
-        post(.disconnect(ManagementAddress(peer))) { ending.linkIsDown(connected) }
+        post(ManagementDisconnect(ManagementAddress(peer))) { ending.linkIsDown(connected) }
     }
 
     // MARK: Keys
@@ -256,11 +254,13 @@ package final class KernelPairing: HostPairing {
         // The kernel refuses a higher level for which the capabilities do not suffice, before it looks at the data.
         let level = progress.wanted.ioCapability == .noInputNoOutput ? SecurityLevel.medium : .high
         if let data {
-            post(Self.command(data, peer), call, level)
+            management.value.perform(
+                Self.command(data, peer), on: index, whenIdle: true, isAbandoned: { call.isResolved }
+            ) { error in call.resolve(error.map { .failure($0) } ?? .success(level)) }
         } else {
             call.succeed(level)
             // Remove Remote OOB Data is for BR/EDR only; values of zero count as none.
-            post(.addRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
+            post(ManagementAddRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
         }
         return call
     }
@@ -270,28 +270,21 @@ package final class KernelPairing: HostPairing {
         for (peer, data) in outOfBand.data { post(Self.command(data, peer)) }
     }
 
-    private static func command(_ data: OutOfBandData, _ peer: BluetoothAddress) -> ManagementCommand {
-        .addRemoteOutOfBandData(ManagementAddress(peer), confirmation: data.confirmation, random: data.random)
+    private static func command(_ data: OutOfBandData, _ peer: BluetoothAddress) -> ManagementAddRemoteOutOfBandData {
+        ManagementAddRemoteOutOfBandData(ManagementAddress(peer), confirmation: data.confirmation, random: data.random)
     }
 
     // MARK: Commands
 
-    nonisolated(nonsending) func send(_ command: ManagementCommand) async throws(BluetoothError) -> ManagementReply {
+    nonisolated(nonsending) func send<Command: ManagementCommand>(
+        _ command: Command
+    ) async throws(BluetoothError) -> Command.Reply {
         try await management.value.sendWhenIdle(command, to: index)
     }
 
-    /// Posts a command that may have to wait, for a caller.
-    func post<Value>(
-        _ command: ManagementCommand, _ call: Promise<Value, BluetoothError>, _ value: Value
-    ) {
-        management.value.postWhenIdle(command, to: index, isAbandoned: { call.isResolved }) { answer in
-            call.resolve(answer.map { _ in value })
-        }
-    }
-
-    func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
-        management.value.post(command, to: index) { [log] answer in
-            if case .failure(let error) = answer {
+    private func post(_ command: some ManagementCommand, then completion: @escaping () -> Void = {}) {
+        management.value.perform(command, on: index) { [log] error in
+            if let error {
                 log.debug("\(error)")
                 // Newer kernels answer Disconnect with the second.
                 guard [.management(.notConnected), .management(.disconnected)].contains(error.cause) else { return }

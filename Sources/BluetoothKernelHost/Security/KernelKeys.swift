@@ -77,16 +77,18 @@ final class KernelKeys {
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
         }
         let keys = peers.flatMap(\.longTermKeys)
-        var commands: [ManagementCommand] = []
+        var commands: [any ManagementCommand] = []
         if evenIfEmpty || !exchangesIdentities || !identities.isEmpty {
-            commands.append(.loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))))
+            commands.append(ManagementLoadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))))
             exchangesIdentities = true
         }
-        if evenIfEmpty || !keys.isEmpty { commands.append(.loadLongTermKeys(Array(keys.prefix(Self.keyLimit)))) }
+        if evenIfEmpty || !keys.isEmpty {
+            commands.append(ManagementLoadLongTermKeys(Array(keys.prefix(Self.keyLimit))))
+        }
         var outstanding = commands.count
         if outstanding == 0 { call.succeed() }
         for command in commands {
-            post(command) { [self] error in
+            management.value.perform(command, on: index) { [self] error in
                 if let error { loadingFailed(error) }
                 outstanding -= 1
                 if outstanding == 0 { call.succeed() }
@@ -115,7 +117,8 @@ final class KernelKeys {
     func remove(_ peer: BluetoothAddress, disconnect: Bool) -> Promise<Void, BluetoothError> {
         forget(peer)
         let call = Promise<Void, BluetoothError>()
-        post(.unpairDevice(ManagementAddress(peer), disconnect: disconnect)) { [self] error in
+        let command = ManagementUnpairDevice(ManagementAddress(peer), disconnect: disconnect)
+        management.value.perform(command, on: index) { [self] error in
             switch (error?.code, error?.cause) {
             case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): call.succeed()
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
@@ -129,12 +132,6 @@ final class KernelKeys {
             }
         }
         return call
-    }
-
-    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
-        management.value.post(command, to: index) { answer in
-            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
-        }
     }
 
     // MARK: Keys from pairing

@@ -19,32 +19,28 @@ final class AdvertisingSets {
 
     private let mark: ComponentCount.Mark
     private let host: any HostAdvertising
+    /// Listens while any set is connectable.
+    private let incoming: IncomingLinks
     private let loop: EventLoop
     private var entries: [UInt64: Entry] = [:]
     private var nextID: UInt64 = 0
-    /// Called when the adapter becomes connectable or ceases to be.
-    var onOffersChanged: () -> Void = {}
 
-    init(_ host: any HostAdvertising, on loop: EventLoop) {
+    init(_ host: any HostAdvertising, _ incoming: IncomingLinks, on loop: EventLoop) {
         mark = loop.components.mark("AdvertisingSets")
-        (self.host, self.loop) = (host, loop)
+        (self.host, self.incoming, self.loop) = (host, incoming, loop)
     }
-
-    /// Whether any set is connectable.
-    var takesConnections: Bool { entries.values.contains { !$0.record.hasEnded && $0.options.kind == .connectable } }
 
     /// Creates an advertising set; returns once it is on the air.
     nonisolated(nonsending) func begin(
         _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
         if Task.isCancelled { throw .cancelled(operation) }
-        try host.follow { [weak self] id, event in self?.handle(event, of: id) }
         let record = AdvertisingRecord(operation, on: loop)
         nextID += 1
         let id = nextID
         entries[id] = Entry(content: content, options: options, record: record)
         // Before any device can connect.
-        onOffersChanged()
+        offerConnections()
         host.advertise(content, options, as: id)
         do {
             try await waitUntilApplied(id, operation)
@@ -53,13 +49,6 @@ final class AdvertisingSets {
             throw error
         }
         return (id, record)
-    }
-
-    /// Removes all sets of other programs and returns their number.
-    nonisolated(nonsending) func removeForeign(
-        _ operation: BluetoothError.Operation
-    ) async throws(BluetoothError) -> Int {
-        try await host.removeForeign(operation)
     }
 
     nonisolated(nonsending) func update(
@@ -111,7 +100,7 @@ final class AdvertisingSets {
         try await call.value(operation, timeout: nil, on: loop)
     }
 
-    private func handle(_ event: AdvertisingEvent, of id: UInt64) {
+    func handle(_ event: AdvertisingEvent, of id: UInt64) {
         guard let record = entries[id]?.record else { return }
         switch event {
         case .parameters(let parameters): record.parameters.withLock { $0 = parameters }
@@ -128,7 +117,14 @@ final class AdvertisingSets {
         guard let record = entries[id]?.record, !record.hasEnded else { return }
         record.end(reason)
         entries[id]?.waiters.failAll(reason)
-        onOffersChanged()
+        offerConnections()
+    }
+
+    private func offerConnections() {
+        incoming.isAdvertised = entries.values.contains {
+            !$0.record.hasEnded && $0.options.kind == .connectable
+        }
+        incoming.offersChanged()
     }
 }
 

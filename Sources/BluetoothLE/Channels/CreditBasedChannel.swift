@@ -7,6 +7,7 @@ import Logging
 /// The component behind ``ConnectionOrientedChannel``.
 ///
 /// Owned by its handle, and until the end by the host's channel.
+// Holds more than ten variables: reader, writer and host's channel begin and end as one state.
 final class CreditBasedChannel: ChannelReceiver {
     private let mark: ComponentCount.Mark
     private enum State {
@@ -157,10 +158,11 @@ final class CreditBasedChannel: ChannelReceiver {
         let reason = BluetoothError(
             .disconnected, operation("use the channel"), "The channel was closed by this program.")
         guard isOpen, let channel, writer.mayLackCredits else { return finish(reason) }
-        let timer = loop.makeLocalTimer { [weak self, log, peer] in
-            log.warning(
-                "the peer grants no credits: a closed channel's last data are dropped", metadata: ["peer": "\(peer)"])
-            self?.release()
+        let timer = loop.makeTimer(of: self) { channel in
+            channel.log.warning(
+                "the peer grants no credits: a closed channel's last data are dropped",
+                metadata: ["peer": "\(channel.peer)"])
+            channel.release()
         }
         timer.set(after: Self.closingLimit)
         finish(reason, closing: timer)

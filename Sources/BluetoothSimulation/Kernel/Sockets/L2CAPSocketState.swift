@@ -183,7 +183,7 @@ final class L2CAPSocketState: SocketState {
             byteCount = frame.byteCount
             if !frame.isLast {
                 let key = key
-                end.send(.procedure(frame.byteCount) { end.other.side.node.frameArrived(key, on: end.other) })
+                end.send(.procedure(frame.byteCount) { end.other.receive(.frame(key)) })
                 return true
             }
         }
@@ -225,7 +225,7 @@ final class L2CAPSocketState: SocketState {
         let count = credits.grant(room: room)
         guard count > 0 else { return }
         let key = key
-        end.send(.procedure { end.other.side.node.creditsGranted(count, key, on: end.other) })
+        end.send(.procedure { end.other.receive(.credits(count, key)) })
     }
 
     func creditsGranted(_ count: Int) {
@@ -233,14 +233,9 @@ final class L2CAPSocketState: SocketState {
         connection?.pump()
     }
 
-    /// Handles a frame that is not the last of its SDU.
-    func frameArrived() {
-        takeFrame()
-    }
-
     /// Records a frame; one without a credit ends the channel.
     @discardableResult
-    private func takeFrame() -> Bool {
+    func frameArrived() -> Bool {
         guard state == .connected else { return false }
         guard credits.frameArrived() else {
             state = .ended
@@ -266,7 +261,7 @@ final class L2CAPSocketState: SocketState {
         // Credits limit the sender of a connection-oriented channel; on fixed ones excess packets are lost.
         var hasCredits = false
         if case .dynamic = key {
-            guard takeFrame() else { return }
+            guard frameArrived() else { return }
             hasCredits = true
         }
         guard packet.count <= Int(receiveMTU) else {
