@@ -181,6 +181,8 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
         release(isLast: true)
         management.value.unfollow(self)
         isFollowing = false
+        // The links explain their ends by the directory, which has this pairing.
+        opened = nil
     }
 
     /// Sends the settings again if the kernel has lost them, at each change of the adapter until it has them all.
