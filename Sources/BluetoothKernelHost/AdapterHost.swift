@@ -35,7 +35,7 @@ package final class AdapterHost: Host {
         let ending = LingeringLinks(links, of: adapterRecord.information.address, on: kernel.loop)
         ending.controller.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
         ending.controller.onUnconfirmed = { [weak health = controller.health] peer in health?.linkStays(peer) }
-        channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
+        channels = KernelChannels(of: adapterRecord, on: kernel, controller, ends, ending, trace: trace)
         let advertising = KernelAdvertising(
             of: adapterRecord, on: kernel, by: management, state: state, log: log)
         self.advertising = advertising
@@ -60,7 +60,6 @@ package final class AdapterHost: Host {
             central: environment.hasNetRaw ? nil : error, peripheral: environment.hasNetAdmin ? nil : error)
     }
 
-    package var links: any HostLinks { controller.links }
     package var scanning: any HostScanning { controller.scanning }
     package var health: any HostHealth { controller.health }
     package var capacity: any HostCapacity { room }

@@ -58,23 +58,6 @@ extension HostDirectory {
     package nonisolated(nonsending) func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 }
 
-extension HostLinks {
-    package func beginFollowing() {}
-    package func endFollowing() {}
-    package nonisolated(nonsending) func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-    package func endInitialParameters(_ number: UInt64) {}
-    package nonisolated(nonsending) func beginConnecting(
-        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-    package func endConnecting(_ number: UInt64) {}
-}
-
-extension HostScanning {
-    package nonisolated(nonsending) func prepareToConnect(timeout: Duration?) async {}
-}
-
 extension HostPairing {
     package var outOfBandMethods: OutOfBandMethods { [] }
     package var outOfBandLevel: SecurityLevel { .high }
@@ -100,10 +83,6 @@ extension HostPairing {
 }
 
 extension HostChannels {
-    package func isWayClear(to peer: BluetoothAddress) -> Bool { true }
-    package nonisolated(nonsending) func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {}
     package func reason(
         of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
         then completion: @escaping (BluetoothError) -> Void
@@ -111,7 +90,6 @@ extension HostChannels {
 }
 
 extension HostChannel {
-    package func confirmLink() {}
     package func beginRecord(isCentral: Bool) {}
     package func endRecord(_ reason: BluetoothError) {}
     package func close(owing outstanding: OutstandingTransactions) { close() }

@@ -113,12 +113,12 @@ package actor AdapterSession: LoopActor {
                 of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, log: log), on: loop)
         let channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings.value, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, host.links, identities, bondManager, pairings.value, channels)
+            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings.value, channels)
         let maker = LinkMaker(
             of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         shared = SharedComponents(links: links, maker: maker, channels: channels)
         let incoming = IncomingLinks(
-            making: maker, localServer, advertising, links, pairings.value, host.links, on: loop, log: log)
+            making: maker, localServer, advertising, links, pairings.value, on: loop, log: log)
         peripheral = PeripheralComponents(advertising: advertising, incoming: incoming)
     }
 

@@ -111,7 +111,7 @@ private final class ScriptedDirectory: HostDirectory {
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels {
+private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostChannels {
     private let host: ScriptedHost
     var settings = PairingSettings()
     var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
@@ -119,7 +119,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
     var channels: any HostChannels { self }
-    var links: any HostLinks { self }
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
     var pairing: any HostPairing { self }
@@ -218,15 +217,18 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Links
 
+    func followLinks() -> any AnyObject & Sendable { host }
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
 
     // MARK: Channels
 
+    func prepare(_ request: LinkRequest) async throws(BluetoothError) {}
+
     func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ receiver: any ChannelReceiver
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
     ) throws(ChannelFailure) -> any HostChannel {
-        host.note("connect \(peer)")
-        let channel = host.makeChannel(to: peer)
+        host.note("connect \(request.peer)")
+        let channel = host.makeChannel(to: request.peer)
         channel.receiver = receiver
         host.later { receiver.channelIsWritable() }
         return channel
