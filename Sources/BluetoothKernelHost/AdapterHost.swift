@@ -36,7 +36,7 @@ package final class AdapterHost: Host {
         ending.controller.onUnconfirmed = { [weak health = controller.health] peer in
             health?.report(.linkStalled(peer), isCertain: false)
         }
-        channels = KernelChannels(of: adapterRecord, on: kernel, ends, ending, trace: trace)
+        channels = KernelChannels(of: adapterRecord, on: kernel, controller, ends, ending, trace: trace)
         advertiser = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
         links.onLinkEnded = { [weak ending, weak controller] handle in
             ending?.linkEnded(handle)
@@ -55,7 +55,6 @@ package final class AdapterHost: Host {
             central: environment.hasNetRaw ? nil : error, peripheral: environment.hasNetAdmin ? nil : error)
     }
 
-    package var links: any HostLinks { controller.links }
     package var scanning: any HostScanning { controller.scanning }
     package var advertising: any HostAdvertising { advertiser }
     package var health: any HostHealth { controller.health }

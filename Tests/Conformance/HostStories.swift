@@ -18,11 +18,13 @@ extension Conformance {
         }
 
         /// Links the adapters: the second accepts links and advertises, and the first connects.
-        private static func link(_ central: HostUser, _ peripheral: HostUser) async throws {
+        private static func link(
+            _ central: HostUser, _ peripheral: HostUser, _ parameters: LEConnectionParameters? = nil
+        ) async throws {
             try await peripheral.listen()
             await peripheral.advertise("seam")
             try #require(await peripheral.isTold("advertising 1 settled well"))
-            try await central.connect(to: peripheral.address)
+            try await central.connect(to: peripheral.address, parameters)
             try #require(await central.isTold("channel writable"))
             try #require(await peripheral.isTold("channel from \(central.address)"))
         }
@@ -79,24 +81,20 @@ extension Conformance {
 
         @Test func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
             try await Self.run { central, peripheral in
-                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
-                try await Self.link(central, peripheral)
-                #expect(number != nil)
+                try await Self.link(central, peripheral, Self.wanted)
                 let first = try await central.attach()
                 // Bumble's controllers report the same parameters of every link.
                 if Fixture.reportsParameters {
                     #expect(first == "interval 40 ms, latency 1, supervision timeout 3000 ms")
                 }
-                if let number { await central.endInitialParameters(number) }
             }
         }
 
         @Test func theParametersOfALinkAreNotThoseOfTheNext() async throws {
             try await Self.run { central, peripheral in
-                let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
-                try await Self.link(central, peripheral)
+                try await Self.link(central, peripheral, Self.wanted)
                 _ = try await central.attach()
-                if let number { await central.endInitialParameters(number) }
+                await central.endRequest()
                 await peripheral.closeChannel()
                 try #require(await central.isTold("channel closed closedByPeer"))
                 try await Self.linkAgain(central, peripheral)
@@ -111,11 +109,10 @@ extension Conformance {
         }
 
         @Test func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
-            try await Self.run { central, _ in
-                let number = try await central.beginConnecting(on: .le1M)
-                #expect(number == nil)
+            try await Self.run { central, peripheral in
+                try await central.prepare(to: peripheral.address, on: .le1M)
                 // None of the controllers has LE Coded.
-                let error = await failure { _ = try await central.beginConnecting(on: [.le1M, .leCoded]) }
+                let error = await failure { try await central.prepare(to: peripheral.address, on: [.le1M, .leCoded]) }
                 #expect(error?.code == .unsupported)
             }
         }
@@ -124,12 +121,11 @@ extension Conformance {
             try await Self.run { central, peripheral in
                 let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
                 try await central.connect(to: absent)
-                #expect(await central.isWayClear(to: absent))
                 await central.closeChannel()
-                #expect(await !central.isWayClear(to: absent))
-                #expect(await central.isWayClear(to: peripheral.address))
-                try await central.makeWay(to: absent)
-                #expect(await central.isWayClear(to: absent))
+                let failure = await #expect(throws: ChannelFailure.self) { try await central.connectAsPrepared() }
+                #expect(failure?.kind == .notPrepared)
+                try await central.connect(to: absent)
+                await central.closeChannel()
                 // Other peers can be connected to nevertheless.
                 try await Self.link(central, peripheral)
             }
@@ -140,7 +136,7 @@ extension Conformance {
             try await Self.run { central, peripheral in
                 let start = central.loop.now
                 await central.disconnect(peripheral.address)
-                try await central.makeWay(to: peripheral.address)
+                try await central.prepare(to: peripheral.address)
                 #expect(start.duration(to: central.loop.now) < .seconds(2))
             }
         }

@@ -23,6 +23,7 @@ actor HostUser: LoopActor {
     private let receiver: Receiver
     private var listener: (any HostChannelListener)?
     private var channel: (any HostChannel)?
+    private var request: LinkRequest?
     private var link: (any HostLink)?
 
     /// The receiver of the host's events, and of the channel's packets and events.
@@ -152,32 +153,28 @@ actor HostUser: LoopActor {
         }
     }
 
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress
-    ) async throws -> UInt64? {
-        try await host.links.beginInitialParameters(parameters, for: peer, timeout: .seconds(5))
+    /// Prepares the request of the next connect.
+    func prepare(
+        to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil, on phys: LEPHYSet = []
+    ) async throws {
+        let request = LinkRequest(
+            to: peer, .attribute, .init("connect"), until: loop.now.advanced(by: .seconds(10)))
+        (request.parameters, request.phys) = (parameters, phys)
+        self.request = request
+        try await host.channels.prepare(request)
+        request.deadline = nil
     }
-
-    func endInitialParameters(_ number: UInt64) { host.links.endInitialParameters(number) }
-
-    func beginConnecting(on phys: LEPHYSet) async throws -> UInt64? {
-        try await host.links.beginConnecting(on: phys, .init("connect"), timeout: .seconds(5))
-    }
-
-    func endConnecting(_ number: UInt64) { host.links.endConnecting(number) }
 
     /// Starts to connect; events report the result.
-    func connect(to peer: BluetoothAddress) async throws {
-        host.links.beginFollowing()
-        await host.scanning.prepareToConnect(timeout: .seconds(5))
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
-        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), receiver)
+    func connect(to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil) async throws {
+        try await prepare(to: peer, parameters)
+        try connectAsPrepared()
     }
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { host.channels.isWayClear(to: peer) }
+    func endRequest() { request?.end() }
 
-    func makeWay(to peer: BluetoothAddress) async throws {
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
+    func connectAsPrepared() throws {
+        if let request { channel = try host.channels.connect(request, receiver) }
     }
 
     /// Ends the link, as after a failed pairing.
@@ -197,7 +194,7 @@ actor HostUser: LoopActor {
     /// Follows the link; returns its known state.
     func attach() throws -> String {
         let handle = try #require(channel?.linkHandle)
-        link = host.links.attach(handle) { [told] in told.add("link encrypted") }
+        link = host.channels.attach(handle) { [told] in told.add("link encrypted") }
         return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 

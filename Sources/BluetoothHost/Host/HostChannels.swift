@@ -2,18 +2,20 @@ import BluetoothATT
 import BluetoothLoop
 import BluetoothPrimitives
 
-/// The L2CAP channels of an adapter, opened from this side and by peers.
+/// The L2CAP channels of an adapter, opened from this side and by peers, and its links.
+///
+/// Without the privilege to follow a controller (CAP_NET_RAW) links work as well, but less of their state is known.
 //
 // Lives on the loop, with the session.
 package protocol HostChannels: AnyObject {
-    /// Whether no earlier link to the peer blocks a new one.
-    func isWayClear(to peer: BluetoothAddress) -> Bool
-
-    /// Waits until no earlier link to the peer blocks a new one.
-    /// - Throws: `.busy` where that may take long, `.timedOut`, `.cancelled`.
-    nonisolated(nonsending) func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError)
+    /// Prepares the host for a request, unless it has done so, and waits until no earlier link to the peer blocks a new
+    /// one.
+    ///
+    /// Connection parameters with which the host cannot begin a link, and PHYs on which it cannot look for the peer, are
+    /// logged.
+    /// - Throws: `.unsupported` if the controller lacks one of the PHYs; `.busy` where waiting may take long;
+    ///   `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError)
 
     /// Calls `close`, which closes an open attribute channel, and waits until its link is down, at most `timeout`.
     ///
@@ -24,16 +26,24 @@ package protocol HostChannels: AnyObject {
 
     /// Requests a channel to a peer, and the link it needs. ``ChannelReceiver/channelIsWritable()`` reports that it is
     /// open, ``ChannelReceiver/channelEnded(_:)`` that it failed; closing the channel cancels the attempt.
+    /// - Throws: also `.notPrepared`: an earlier link to the peer has begun to end since ``prepare(_:)``.
     func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ receiver: any ChannelReceiver
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
     ) throws(ChannelFailure) -> any HostChannel
 
-    /// Accepts the channels that peers open; the closure returns the receiver of each, or nil to refuse it.
+    /// Accepts the channels that peers open; the closure returns the receiver of each, or nil to refuse it. The events of
+    /// links whose attribute channels are accepted are not missed.
     func listen(
         _ channel: L2CAPChannel, _ options: L2CAPOptions,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
     ) throws(ChannelFailure) -> any HostChannelListener
+
+    /// Reports the ends of all links of the adapter, also those of other programs, as long as the result is retained.
+    func followLinks() -> any AnyObject & Sendable
+
+    /// Follows a new link of this program as long as the result is retained; nil if link events are not available.
+    /// - Parameter onEncrypted: called when the link is encrypted.
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)?
 
     /// Whether another program listens for the attribute channels of peers, as far as this one can see it.
     var hasOtherListener: Bool { get }
@@ -79,9 +89,6 @@ package protocol HostChannel: AnyObject, Sendable {
 
     /// Passes one packet that waits during a pause to the receiver before it returns; false if there is none.
     func passWaiting() -> Bool
-
-    /// Records that the peer has answered, so that the link is not an earlier one that is about to end.
-    func confirmLink()
 
     /// The current security of the link.
     func security() throws(ChannelFailure) -> LinkSecurity
@@ -147,6 +154,8 @@ package struct ChannelFailure: Error, Hashable, Sendable {
         case closedByPeer
         /// The request came too early.
         case tooEarly
+        /// The host is to be prepared again for the request.
+        case notPrepared
         case other
     }
 

@@ -44,6 +44,13 @@ package final class KernelController: HCIReceiver {
 
     package var scanning: any HostScanning { scanner }
 
+    /// Prepares the kernel for a request; releasing the result undoes it.
+    nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) -> AnyObject {
+        let preparation: AnyObject = request.channel == .attribute ? try await links.prepare(request) : self
+        await scanner.prepareToConnect(timeout: request.remaining(at: kernel.loop.now))
+        return preparation
+    }
+
     /// Whether the socket is open.
     package var hasSocket: Bool { commands.hasSocket }
 

@@ -10,7 +10,7 @@ import Logging
 /// Every program receives Disconnection Complete; LE events, and commands other than Read RSSI, need CAP_NET_RAW.
 //
 // Lives on the loop, with the controller.
-final class KernelLinks: HostLinks {
+final class KernelLinks {
     private let mark: ComponentCount.Mark
     fileprivate let commands: HCICommandQueue
     fileprivate let kernel: any BluetoothKernel
@@ -48,31 +48,36 @@ final class KernelLinks: HostLinks {
 
     // MARK: Following
 
-    func beginFollowing() {
+    /// Follows the controller as long as the result is retained; must precede creating or accepting links, so that their
+    /// events are not missed.
+    func following() -> LinkFollowing {
         table.connecting += 1
         follow()
+        return LinkFollowing(self)
     }
 
-    func endFollowing() {
+    fileprivate func endFollowing() {
         table.connecting -= 1
         linksChanged()
     }
 
-    nonisolated(nonsending) func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? {
-        try await initialParameters.begin(parameters, for: peer, timeout: timeout)
+    /// Prepares the kernel for the links of a request; releasing the result undoes it.
+    /// - Throws: `.unsupported` if the controller lacks one of the PHYs; `.timedOut`, `.cancelled`.
+    nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) -> LinkPreparation {
+        let preparation = LinkPreparation(initialParameters, phyPolicy)
+        if let parameters = request.parameters {
+            preparation.entry = try await initialParameters.begin(
+                parameters, for: request.peer, timeout: request.remaining(at: loop.now))
+        }
+        if !request.phys.subtracting(.le1M).isEmpty {
+            var operation = request.operation
+            operation.adapter = commands.name
+            preparation.hold = try await phyPolicy.begin(
+                request.phys, operation, timeout: request.remaining(at: loop.now))
+        }
+        preparation.following = following()
+        return preparation
     }
-
-    func endInitialParameters(_ number: UInt64) { initialParameters.end(number) }
-
-    nonisolated(nonsending) func beginConnecting(
-        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? {
-        try await phyPolicy.begin(phys, operation, timeout: timeout)
-    }
-
-    func endConnecting(_ number: UInt64) { phyPolicy.end(number) }
 
     /// Resumes: the adapter is back.
     func resume() {
@@ -101,7 +106,7 @@ final class KernelLinks: HostLinks {
         }
     }
 
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? {
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> any HostLink {
         commands.receiveWaiting()
         return KernelLink(self, table.add(ConnectionHandle(rawValue: handle), onEncrypted: onEncrypted))
     }
@@ -305,6 +310,21 @@ final class KernelLinks: HostLinks {
             throw BluetoothError(.disconnected, operation, "The link has ended.", isRetryable: true)
         }
         return entry.handle
+    }
+}
+
+/// A need for the events of the controller; dropping it ends it.
+final class LinkFollowing: Sendable {
+    private let links: LoopBound<KernelLinks>
+    private let loop: EventLoop
+
+    fileprivate init(_ links: KernelLinks) {
+        loop = links.loop
+        self.links = LoopBound(links, on: loop)
+    }
+
+    deinit {
+        loop.execute { [links] in links.value.endFollowing() }
     }
 }
 

@@ -37,22 +37,20 @@ final class ChannelLife {
     private var receiver: (any ChannelReceiver)?
     /// The recorder of the attribute channel of a link that is up.
     var trace: ChannelTrace?
-    /// Whether the kernel may be about to end the link.
-    private var mayEndSoon = false
+    /// The request whose link the kernel may be about to end.
+    private var doubtfulRequest: LinkRequest?
     /// The socket, whose events call this object; it is dropped with the channel.
     private weak var socket: (any L2CAPSocket)?
     /// A connection-oriented channel's claim on the link.
     private var claim: LinkClaim?
 
     /// A channel that is being opened from this side.
-    init(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ links: LingeringLinks, _ receiver: any ChannelReceiver
-    ) {
+    init(_ request: LinkRequest, _ links: LingeringLinks, _ receiver: any ChannelReceiver) {
         mark = links.loop.components.mark("ChannelLife")
-        (loop, self.peer, self.links, self.receiver) = (links.loop, peer, links, receiver)
+        (loop, peer, self.links, self.receiver) = (links.loop, request.peer, links, receiver)
         phase = .connecting
-        isAttributeChannel = channel == .attribute
-        if isAttributeChannel { mayEndSoon = links.beginLink(to: peer) }
+        isAttributeChannel = request.channel == .attribute
+        if isAttributeChannel, links.beginLink(to: peer) { doubtfulRequest = request }
     }
 
     /// An open channel; ``begin(_:)`` follows.
@@ -143,8 +141,8 @@ final class ChannelLife {
         if case .open = phase, !isAttributeChannel, let socket { claim = links?.claim(socket) }
     }
 
-    /// Records that the peer has answered on the link.
-    func confirmLink() { mayEndSoon = false }
+    /// Whether the kernel may be about to end the link, on which the peer has not answered yet.
+    private var mayEndSoon: Bool { doubtfulRequest?.isAnswered == false }
 
     /// Whether an end that this machine may have caused is that of an earlier link that was about to end.
     func isMeantForAnother(_ failure: ChannelFailure) -> Bool {

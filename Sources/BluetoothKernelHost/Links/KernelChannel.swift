@@ -76,8 +76,6 @@ package final class KernelChannel: HostChannel {
 
     // MARK: The link
 
-    package func confirmLink() { life.value.confirmLink() }
-
     package func security() throws(ChannelFailure) -> LinkSecurity {
         do throws(KernelError) { return try socket.security() } catch { throw ChannelFailure(error) }
     }

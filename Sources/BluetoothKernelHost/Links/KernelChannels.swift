@@ -11,6 +11,7 @@ package final class KernelChannels: HostChannels {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
+    private let controller: KernelController
     private let ends: LinkEndAttribution
     private let ending: LingeringLinks
     private let trace: PacketSynthesis?
@@ -18,11 +19,12 @@ package final class KernelChannels: HostChannels {
     private weak var listening: (any AnyObject & Sendable)?
 
     init(
-        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ ends: LinkEndAttribution, _ ending: LingeringLinks,
-        trace: PacketSynthesis?
+        of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ controller: KernelController,
+        _ ends: LinkEndAttribution, _ ending: LingeringLinks, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("KernelChannels")
-        (self.adapter, self.kernel, self.ends, self.ending, self.trace) = (adapter, kernel, ends, ending, trace)
+        (self.adapter, self.kernel, self.controller) = (adapter, kernel, controller)
+        (self.ends, self.ending, self.trace) = (ends, ending, trace)
     }
 
     private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
@@ -31,12 +33,11 @@ package final class KernelChannels: HostChannels {
 
     private var recorder: AdapterTrace? { AdapterTrace(trace, adapter: adapter.information.index) }
 
-    package func isWayClear(to peer: BluetoothAddress) -> Bool { ending.isWayClear(to: peer) }
-
-    package nonisolated(nonsending) func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {
-        try await ending.makeWay(to: peer, operation, timeout: timeout)
+    package nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) {
+        if request.preparation == nil { request.preparation = try await controller.prepare(request) }
+        guard request.channel == .attribute else { return }
+        try await ending.makeWay(
+            to: request.peer, request.operation, timeout: request.remaining(at: kernel.loop.now))
     }
 
     package nonisolated(nonsending) func endLink(
@@ -46,13 +47,18 @@ package final class KernelChannels: HostChannels {
     }
 
     package func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions,
-        _ receiver: any ChannelReceiver
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
     ) throws(ChannelFailure) -> any HostChannel {
-        let life = ChannelLife(to: peer, channel, ending, receiver)
+        guard request.channel != .attribute || ending.isWayClear(to: request.peer) else {
+            throw ChannelFailure(.notPrepared, .kernel(KernelError("connect", .busy)))
+        }
+        let life = ChannelLife(request, ending, receiver)
+        var options = request.options
+        // The kernel's own time limit is 40 s; the session's comes first.
+        options.connectTimeout = (request.remaining(at: kernel.loop.now) ?? .seconds(86400)) + .seconds(5)
         do throws(KernelError) {
             let socket = try kernel.connectL2CAP(
-                to: peer, channel: channel, from: adapter.information.address, options: options
+                to: request.peer, channel: request.channel, from: adapter.information.address, options: options
             ) { event in life.receive(event) }
             return KernelChannel(socket, life, recorder, on: kernel.loop)
         } catch {
@@ -79,10 +85,16 @@ package final class KernelChannels: HostChannels {
             guard channel == .attribute else { return KernelChannelListener(listener, nil) }
             let mark = listening ?? marks.hold(.listening)
             listening = mark
-            return KernelChannelListener(listener, mark)
+            return KernelChannelListener(listener, (mark, controller.links.following()))
         } catch {
             throw ChannelFailure(error)
         }
+    }
+
+    package func followLinks() -> any AnyObject & Sendable { controller.links.following() }
+
+    package func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? {
+        controller.links.attach(handle, onEncrypted: onEncrypted)
     }
 
     package func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
@@ -112,17 +124,18 @@ package final class KernelChannels: HostChannels {
 
 private final class KernelChannelListener: HostChannelListener {
     private let base: any L2CAPListener
-    private let mark: Mutex<(any AnyObject & Sendable)?>
+    /// What a listener for attribute channels needs.
+    private let needs: Mutex<(mark: (any AnyObject & Sendable)?, following: LinkFollowing)?>
 
-    init(_ base: any L2CAPListener, _ mark: (any AnyObject & Sendable)?) {
+    init(_ base: any L2CAPListener, _ needs: (mark: (any AnyObject & Sendable)?, following: LinkFollowing)?) {
         self.base = base
-        self.mark = Mutex(mark)
+        self.needs = Mutex(needs)
     }
 
     var channel: L2CAPChannel { base.channel }
 
     func close() {
         base.close()
-        mark.withLock { $0 = nil }
+        needs.withLock { $0 = nil }
     }
 }

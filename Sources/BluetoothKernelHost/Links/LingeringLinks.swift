@@ -58,7 +58,7 @@ package final class LingeringLinks {
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let adapter: AdapterTable<[Sibling]>.Key
-    private let links: any HostLinks
+    private let links: KernelLinks
     /// What the controller's component knows, and is told.
     var controller = (
         // The controller's status if it has refused the last connection to a peer because the link limit is
@@ -75,9 +75,9 @@ package final class LingeringLinks {
     private var channels: [UInt64: Channel] = [:]
     private var lastClaim: UInt64 = 0
     /// The attribute channels with outstanding transactions.
-    private var drains: [ObjectIdentifier: AttributeDrain] = [:]
+    private var drains: [ObjectIdentifier: (drain: AttributeDrain, following: LinkFollowing)] = [:]
 
-    init(_ links: any HostLinks, of adapter: BluetoothAddress, on loop: EventLoop) {
+    init(_ links: KernelLinks, of adapter: BluetoothAddress, on loop: EventLoop) {
         mark = loop.components.mark("LingeringLinks")
         (self.links, self.loop) = (links, loop)
         self.adapter = .init(adapter, on: loop)
@@ -195,7 +195,7 @@ package final class LingeringLinks {
             endings[departure.peer] = Ending(until: end, handle: handle, isAttempt: false)
         }
         endDepartures { $0.handle == handle }
-        for drain in drains.values where drain.handle == handle { drain.linkEnded() }
+        for (drain, _) in drains.values where drain.handle == handle { drain.linkEnded() }
     }
 
     /// Closes the attribute channel of a link by `close`, and waits until the link is down.
@@ -204,10 +204,10 @@ package final class LingeringLinks {
     ) async {
         guard !keepsLink(to: [peer]) else { return close() }
         // Before the channel's own following ends with it.
-        links.beginFollowing()
-        defer { links.endFollowing() }
+        let following = links.following()
+        defer { withExtendedLifetime(following) {} }
         close()
-        let isDraining = drains.values.contains { $0.handle == handle }
+        let isDraining = drains.values.contains { $0.drain.handle == handle }
         let limit = isDraining ? Self.linger + AttributeDrain.limit : Self.linger
         let departure = Departure(peer: peer, handle: handle, call: Promise())
         departures.append(departure)
@@ -230,7 +230,7 @@ package final class LingeringLinks {
 
     /// Records that the adapter, and its links with it, has gone.
     func adapterBecameUnavailable() {
-        for drain in drains.values { drain.settle() }
+        for (drain, _) in drains.values { drain.settle() }
         endDepartures { _ in true }
         endings = [:]
         advanceAll()
@@ -260,7 +260,7 @@ package final class LingeringLinks {
     }
 
     private func channelsChanged() {
-        for links in all { for drain in links.drains.values { drain.channelsChanged() } }
+        for links in all { for (drain, _) in links.drains.values { drain.channelsChanged() } }
     }
 
     /// Whether a channel of this program keeps the link to the device with these addresses.
@@ -270,13 +270,12 @@ package final class LingeringLinks {
 
     /// Registers an unused attribute channel with outstanding transactions; ``drainEnds(_:)`` follows.
     func drainBegins(_ drain: AttributeDrain) {
-        drains[ObjectIdentifier(drain)] = drain
-        links.beginFollowing()
+        drains[ObjectIdentifier(drain)] = (drain, links.following())
     }
 
     /// Removes a drain: nothing is outstanding, or the link has ended.
     func drainEnds(_ drain: AttributeDrain) {
-        if drains.removeValue(forKey: ObjectIdentifier(drain)) != nil { links.endFollowing() }
+        drains[ObjectIdentifier(drain)] = nil
     }
 }
 

@@ -64,8 +64,11 @@ final class CreditBasedChannel: ChannelReceiver {
         if case .ended(let reason, _, _) = state { throw reason }
         let call = Promise<Void, BluetoothError>()
         state = .opening(call)
+        let request = LinkRequest(
+            to: peer, .dynamic(psm: psm), operation, options.socketOptions,
+            until: options.timeout.map { loop.now.advanced(by: $0) })
         do {
-            channel = try host.connect(to: peer, .dynamic(psm: psm), options.socketOptions, self)
+            channel = try host.connect(request, self)
         } catch {
             throw host.error(error, .openingChannel(operation, psm: psm))
         }

@@ -136,17 +136,18 @@ final class Link: BearerOwner {
     // MARK: Opening
 
     /// Connects the attribute channel; returns when the link is established.
-    nonisolated(nonsending) func open(
-        options: L2CAPOptions, timeout: Duration?
-    ) async throws(BluetoothError) {
-        let operation = BluetoothError.Operation("connect", peer: peer)
+    /// - Throws: also `.preempted`: by others, or as the host must be prepared again.
+    nonisolated(nonsending) func open(_ request: LinkRequest) async throws(BluetoothError) {
+        let (operation, timeout) = (request.operation, request.remaining(at: loop.now))
         let call = Promise<Void, BluetoothError>()
         state = .opening(nil, call)
-        encryptsAtOnce = options.security != nil
+        encryptsAtOnce = request.options.security != nil
         guard let adapter else { throw .noRoute(operation) }
         do {
-            let channel = try adapter.hostChannels.connect(to: peer, .attribute, options, LinkReceiver(self))
+            let channel = try adapter.hostChannels.connect(request, LinkReceiver(self))
             if case .opening = state { state = .opening(channel, call) } else { channel.close() }
+        } catch  where error.kind == .notPrepared {
+            preempt()
         } catch {
             let own = adapter.hostChannels.error(error, .connecting(operation))
             let reason = reason(of: error, otherwise: own) ?? own
@@ -162,9 +163,6 @@ final class Link: BearerOwner {
             throw error
         }
     }
-
-    /// Notifies the host that the peer has responded, which confirms the link.
-    func confirmLink() { attributeChannel?.confirmLink() }
 
     /// Gives up an attempt without an answer, so that another gets its turn.
     func preempt() {
@@ -208,7 +206,8 @@ final class Link: BearerOwner {
     private func attach() {
         guard let adapter, case .up(let bearer, nil) = state else { return }
         guard let handle = bearer.channel.linkHandle else { return }
-        let link = adapter.links.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) } }
+        let link = adapter.hostChannels.attach(handle) { [weak self] in if let self { bondedPeer.linkIsEncrypted(self) }
+        }
         state = .up(bearer, link.map { LinkAttachment($0) })
     }
 

@@ -18,7 +18,6 @@ final class IncomingLinks {
     private let advertising: AdvertisingSets
     private let registry: LinkRegistry
     private let pairings: Pairings
-    private let hostLinks: any HostLinks
     private let loop: EventLoop
     private let log: Logger
     /// The listener for unaccepted links. The kernel prefers the program's own listener, which is newer.
@@ -33,7 +32,7 @@ final class IncomingLinks {
 
     init(
         making maker: LinkMaker, _ server: LocalServer, _ advertising: AdvertisingSets,
-        _ registry: LinkRegistry, _ pairings: Pairings, _ hostLinks: any HostLinks,
+        _ registry: LinkRegistry, _ pairings: Pairings,
         on loop: EventLoop, log: Logger
     ) {
         mark = loop.components.mark("IncomingLinks")
@@ -42,7 +41,6 @@ final class IncomingLinks {
         self.advertising = advertising
         self.registry = registry
         self.pairings = pairings
-        self.hostLinks = hostLinks
         self.loop = loop
         self.log = log
     }
@@ -87,8 +85,6 @@ final class IncomingLinks {
             if let links = links.object { incoming.object?.stopAccepting(links) }
         }
         server.reportFeatures(options.enhancedBearers > 0 ? .enhancedBearers : [])
-        // Before the first link arrives, so that none of the controller's events is missed.
-        hostLinks.beginFollowing()
         accepted = links
         claim(for: links)
         return links
@@ -98,7 +94,6 @@ final class IncomingLinks {
         guard let accepted, accepted === links else { return }
         self.accepted = nil
         server.reportFeatures([])
-        hostLinks.endFollowing()
         offersChanged()
     }
 
@@ -143,7 +138,6 @@ final class IncomingLinks {
                 guard let self else { return nil }
                 return serve(channel, options)
             }
-            hostLinks.beginFollowing()
         } catch {
             // Not fatal: published services are also served on outgoing connections.
             let operation = maker.operation("serve connections")
@@ -168,7 +162,6 @@ final class IncomingLinks {
         guard let listener else { return }
         self.listener = nil
         listener.close()
-        hostLinks.endFollowing()
     }
 
     /// Stops listening and ends the unaccepted links.

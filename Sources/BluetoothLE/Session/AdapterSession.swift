@@ -70,9 +70,9 @@ package actor AdapterSession: LoopActor {
         localServer = LocalServer(.generic(deviceName: information.localName))
         identities = DeviceIdentities()
         health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
-        let links = LinkRegistry(health)
+        links = LinkRegistry(health)
         scheduler = ConnectScheduler(on: loop)
-        slots = LinkSlots(host.health, host.advertising, on: loop, ownLinkCount: { [links] in links.count })
+        slots = LinkSlots(health, host.advertising, on: loop)
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
         advertising = AdvertisingSets(host.advertising, on: loop)
         let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
@@ -82,12 +82,12 @@ package actor AdapterSession: LoopActor {
                 log: log), on: loop)
         channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, host.links, identities, bondManager, pairings, channels)
+            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings, channels)
         linkMaker = LinkMaker(
             of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         incoming = IncomingLinks(
-            making: linkMaker, localServer, advertising, links, pairings, host.links, on: loop, log: log)
-        (self.links, self.pairings) = (links, LoopBound(pairings, on: loop))
+            making: linkMaker, localServer, advertising, links, pairings, on: loop, log: log)
+        self.pairings = LoopBound(pairings, on: loop)
     }
 
     nonisolated var information: AdapterInformation { adapterRecord.information }

@@ -47,7 +47,6 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
         host.loop.executeLocally { [self] in receiver?.channelIsWritable() }
     }
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
-    func confirmLink() {}
     func beginRecord(isCentral: Bool) {}
     func endRecord(_ reason: BluetoothError) {}
     func close(owing outstanding: OutstandingTransactions) { close() }

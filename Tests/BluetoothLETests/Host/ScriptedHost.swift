@@ -115,8 +115,7 @@ private final class ScriptedDirectory: HostDirectory {
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels,
-    HostHealth
+private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostChannels, HostHealth
 {
     private let host: ScriptedHost
     var settings = PairingSettings()
@@ -125,7 +124,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
     var channels: any HostChannels { self }
-    var links: any HostLinks { self }
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
     var pairing: any HostPairing { self }
@@ -267,29 +265,12 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Links
 
-    func beginFollowing() {}
-    func endFollowing() {}
-
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endInitialParameters(_ number: UInt64) {}
-
-    func beginConnecting(
-        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) -> UInt64? { nil }
-
-    func endConnecting(_ number: UInt64) {}
+    func followLinks() -> any AnyObject & Sendable { host }
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
 
     // MARK: Channels
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { true }
-
-    func makeWay(
-        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
-    ) async throws(BluetoothError) {}
+    func prepare(_ request: LinkRequest) async throws(BluetoothError) {}
 
     func reason(
         of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
@@ -297,10 +278,10 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     ) -> BluetoothError? { other }
 
     func connect(
-        to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ receiver: any ChannelReceiver
+        _ request: LinkRequest, _ receiver: any ChannelReceiver
     ) throws(ChannelFailure) -> any HostChannel {
-        host.note("connect \(peer)")
-        let channel = host.makeChannel(to: peer)
+        host.note("connect \(request.peer)")
+        let channel = host.makeChannel(to: request.peer)
         channel.receiver = receiver
         host.later { receiver.channelIsWritable() }
         return channel

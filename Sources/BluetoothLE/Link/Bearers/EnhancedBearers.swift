@@ -109,13 +109,14 @@ final class EnhancedBearers {
         if Task.isCancelled { throw .cancelled(operation) }
         let options = L2CAPOptions(
             security: .medium, receiveMTU: max(64, link.configuration.receiveMTU), receiveBuffer: 1 << 20,
-            connectTimeout: (timeout ?? .seconds(86400)) + .seconds(5), flowControl: .enhancedCreditBased)
+            flowControl: .enhancedCreditBased)
+        let request = LinkRequest(
+            to: link.identity, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), operation, options,
+            until: timeout.map { link.loop.now.advanced(by: $0) })
         let id = makeID()
         let call = Promise<Void, BluetoothError>()
         do {
-            let channel = try adapter.hostChannels.connect(
-                to: link.identity, .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), options,
-                LinkReceiver(link, bearer: id))
+            let channel = try adapter.hostChannels.connect(request, LinkReceiver(link, bearer: id))
             entries.append(Entry(id: id, channel: channel, isPeers: false, state: .opening(call)))
         } catch {
             let other = adapter.hostChannels.error(error, .openingBearer(operation))
