@@ -15,4 +15,4 @@
 @_exported import struct BluetoothPrimitives.KernelError
 @_exported import struct BluetoothPrimitives.ManagementStatus
 @_exported import enum BluetoothPrimitives.L2CAPChannel
-@_exported import protocol BluetoothSockets.BluetoothKernel
+@_exported import protocol BluetoothLoop.AdapterSource

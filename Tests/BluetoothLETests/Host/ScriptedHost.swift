@@ -9,10 +9,11 @@ import TestSupport
 /// A host without a kernel: it records its calls and reports the events of a test.
 //
 // Confined to the event loop. Calls never call back: their events follow in the loop's next turn.
-final class ScriptedHost: HostProvider, @unchecked Sendable {
+final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     // Unchecked: all state but the loop is accessed on the loop alone, which `LoopBound` would check at each place.
     let loop: EventLoop
     let isMachine = false
+    var hostSource: HostSource { HostSource(self) }
     /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
