@@ -19,7 +19,7 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     var adapterInformation = AdapterInformation(
         index: 0, publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
-        localName: "scripted", supportedSettings: [.powered, .lowEnergy], currentSettings: [.powered, .lowEnergy])
+        localName: "scripted", supportedFeatures: [.powered, .lowEnergy], activeFeatures: [.powered, .lowEnergy])
 
     // The receivers of events.
     fileprivate var onChange: (AdapterChange) -> Void = { _ in }
@@ -45,7 +45,7 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     // MARK: Events for tests. Called on the loop.
 
     func setPowered(_ isOn: Bool) {
-        adapterInformation.currentSettings = isOn ? [.powered, .lowEnergy] : .lowEnergy
+        adapterInformation.activeFeatures = isOn ? [.powered, .lowEnergy] : .lowEnergy
         onChange(.changed(adapterInformation))
     }
 
@@ -103,7 +103,7 @@ private final class ScriptedDirectory: HostDirectory {
     func restoreSettings(
         of adapter: AdapterInformation, to former: AdapterInformation
     ) async throws(BluetoothError) {
-        host.note("restore \(former.currentSettings)")
+        host.note("restore \(former.activeFeatures)")
     }
 
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }
