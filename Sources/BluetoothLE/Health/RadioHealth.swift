@@ -19,10 +19,10 @@ final class RadioHealth {
     private var isEnded = false
     /// The callers that wait for the end of the step under way.
     private var waiters = WaiterList<Void, BluetoothError>()
-    /// Returns the number of this program's links.
-    var ownLinkCount: () -> Int = { 0 }
-    /// Receives the events before programs do.
-    var onEvent: (HealthEvent) -> Void = { _ in }
+    /// The number of this program's links.
+    var ownLinkCount = 0
+    /// The session's components, which receive the events before programs do.
+    var followers = HandlerList<HealthEvent>()
 
     /// The timer, and when it is due; it is not set again for each advertisement.
     private struct Alarm {
@@ -196,8 +196,8 @@ final class RadioHealth {
         case .countLinks:
             host.countLinks { [weak self] count in
                 guard let self else { return }
-                let own = ownLinkCount()
-                run(machine.counted(own: own, others: count.map { max(0, $0 - own) }, at: loop.now))
+                let others = count.map { max(0, $0 - ownLinkCount) }
+                run(machine.counted(own: ownLinkCount, others: others, at: loop.now))
             }
         case .perform(let step):
             host.perform(step) { [weak self] failure in
@@ -207,7 +207,7 @@ final class RadioHealth {
             }
         case .report(let event):
             log.notice("\(name): \(event)")
-            onEvent(event)
+            followers(event)
             events.send(event)
         // Done after every action.
         case .setTimer: break

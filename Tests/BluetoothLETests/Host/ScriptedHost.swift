@@ -106,13 +106,20 @@ private final class ScriptedDirectory: HostDirectory {
         host.note("restore \(former.activeFeatures)")
     }
 
+    func refreshState(of index: UInt16) {}
+    func refresh() {}
+    func isSwitchedOff(_ index: UInt16) -> Bool { false }
+    func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
+
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }
     func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels {
+private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels,
+    HostHealth, HostCapacity
+{
     private let host: ScriptedHost
     var settings = PairingSettings()
     var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
@@ -124,6 +131,19 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
     var pairing: any HostPairing { self }
+    var health: any HostHealth { self }
+    var capacity: any HostCapacity { self }
+    let obstacles = HostObstacles()
+
+    func defaults(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> AdapterDefaults {
+        AdapterDefaults()
+    }
+
+    func setDefaults(
+        _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {}
+
+    func receiveWaiting() {}
 
     func follow(onUnreachable: @escaping () -> Void, onEnd: @escaping (BluetoothError, Bool) -> Void) {}
 
@@ -185,8 +205,49 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
 
+    func adapterChanged() {}
+    func adapterWasRemoved(_ reason: BluetoothError) {}
+
+    let outOfBandMethods: OutOfBandMethods = []
+    let outOfBandLevel = SecurityLevel.high
+
+    func makeOutOfBandData(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> OutOfBandData {
+        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
+    }
+
+    func setOutOfBandData(
+        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {}
+
+    func removeOutOfBandData(of peer: BluetoothAddress) {}
+    func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {}
+
+    // MARK: Health and capacity
+
+    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void) {}
+
+    func controllerProperties(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> ControllerProperties {
+        throw BluetoothError(.unsupported, operation, "This host does not know the controller's properties.")
+    }
+
+    func probe(then completion: @escaping (Bool) -> Void) { host.later { completion(true) } }
+    func showsHang(_ failure: BluetoothError) -> Bool { false }
+    func countLinks(then completion: @escaping (Int?) -> Void) { host.later { completion(nil) } }
+    let isRecoveredElsewhere = false
+
+    func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
+        host.later { completion(nil) }
+    }
+
+    func follow(onLinkEnded: @escaping () -> Void) {}
+    func countLinks() -> Int? { nil }
+    func advertisingSets() async -> (count: Int, inUse: Int)? { nil }
+
     // MARK: Scanning
 
+    func prepareToConnect(timeout: Duration?) async {}
     func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
     func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
     func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> LEFeatures { [] }
@@ -219,9 +280,34 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Links
 
+    func beginFollowing() {}
+    func endFollowing() {}
+
+    func beginInitialParameters(
+        _ parameters: LEConnectionParameters, for peer: BluetoothAddress, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64? { nil }
+
+    func endInitialParameters(_ number: UInt64) {}
+
+    func beginConnecting(
+        on phys: LEPHYSet, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) -> UInt64? { nil }
+
+    func endConnecting(_ number: UInt64) {}
     func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
 
     // MARK: Channels
+
+    func isWayClear(to peer: BluetoothAddress) -> Bool { true }
+
+    func makeWay(
+        to peer: BluetoothAddress, _ operation: BluetoothError.Operation, timeout: Duration?
+    ) async throws(BluetoothError) {}
+
+    func reason(
+        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
+        then completion: @escaping (BluetoothError) -> Void
+    ) -> BluetoothError? { other }
 
     func connect(
         to peer: BluetoothAddress, _ channel: L2CAPChannel, _ options: L2CAPOptions, _ receiver: any ChannelReceiver
