@@ -5,7 +5,7 @@ import ExampleSupport
 extension AdapterCapacity {
     /// The capacities of the adapters that are on, by their index. Opening changes nothing on them.
     static func all(
-        of adapters: [AdapterInformation], on kernel: (any BluetoothKernel)?
+        of adapters: [AdapterInformation], on kernel: (any AdapterSource)?
     ) async -> [UInt16: AdapterCapacity] {
         var found: [UInt16: AdapterCapacity] = [:]
         for information in adapters where information.state.isReady {

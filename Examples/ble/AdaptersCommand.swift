@@ -40,7 +40,7 @@ struct AdaptersCommand: AsyncParsableCommand {
 }
 
 private func list(
-    _ selector: AdapterSelector?, _ common: CommonOptions, on kernel: (any BluetoothKernel)?, _ console: Console
+    _ selector: AdapterSelector?, _ common: CommonOptions, on kernel: (any AdapterSource)?, _ console: Console
 ) async throws {
     let adapters = try await Adapter.all(on: kernel).filter { selector?.matches($0) ?? true }
     let health = await common.health(of: adapters, on: kernel)
@@ -74,7 +74,7 @@ private func list(
 extension CommonOptions {
     /// The health of the adapters that are on, by their index: whether the controller answers a command.
     fileprivate func health(
-        of adapters: [AdapterInformation], on kernel: (any BluetoothKernel)?
+        of adapters: [AdapterInformation], on kernel: (any AdapterSource)?
     ) async -> [UInt16: String] {
         await withTaskGroup(of: (UInt16, String)?.self) { group in
             for adapter in adapters where adapter.state.isReady {
@@ -96,7 +96,7 @@ extension CommonOptions {
 }
 
 private func follow(
-    _ selector: AdapterSelector?, on kernel: (any BluetoothKernel)?, _ results: ResultCount, _ console: Console
+    _ selector: AdapterSelector?, on kernel: (any AdapterSource)?, _ results: ResultCount, _ console: Console
 ) async throws {
     let changes = try await Adapter.changes(on: kernel).filter { selector?.matches($0.adapter) ?? true }
     for try await change in changes {

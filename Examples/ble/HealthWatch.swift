@@ -5,7 +5,7 @@ import ExampleSupport
 /// The watch of `ble doctor --watch`: follows the health of adapters, also of those that come and go.
 struct HealthWatch: Sendable {
     private let options: CommonOptions
-    private let kernel: (any BluetoothKernel)?
+    private let kernel: (any AdapterSource)?
     private let recovery: RecoveryOptions
     private let console: Console
     /// What prints the lines, one after another.
@@ -16,7 +16,7 @@ struct HealthWatch: Sendable {
     /// The delay after which a scan that has failed is tried again.
     private static let retryDelay = Duration.seconds(30)
 
-    init(_ options: CommonOptions, on kernel: (any BluetoothKernel)?, _ recovery: RecoveryOptions, _ console: Console) {
+    init(_ options: CommonOptions, on kernel: (any AdapterSource)?, _ recovery: RecoveryOptions, _ console: Console) {
         (self.options, self.kernel, self.recovery, self.console) = (options, kernel, recovery, console)
     }
 

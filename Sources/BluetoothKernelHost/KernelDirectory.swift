@@ -126,7 +126,7 @@ package final class KernelDirectory: HostDirectory {
 
     private func apply(_ settings: ManagementSettings, to index: UInt16) {
         guard var information = known[index] else { return }
-        information.currentSettings = settings
+        information.activeFeatures = AdapterFeatures(settings)
         if information.isPowered {
             (information.isSoftBlocked, information.isHardBlocked) = (false, false)
         } else {
@@ -151,7 +151,7 @@ package final class KernelDirectory: HostDirectory {
         information.receive(kernel.radioSwitches())
         // While it is being powered off, the kernel still counts it as up.
         let isBlocked = information.isSoftBlocked || information.isHardBlocked
-        if isBlocked || !adapter.isUp { information.currentSettings.remove(.powered) }
+        if isBlocked || !adapter.isUp { information.activeFeatures.remove(.powered) }
         if information.isPowered { return }
         replace(information)
     }
@@ -238,15 +238,15 @@ package final class KernelDirectory: HostDirectory {
         of adapter: AdapterInformation, to former: AdapterInformation
     ) async throws(BluetoothError) {
         var failure: BluetoothError?
-        var now = adapter.currentSettings
+        var now = adapter.activeFeatures
         do throws(BluetoothError) {
             // Also if it has the state: an earlier change that is still under way makes this one wait.
             let reply = try await management.sendWhenIdle(.setPowered(former.isPowered), to: adapter.index)
-            if case .settings(let settings) = reply { now = settings }
+            if case .settings(let settings) = reply { now = AdapterFeatures(settings) }
         } catch {
             failure = error
         }
-        for command in SettingsRestoration.commands(from: now, to: former.currentSettings) {
+        for command in SettingsRestoration.commands(from: now, to: former.activeFeatures) {
             do throws(BluetoothError) {
                 try await management.sendWhenIdle(command, to: adapter.index)
             } catch {

@@ -18,7 +18,7 @@ import Testing
 
         init(of kernel: SimulatedKernel) async throws {
             let adapters = try await Adapter.all(on: kernel)
-            settings = adapters.map { "\($0.name): \($0.currentSettings)" }
+            settings = adapters.map { "\($0.name): \($0.activeFeatures)" }
             for adapter in adapters {
                 links += kernel.links(adapter: adapter.index).count
                 keys += kernel.longTermKeys(adapter: adapter.index)

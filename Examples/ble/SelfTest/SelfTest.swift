@@ -6,7 +6,7 @@ import Synchronization
 /// The tests of `ble selftest`, on one adapter or between two.
 struct SelfTest: Sendable {
     let common: CommonOptions
-    let kernel: (any BluetoothKernel)?
+    let kernel: (any AdapterSource)?
     let console: Console
     let trace: PacketTrace?
     var clock = BenchmarkClock()

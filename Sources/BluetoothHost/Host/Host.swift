@@ -1,7 +1,7 @@
 import BluetoothLoop
 import Logging
 
-/// A source of adapters: this machine's kernel or a simulated one. It opens nothing until a directory is made.
+/// The hosts of a source of adapters. It opens nothing until a directory is made.
 package protocol HostProvider: Sendable {
     /// The event loop of all its objects.
     var loop: EventLoop { get }

@@ -141,10 +141,10 @@ extension PairingSettings {
     /// Secure Simple Pairing, and dual-mode ones need it.
     package func commands(for adapter: AdapterInformation) -> [ManagementCommand] {
         var commands: [ManagementCommand] = [.setBondable(isBondable)]
-        if adapter.supportedSettings.contains(.secureSimplePairing), adapter.currentSettings.contains(.brEDR) {
+        if adapter.supportedFeatures.contains(.secureSimplePairing), adapter.activeFeatures.contains(.brEDR) {
             commands.append(.setSecureSimplePairing(true))
         }
-        if adapter.supportedSettings.contains(.secureConnections) || secureConnections == .only {
+        if adapter.supportedFeatures.contains(.secureConnections) || secureConnections == .only {
             commands.append(.setSecureConnections(secureConnections))
         }
         return commands + [.setIOCapability(ioCapability)]
@@ -155,7 +155,7 @@ extension ManagementCommand {
     /// Whether the command changes a setting of the adapter, as far as it can be read: who wants Secure Connections leaves
     /// them exclusive.
     fileprivate func isNeeded(on adapter: AdapterInformation) -> Bool {
-        let now = adapter.currentSettings
+        let now = adapter.activeFeatures
         return switch self {
         case .setBondable(let isOn): now.contains(.bondable) != isOn
         case .setSecureSimplePairing(let isOn): now.contains(.secureSimplePairing) != isOn
@@ -170,7 +170,7 @@ extension ManagementCommand {
         switch self {
         case .setBondable(let isOn): .setBondable(!isOn)
         case .setSecureConnections:
-            .setSecureConnections(adapter.currentSettings.contains(.secureConnections) ? .on : .off)
+            .setSecureConnections(adapter.activeFeatures.contains(.secureConnections) ? .on : .off)
         // The kernel's default.
         case .setIOCapability(let capability) where capability != .noInputNoOutput: .setIOCapability(.noInputNoOutput)
         default: nil

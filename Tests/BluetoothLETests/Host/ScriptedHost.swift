@@ -9,16 +9,17 @@ import TestSupport
 /// A host without a kernel: it records its calls and reports the events of a test.
 //
 // Confined to the event loop. Calls never call back: their events follow in the loop's next turn.
-final class ScriptedHost: HostProvider, @unchecked Sendable {
+final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     // Unchecked: all state but the loop is accessed on the loop alone, which `LoopBound` would check at each place.
     let loop: EventLoop
     let isMachine = false
+    var hostSource: HostSource { HostSource(self) }
     /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
         index: 0, publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
-        localName: "scripted", supportedSettings: [.powered, .lowEnergy], currentSettings: [.powered, .lowEnergy])
+        localName: "scripted", supportedFeatures: [.powered, .lowEnergy], activeFeatures: [.powered, .lowEnergy])
 
     // The receivers of events.
     fileprivate var onChange: (AdapterChange) -> Void = { _ in }
@@ -43,7 +44,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     // MARK: Events for tests. Called on the loop.
 
     func setPowered(_ isOn: Bool) {
-        adapterInformation.currentSettings = isOn ? [.powered, .lowEnergy] : .lowEnergy
+        adapterInformation.activeFeatures = isOn ? [.powered, .lowEnergy] : .lowEnergy
         onChange(.changed(adapterInformation))
     }
 
@@ -101,7 +102,7 @@ private final class ScriptedDirectory: HostDirectory {
     func restoreSettings(
         of adapter: AdapterInformation, to former: AdapterInformation
     ) async throws(BluetoothError) {
-        host.note("restore \(former.currentSettings)")
+        host.note("restore \(former.activeFeatures)")
     }
 
     func refreshState(of index: UInt16) {}

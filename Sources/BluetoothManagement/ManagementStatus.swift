@@ -1,3 +1,5 @@
+import BluetoothPrimitives
+
 /// The status of a command of the kernel's management interface.
 ///
 /// An open set: codes without a name keep their value.
