@@ -12,8 +12,8 @@ package final class AdapterHost: Host {
     private let kernel: any BluetoothKernel
     package let management: ManagementClient
     package let controller: KernelController
-    package let channels: any HostChannels
-    private let advertiser: KernelAdvertising
+    private let kernelChannels: KernelChannels
+    private let kernelAdvertising: KernelAdvertising
     package let pairing: any HostPairing
     private let defaults: KernelDefaults
 
@@ -36,8 +36,8 @@ package final class AdapterHost: Host {
         ending.controller.onUnconfirmed = { [weak health = controller.health] peer in
             health?.report(.linkStalled(peer), isCertain: false)
         }
-        channels = KernelChannels(of: adapterRecord, on: kernel, controller, ends, ending, trace: trace)
-        advertiser = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
+        kernelChannels = KernelChannels(of: adapterRecord, on: kernel, controller, ends, ending, trace: trace)
+        kernelAdvertising = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
         links.onLinkEnded = { [weak ending, weak controller] handle in
             ending?.linkEnded(handle)
             controller?.linkEnded()
@@ -55,21 +55,33 @@ package final class AdapterHost: Host {
             central: environment.hasNetRaw ? nil : error, peripheral: environment.hasNetAdmin ? nil : error)
     }
 
+    package var channels: any HostChannels { kernelChannels }
     package var scanning: any HostScanning { controller.scanning }
-    package var advertising: any HostAdvertising { advertiser }
+    package var advertising: any HostAdvertising { kernelAdvertising }
     package var health: any HostHealth { controller.health }
 
     package func start(_ receiver: any HostReceiver) {
         controller.start(receiver)
-        advertiser.receiver = receiver
+        kernelAdvertising.receiver = receiver
     }
 
-    package func receiveWaiting() { controller.receiveWaiting() }
-
-    package func suspend(_ reason: BluetoothError) { controller.suspend(reason) }
-
-    package func resume(with adapter: AdapterInformation) {
-        if controller.resume(with: adapter) { defaults.resume(on: adapter.index) }
+    package func adapterChanged(_ step: AdapterStep) {
+        switch step {
+        case .leaving: controller.receiveWaiting()
+        case .left(let reason):
+            controller.suspend(reason)
+            kernelChannels.adapterBecameUnavailable(reason)
+        case .unavailable(let reason, let comesBack):
+            kernelAdvertising.adapterBecameUnavailable(reason, comesBack: comesBack)
+        case .available:
+            let adapter = adapterRecord.information
+            if controller.resume(with: adapter) { defaults.resume(on: adapter.index) }
+            kernelAdvertising.adapterBecameAvailable()
+        case .forgetful: kernelAdvertising.sendAgain()
+        case .closing(let reason):
+            kernelChannels.close()
+            kernelAdvertising.end(reason)
+        }
     }
 
     package nonisolated(nonsending) func defaults(

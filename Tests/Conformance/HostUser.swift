@@ -122,8 +122,7 @@ actor HostUser: LoopActor {
         channel?.close()
         listener?.close()
         let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
-        host.advertising.end(reason)
-        host.channels.close()
+        host.adapterChanged(.closing(reason))
         host.close(reason)
         keys.close()
         directory.close(reason)
@@ -236,7 +235,7 @@ actor HostUser: LoopActor {
 
     func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
 
-    func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
+    func leave() { host.adapterChanged(.left(BluetoothError(.adapterOff, .init("use the adapter"), "off"))) }
 
-    func resume() { host.resume(with: adapterRecord.information) }
+    func resume() { host.adapterChanged(.available) }
 }

@@ -59,12 +59,6 @@ package protocol HostChannels: AnyObject {
         of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
         then completion: @escaping (BluetoothError) -> Void
     ) -> BluetoothError?
-
-    /// Attributes the failures whose reason is pending to the adapter, which was powered off, blocked or removed.
-    func adapterBecameUnavailable(_ reason: BluetoothError)
-
-    /// Closes the adapter's channels: later failures are not attributed to it.
-    func close()
 }
 
 /// An L2CAP channel of a link. Dropping the last reference closes it.

@@ -132,11 +132,7 @@ package actor AdapterSession: LoopActor {
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         try powerState.value.checkUsable()
-        resume()
-    }
-
-    private func resume() {
-        host.resume(with: information)
+        host.adapterChanged(.available)
     }
 
     /// Connects the components with each other, and begins to follow the adapter.
@@ -153,13 +149,13 @@ package actor AdapterSession: LoopActor {
     }
 
     private func followHealth() {
-        _ = health.followers.add { [weak scanner, stateSource, advertising = host.advertising] event in
+        _ = health.followers.add { [weak scanner, weak host, stateSource] event in
             switch event {
             // A controller that has lost the scan may have lost more.
-            case .recovered(.restartScan): advertising.sendAgain()
+            case .recovered(.restartScan): host?.adapterChanged(.forgetful)
             case .gaveUp(let reason, _) where !stateSource.value.isReady:
                 scanner?.recoveryFailed(reason)
-                advertising.adapterBecameUnavailable(reason, comesBack: false)
+                host?.adapterChanged(.unavailable(reason, comesBack: false))
             default: break
             }
         }
@@ -178,25 +174,21 @@ package actor AdapterSession: LoopActor {
                 pairings.value.adapterChanged(state == .absent ? reason : nil)
                 if let reason {
                     // A hardware error, or the answer to the question after it, came before the kernel's power-off.
-                    host.receiveWaiting()
+                    host.adapterChanged(.leaving)
                     health.adapterChanged(isReady: false)
-                    host.suspend(reason)
-                    host.channels.adapterBecameUnavailable(reason)
-                } else {
-                    host.resume(with: adapterRecord.information)
+                    host.adapterChanged(.left(reason))
                 }
             case .changed(let before, let state, let reason?):
                 // One that was plugged in, or is no longer blocked, is off as well.
                 if before.isReady, state == .poweredOff, powerState?.isSwitchedOffHere == false {
                     health.wasPoweredOff()
                 }
-                host.advertising.adapterBecameUnavailable(reason, comesBack: health.willRestoreAdapter)
+                host.adapterChanged(.unavailable(reason, comesBack: health.willRestoreAdapter))
             case .changed(_, _, nil):
-                host.advertising.adapterBecameAvailable()
+                host.adapterChanged(.available)
                 health.adapterChanged(isReady: true)
             case .ended(let reason):
-                host.channels.close()
-                host.advertising.end(reason)
+                host.adapterChanged(.closing(reason))
                 incoming.close(reason)
                 localServer.close(reason)
                 channels.close(reason)

@@ -139,16 +139,13 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {}
 
-    func receiveWaiting() {}
-
     func start(_ receiver: any HostReceiver) { (self.receiver, host.receiver) = (receiver, receiver) }
 
-    func suspend(_ reason: BluetoothError) {
+    func adapterChanged(_ step: AdapterStep) {
+        guard case .left(let reason) = step else { return }
         host.note("leave")
         receiver?.receive(.scanEnded(reason, isForGood: false))
     }
-
-    func resume(with adapter: AdapterInformation) {}
 
     func close(_ reason: BluetoothError) {
         host.note("close")
@@ -260,9 +257,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
     func capacity() async -> (count: Int, inUse: Int)? { nil }
-    func finish() async {}
-    func adapterBecameAvailable() {}
-    func end(_ reason: BluetoothError) {}
 
     // MARK: Links
 
@@ -303,9 +297,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
 
-    func adapterBecameUnavailable(_ reason: BluetoothError) {}
-    func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
-    func sendAgain() {}
     func close() {}
 }
 
