@@ -11,7 +11,7 @@ import BluetoothManagement
 /// It follows the management socket, and the radio switches if this process may.
 //
 // Lives on the loop, with its owner.
-package final class KernelDirectory: HostDirectory {
+package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop
     package let management: ManagementClient
@@ -49,12 +49,9 @@ package final class KernelDirectory: HostDirectory {
     package nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
-        try management.follow { [weak self] notice in self?.receive(notice) }
+        try management.follow(self)
         switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
-        guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
-            throw .unreadable(operation)
-        }
-        for index in indexes.sorted() {
+        for index in try await management.send(ManagementReadControllerIndexList()).elements.sorted() {
             let call = Promise<Void, BluetoothError>()
             read(index) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
             try await call.value(operation, timeout: .seconds(20), on: loop)
@@ -62,13 +59,12 @@ package final class KernelDirectory: HostDirectory {
     }
 
     private func read(_ index: UInt16, then completion: @escaping (BluetoothError?) -> Void) {
-        management.post(.readControllerInformation, to: index) { [weak self] answer in
+        management.post(ManagementReadControllerInformation(), to: index) { [weak self] answer in
             let error: BluetoothError?
             switch answer {
-            case .success(.controllerInformation(let read)):
+            case .success(let read):
                 self?.found(AdapterInformation(read, index: index))
                 error = nil
-            case .success: error = .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
             // An adapter that was unplugged meanwhile is no error.
             case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
             }
@@ -78,7 +74,7 @@ package final class KernelDirectory: HostDirectory {
 
     // MARK: Events
 
-    private func receive(_ notice: AdapterNotice) {
+    package func receive(_ notice: AdapterNotice) {
         switch notice {
         case .added(let index):
             read(index) { [log] error in
@@ -241,14 +237,14 @@ package final class KernelDirectory: HostDirectory {
         var now = adapter.activeFeatures
         do throws(BluetoothError) {
             // Also if it has the state: an earlier change that is still under way makes this one wait.
-            let reply = try await management.sendWhenIdle(.setPowered(former.isPowered), to: adapter.index)
-            if case .settings(let settings) = reply { now = AdapterFeatures(settings) }
+            now = AdapterFeatures(
+                try await management.sendWhenIdle(ManagementSetPowered(former.isPowered), to: adapter.index))
         } catch {
             failure = error
         }
         for command in SettingsRestoration.commands(from: now, to: former.activeFeatures) {
             do throws(BluetoothError) {
-                try await management.sendWhenIdle(command, to: adapter.index)
+                try await management.sendWhenIdle(command.base, to: adapter.index)
             } catch {
                 failure = failure ?? error
             }

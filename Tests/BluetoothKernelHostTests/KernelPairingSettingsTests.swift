@@ -14,9 +14,9 @@ import Testing
     /// The state machine with a model of the kernel.
     private struct Fixture: Hashable {
         var settings = KernelPairingSettings()
-        var outstanding: ManagementCommand?
+        var outstanding: AnyManagementCommand?
         /// The commands received by the kernel since it last lost its state; nil while that does not matter.
-        var received: [ManagementCommand] = []
+        var received: [AnyManagementCommand] = []
         var isWaited = false
     }
 
@@ -28,7 +28,7 @@ import Testing
     private static let reason = BluetoothError(.noAdapter, .init("test"), "")
 
     /// The adapter has none of the settings.
-    private static func needed(_ settings: PairingSettings) -> [ManagementCommand] {
+    private static func needed(_ settings: PairingSettings) -> [AnyManagementCommand] {
         settings.commands(for: adapter).filter { $0 != .setBondable(false) }
     }
 
@@ -49,7 +49,7 @@ import Testing
             for _ in commands { fixture.settings.restored() }
             if fixture.settings.state != before { #expect(fixture.settings.state == .unsent, "\(path)") }
             // The adapter of this test has none of the settings: what cannot be read is restored.
-            let hidden: Set<ManagementCommand> = [.setIOCapability(.noInputNoOutput), .setSecureConnections(.off)]
+            let hidden: Set<AnyManagementCommand> = [.setIOCapability(.noInputNoOutput), .setSecureConnections(.off)]
             #expect(hidden.isSuperset(of: commands), "\(path)")
         case .resend:
             action = fixture.settings.resend(for: Self.adapter)
@@ -143,15 +143,15 @@ import Testing
     /// Sends the settings to an adapter with these, and releases them when it has others.
     private func commands(
         _ wanted: PairingSettings, from before: AdapterFeatures, to after: AdapterFeatures
-    ) -> (sent: [ManagementCommand], restored: [ManagementCommand]) {
+    ) -> (sent: [AnyManagementCommand], restored: [AnyManagementCommand]) {
         var settings = KernelPairingSettings()
         settings.wanted = wanted
         let sent = send(&settings, to: before)
         return (sent, settings.release(for: Self.adapter(after), isLast: false).sorted { "\($0)" < "\($1)" })
     }
 
-    private func send(_ settings: inout KernelPairingSettings, to now: AdapterFeatures) -> [ManagementCommand] {
-        var sent: [ManagementCommand] = []
+    private func send(_ settings: inout KernelPairingSettings, to now: AdapterFeatures) -> [AnyManagementCommand] {
+        var sent: [AnyManagementCommand] = []
         var action = settings.send(for: Self.adapter(now))
         while case .send(let command)? = action {
             sent.append(command)
@@ -192,5 +192,13 @@ import Testing
             PairingSettings(ioCapability: .keyboardOnly, secureConnections: .only), from: set, to: set)
         #expect(sent == [.setSecureConnections(.only), .setIOCapability(.keyboardOnly)])
         #expect(restored == [.setIOCapability(.noInputNoOutput), .setSecureConnections(.on)])
+    }
+}
+
+extension AnyManagementCommand {
+    fileprivate static func setBondable(_ isOn: Bool) -> Self { .init(ManagementSetBondable(isOn)) }
+    fileprivate static func setIOCapability(_ value: IOCapability) -> Self { .init(ManagementSetIOCapability(value)) }
+    fileprivate static func setSecureConnections(_ mode: SecureConnectionsMode) -> Self {
+        .init(ManagementSetSecureConnections(mode))
     }
 }

@@ -25,30 +25,32 @@ import Testing
     @Test func whatIsNeverAnsweredGivesUpItsPlace() async throws {
         try await Self.run { radio, kernel in
             let management = ManagementCaller(on: kernel)
-            let notices = Mutex<[AdapterNotice]>([])
-            try await management.follow { notice in notices.withLock { $0.append(notice) } }
+            let notices = AdapterNotices()
+            try await management.follow(notices)
             kernel.setSilent(true, for: .setConnectable)
             let lost = Task(executorPreference: radio.loop) {
-                try await management.send(.setConnectable(true), to: 0)
+                try await management.send(ManagementSetConnectable(true), to: 0)
             }
             try await radio.sleep(for: .seconds(5))
             // This one waits behind it, others do not.
             let behind = Task(executorPreference: radio.loop) {
-                try await management.send(.setConnectable(true), to: 0)
+                try await management.send(ManagementSetConnectable(true), to: 0)
             }
-            _ = try await management.send(.readControllerIndexList)
+            _ = try await management.send(ManagementReadControllerIndexList())
             kernel.setSilent(false, for: .setConnectable)
             #expect(await failure { _ = try await lost.value }?.code == .timedOut)
             _ = try await behind.value
             #expect(radio.now.nanoseconds < 11_000_000_000)
             // From now on no command has to wait, and one socket reports every event once.
-            let time = try await radio.duration { _ = try await management.send(.setConnectable(false), to: 0) }
+            let time = try await radio.duration {
+                _ = try await management.send(ManagementSetConnectable(false), to: 0)
+            }
             #expect(time < .seconds(1))
             #expect(kernel.managementSocketCount == 1)
-            notices.withLock { $0 = [] }
+            let before = notices.all.count
             kernel.unplug(0)
             try await radio.sleep(for: .seconds(1))
-            #expect(notices.withLock { $0.count } == 2)
+            #expect(notices.all.count - before == 2)
             await management.close(.cancelled(.init("test")))
         }
     }
@@ -56,18 +58,17 @@ import Testing
     @Test func severalFollowUntilTheyDoNot() async throws {
         try await Self.run { radio, kernel in
             let management = ManagementCaller(on: kernel)
-            let counts = Mutex([0, 0])
-            let first = try await management.follow { _ in counts.withLock { $0[0] += 1 } }
-            try await management.follow { _ in counts.withLock { $0[1] += 1 } }
+            let (first, second) = (AdapterNotices(), AdapterNotices())
+            for notices in [first, second] { try await management.follow(notices) }
             kernel.setPowered(false, adapter: 0)
             try await radio.sleep(for: .seconds(1))
             await management.unfollow(first)
             // Changes by this client are reported as well.
-            _ = try await management.send(.setPowered(true), to: 0)
-            #expect(counts.withLock { $0 } == [1, 2])
+            _ = try await management.send(ManagementSetPowered(true), to: 0)
+            #expect([first.all.count, second.all.count] == [1, 2])
             await management.close(.cancelled(.init("test")))
             #expect(kernel.managementSocketCount == 0)
-            #expect(await failure { try await management.follow { _ in } }?.code == .cancelled)
+            #expect(await failure { try await management.follow(first) }?.code == .cancelled)
         }
     }
 
@@ -78,7 +79,9 @@ import Testing
             let management = ManagementCaller(on: faulty)
             faulty.failSend(1)
             let calls = [true, false, true].map { isOn in
-                Task(executorPreference: radio.loop) { try await management.send(.setConnectable(isOn), to: 0) }
+                Task(executorPreference: radio.loop) {
+                    try await management.send(ManagementSetConnectable(isOn), to: 0)
+                }
             }
             _ = try await calls[0].value
             #expect(await failure { _ = try await calls[1].value }?.code == .adapterOff)
@@ -93,15 +96,14 @@ import Testing
         try await Self.run { _, kernel in
             let faulty = FaultyManagement(kernel)
             let management = ManagementCaller(on: faulty)
-            _ = try await management.send(.setPowered(false), to: 0)
+            _ = try await management.send(ManagementSetPowered(false), to: 0)
             faulty.clearLastByte(ofPacket: 0)
-            let reply = try await management.sendWhenIdle(.setPowered(true), to: 0)
-            guard case .settings(let settings) = reply else { return #expect(Bool(false), "\(reply)") }
+            let settings = try await management.sendWhenIdle(ManagementSetPowered(true), to: 0)
             #expect(settings.contains(.powered))
             faulty.clearLastByte(ofPacket: nil)
-            _ = try await management.send(.setPowered(false), to: 0)
+            _ = try await management.send(ManagementSetPowered(false), to: 0)
             faulty.clearLastByte(ofPacket: 0)
-            #expect(await failure { _ = try await management.send(.setPowered(true), to: 0) }?.code == .busy)
+            #expect(await failure { _ = try await management.send(ManagementSetPowered(true), to: 0) }?.code == .busy)
             await management.close(.cancelled(.init("test")))
         }
     }
@@ -115,12 +117,11 @@ import Testing
                 LoopBound(ManagementClient(on: faulty, log: Logger(label: "test")), on: radio.loop)
             }
             kernel.setSilent(true, for: .setConnectable)
+            let notices = AdapterNotices()
             try await radio.loop.run {
-                try made.value.follow { _ in }
-                made.value.post(.setConnectable(true), to: 0) { answer in
-                    var code: BluetoothError.Code?
-                    if case .failure(let error) = answer { code = error.code }
-                    answers.withLock { $0.append(code) }
+                try made.value.follow(notices)
+                made.value.perform(ManagementSetConnectable(true), on: 0) { error in
+                    answers.withLock { $0.append(error?.code) }
                 }
             }
             faulty.refuseOpening()

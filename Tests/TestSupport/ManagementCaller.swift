@@ -4,6 +4,7 @@ import BluetoothSockets
 import BluetoothKernelHost
 import Logging
 import BluetoothManagement
+import Synchronization
 
 /// A management client of a program of its own, for use from any thread.
 package actor ManagementCaller: LoopActor {
@@ -15,25 +16,33 @@ package actor ManagementCaller: LoopActor {
         client = ManagementClient(on: kernel, log: Logger(label: "test"))
     }
 
-    @discardableResult
-    package func follow(_ onNotice: @escaping @Sendable (AdapterNotice) -> Void) throws(BluetoothError) -> UInt64 {
-        try client.follow(onNotice)
-    }
+    package func follow(_ notices: AdapterNotices) throws(BluetoothError) { try client.follow(notices) }
 
-    package func unfollow(_ follower: UInt64) { client.unfollow(follower) }
+    package func unfollow(_ notices: AdapterNotices) { client.unfollow(notices) }
 
     @discardableResult
-    package func send(
-        _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
-    ) async throws(BluetoothError) -> ManagementReply {
+    package func send<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
+    ) async throws(BluetoothError) -> Command.Reply {
         try await client.send(command, to: index, timeout: timeout)
     }
 
-    package func sendWhenIdle(
-        _ command: ManagementCommand, to index: UInt16
-    ) async throws(BluetoothError) -> ManagementReply {
+    package func sendWhenIdle<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16
+    ) async throws(BluetoothError) -> Command.Reply {
         try await client.sendWhenIdle(command, to: index)
     }
 
     package func close(_ reason: BluetoothError) { client.close(reason) }
+}
+
+/// The received events of adapters.
+package final class AdapterNotices: AdapterNoticeReceiver, Sendable {
+    private let received = Mutex<[AdapterNotice]>([])
+
+    package init() {}
+
+    package var all: [AdapterNotice] { received.withLock { $0 } }
+
+    package func receive(_ notice: AdapterNotice) { received.withLock { $0.append(notice) } }
 }

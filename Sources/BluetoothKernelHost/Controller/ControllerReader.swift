@@ -76,14 +76,11 @@ struct ControllerReader {
     private nonisolated(nonsending) func linkCount(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int? {
-        let call = Promise<Int?, BluetoothError>()
-        management.post(.getConnections, to: commands.index) { answer in
-            guard case .success(.connections(let all)) = answer else {
-                call.succeed(nil)
-                return
-            }
-            call.succeed(all.count)
+        do {
+            return try await management.send(ManagementGetConnections(), to: commands.index).elements.count
+        } catch {
+            if [.timedOut, .cancelled].contains(error.code) { throw error.about(operation) }
+            return nil
         }
-        return try await call.value(operation, timeout: .seconds(10), on: loop)
     }
 }

@@ -27,7 +27,7 @@ final class InitialParameters {
     /// Whether the kernel's refusal has been logged.
     private var isRefused = false
 
-    private static let lists = AdapterTable(InitialParameterList(), isUnused: \.isEmpty)
+    private static let lists = AdapterTable<InitialParameterList>()
 
     /// - Parameter address: the adapter's.
     init(of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient, log: Logger) {
@@ -76,7 +76,7 @@ final class InitialParameters {
                 defer { lists.replaced(lists.ended) }
                 return lists.whole(defaults: defaults)
             }
-            management.sendLast(.loadConnectionParameters(list), to: commands.index)
+            management.sendLast(ManagementLoadConnectionParameters(list), to: commands.index)
         }
     }
 
@@ -90,9 +90,8 @@ final class InitialParameters {
     }
 
     private func readDefaults() {
-        management.post(.readDefaultSystemConfiguration, to: commands.index) { [weak self] answer in
-            guard let self else { return }
-            if case .success(.systemConfiguration(let all)) = answer, let read = LEConnectionParameters(all) {
+        management.post(ManagementReadDefaultSystemConfiguration(), to: commands.index) { [self] answer in
+            if case .success(let all) = answer, let read = LEConnectionParameters(all.parameters) {
                 defaults = read
             }
             loadNow()
@@ -101,8 +100,8 @@ final class InitialParameters {
 
     private func loadNow() {
         let (list, ended) = Self.lists.with(adapter) { ($0.whole(defaults: defaults), $0.ended) }
-        management.post(.loadConnectionParameters(list), to: commands.index) { [weak self] answer in
-            self?.loaded(answer.map { _ in }, replaced: ended)
+        management.perform(ManagementLoadConnectionParameters(list), on: commands.index) { [self] error in
+            loaded(error.map { .failure($0) } ?? .success(()), replaced: ended)
         }
     }
 

@@ -8,7 +8,7 @@ import BluetoothManagement
 /// The health of a controller that the kernel drives: its problems, and the steps that may help.
 //
 // Lives on the loop, with the controller.
-final class KernelHealth: HostHealth {
+final class KernelHealth: HostHealth, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let commands: HCICommandQueue
     private let management: ManagementClient
@@ -31,10 +31,12 @@ final class KernelHealth: HostHealth {
         (self.commands, self.management, self.kernel) = (commands, management, kernel)
         (self.address, self.scanner) = (address, scanner)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
-        _ = try? management.follow { [weak self] notice in
-            guard let self, case .unanswered(self.commands.index, let opcode) = notice else { return }
-            report(.unanswered(command: "\(opcode)"), isCertain: false)
-        }
+        try? management.follow(self)
+    }
+
+    func receive(_ notice: AdapterNotice) {
+        guard case .unanswered(commands.index, let opcode) = notice else { return }
+        report(.unanswered(command: "\(opcode)"), isCertain: false)
     }
 
     deinit { for step in steps { PowerChanges.endStep(on: step) } }
@@ -118,7 +120,7 @@ final class KernelHealth: HostHealth {
                     if let failure { return completion(failure) }
                     // An adapter that was taken up this way has LE switched off, and is not powered for the management
                     // interface.
-                    post(.setLowEnergy(true)) { [self] _ in setPowered(true, then: completion) }
+                    post(ManagementSetLowEnergy(true)) { [self] _ in setPowered(true, then: completion) }
                 }
             }
         case .rebind: control(.rebind, operation, then: completion)
@@ -126,13 +128,11 @@ final class KernelHealth: HostHealth {
     }
 
     private func setPowered(_ isOn: Bool, then completion: @escaping (BluetoothError?) -> Void) {
-        post(.setPowered(isOn), then: completion)
+        post(ManagementSetPowered(isOn), then: completion)
     }
 
-    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
-        management.postWhenIdle(command, to: commands.index) { answer in
-            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
-        }
+    private func post(_ command: some ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
+        management.perform(command, on: commands.index, whenIdle: true, completion: completion)
     }
 
     private func control(

@@ -8,7 +8,7 @@ import BluetoothManagement
 /// The keys of one adapter's devices in the kernel, and the events of those that pairing makes.
 //
 // Lives on the loop, with the bonds.
-package final class KernelKeys: HostKeys {
+package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
@@ -16,7 +16,7 @@ package final class KernelKeys: HostKeys {
     private var wanted: () -> [PeerKeys] = { [] }
     private var onEvent: (KeyEvent) -> Void = { _ in }
     private var index: UInt16 = 0
-    private var follower: UInt64?
+    private var isFollowing = false
     private var isServing = false
     /// Whether the kernel has received a list of identities, with which it begins to exchange them.
     private var exchangesIdentities = false
@@ -45,7 +45,7 @@ package final class KernelKeys: HostKeys {
 
     package func begin(_ index: UInt16) {
         self.index = index
-        if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.receive(notice) } }
+        if !isFollowing { isFollowing = (try? management.value.follow(self)) != nil }
         exchangesIdentities = false
         if !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
         if isServing { load {} }
@@ -70,8 +70,8 @@ package final class KernelKeys: HostKeys {
     }
 
     package func close() {
-        if let follower { management.value.unfollow(follower) }
-        follower = nil
+        management.value.unfollow(self)
+        isFollowing = false
     }
 
     // MARK: Loading
@@ -92,16 +92,18 @@ package final class KernelKeys: HostKeys {
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
         }
         let keys = peers.flatMap(\.longTermKeys)
-        var commands: [ManagementCommand] = []
+        var commands: [any ManagementCommand] = []
         if evenIfEmpty || !exchangesIdentities || !identities.isEmpty {
-            commands.append(.loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))))
+            commands.append(ManagementLoadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))))
             exchangesIdentities = true
         }
-        if evenIfEmpty || !keys.isEmpty { commands.append(.loadLongTermKeys(Array(keys.prefix(Self.keyLimit)))) }
+        if evenIfEmpty || !keys.isEmpty {
+            commands.append(ManagementLoadLongTermKeys(Array(keys.prefix(Self.keyLimit))))
+        }
         var outstanding = commands.count
         if outstanding == 0 { completion() }
         for command in commands {
-            post(command) { [weak self] error in
+            management.value.perform(command, on: index) { [weak self] error in
                 if let error { self?.loadingFailed(error) }
                 outstanding -= 1
                 if outstanding == 0 { completion() }
@@ -150,7 +152,8 @@ package final class KernelKeys: HostKeys {
     private func unpair(
         _ identity: BluetoothAddress, disconnect: Bool, then completion: @escaping (BluetoothError?) -> Void
     ) {
-        post(.unpairDevice(ManagementAddress(identity), disconnect: disconnect)) { [weak self] error in
+        let command = ManagementUnpairDevice(ManagementAddress(identity), disconnect: disconnect)
+        management.value.perform(command, on: index) { [weak self] error in
             switch (error?.code, error?.cause) {
             case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
@@ -161,15 +164,9 @@ package final class KernelKeys: HostKeys {
         }
     }
 
-    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
-        management.value.post(command, to: index) { answer in
-            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
-        }
-    }
-
     // MARK: Keys from pairing
 
-    private func receive(_ notice: AdapterNotice) {
+    package func receive(_ notice: AdapterNotice) {
         switch notice {
         case .identityResolvingKey(index, let key, let address):
             announce(key.address) { ($0.identityResolvingKey, $0.privateAddress) = (key.value, address) }

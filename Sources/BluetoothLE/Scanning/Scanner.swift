@@ -100,10 +100,9 @@ final class Scanner {
 
     /// Schedules the end of a scan after its duration.
     private func setTimer(of id: UInt64, to duration: Duration) {
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            subscribers.finish(id)
-            declare()
+        let timer = loop.makeTimer(of: self) { scanner in
+            scanner.subscribers.finish(id)
+            scanner.declare()
         }
         timer.set(after: duration)
         subscribers.setTimer(timer, of: id)
@@ -125,14 +124,15 @@ final class Scanner {
     private func setResponseTimer(to deadline: KernelInstant) {
         // Another scan's deadline may be later.
         if let set = responseTimer?.deadline, set <= deadline { return }
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            responseTimer = nil
-            subscribers.releaseHeld(at: loop.now)
-            if let next = subscribers.nextDeadline { setResponseTimer(to: next) }
-        }
+        let timer = loop.makeTimer(of: self) { $0.releaseHeld() }
         timer.set(at: deadline)
         responseTimer = (timer, deadline)
+    }
+
+    private func releaseHeld() {
+        responseTimer = nil
+        subscribers.releaseHeld(at: loop.now)
+        if let next = subscribers.nextDeadline { setResponseTimer(to: next) }
     }
 
     func scanStopped() { subscribers.scanStopped() }
