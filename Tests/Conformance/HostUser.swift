@@ -21,6 +21,7 @@ actor HostUser: LoopActor {
     private let host: any Host
     private let keys: any HostKeys
     private let receiver: Receiver
+    private let known: KnownState
     private var state: AdapterState
     private var listener: (any HostChannelListener)?
     private var channel: (any HostChannel)?
@@ -64,17 +65,12 @@ actor HostUser: LoopActor {
         adapterRecord = AdapterRecord(information)
         state = information.state
         receiver = Receiver(told)
-        let known = KnownState()
-        host = directory.makeHost(of: adapterRecord) { known.state }
+        known = KnownState(told, information.id)
+        host = directory.makeHost(of: adapterRecord) { [known] in known.state }
         keys = directory.makeKeys()
         host.scanning.receiver = receiver
         let told = told
-        directory.follow(
-            { change in
-                guard change.adapter.index == information.index else { return }
-                known.state = change.state
-                told.add("adapter \(change.state)")
-            }, onEnd: { told.add("directory ended \($0.code)") })
+        directory.receiver = known
         host.follow(onUnreachable: {}) { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") }
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
@@ -92,7 +88,24 @@ actor HostUser: LoopActor {
         keys.begin(information.index)
     }
 
-    private final class KnownState { var state = AdapterState.poweredOn }
+    /// The adapter's state as its directory reports it.
+    private final class KnownState: DirectoryReceiver {
+        private(set) var state = AdapterState.poweredOn
+        private let told: Journal<String>
+        private let adapter: AdapterID
+
+        init(_ told: Journal<String>, _ adapter: AdapterID) { (self.told, self.adapter) = (told, adapter) }
+
+        func receive(_ event: DirectoryEvent) {
+            switch event {
+            case .changed(let change) where change.adapter.id == adapter:
+                state = change.state
+                told.add("adapter \(state)")
+            case .changed: break
+            case .ended(let reason): told.add("directory ended \(reason.code)")
+            }
+        }
+    }
 
     /// Performs the part of initialisation that waits on the loop.
     private actor Opening: LoopActor {
@@ -101,10 +114,9 @@ actor HostUser: LoopActor {
         init(_ loop: EventLoop) { self.loop = loop }
 
         func open(_ kernel: any BluetoothKernel, _ index: UInt16) async throws -> HostUser {
-            let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
-            try await directory.start()
-            let found = try #require(directory.adapter(index))
-            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: nil)
+            let directory = try await kernel.provider().makeDirectory(log: Logger(label: "test"))
+            let found = try #require(directory.adapter(AdapterID(hci: index)))
+            let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: nil)
             return HostUser(directory, ready)
         }
     }
@@ -242,7 +254,10 @@ actor HostUser: LoopActor {
 
     // MARK: The adapter
 
-    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
+    func setPowered(_ isOn: Bool) async throws {
+        let adapter = try #require(directory.adapter(adapterRecord.information.id))
+        try await directory.bring(adapter, to: isOn ? .ready(.init(power: .powerOn)) : .off, store: nil)
+    }
 
     func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
 
