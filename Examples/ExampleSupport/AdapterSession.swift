@@ -81,7 +81,7 @@ extension CommonOptions {
     func selectors(on kernel: (any AdapterSource)?) async throws -> [AdapterSelector] {
         let present = try await Adapter.all(on: kernel)
         let selectors = try adapterOptions.selectors()
-        guard !selectors.isEmpty else { return present.filter(\.isLowEnergySupported).map { .index($0.index) } }
+        guard !selectors.isEmpty else { return present.filter(\.isLowEnergySupported).map { .id($0.id) } }
         // Before one is powered on.
         for adapter in present {
             let names = selectors.filter { $0.matches(adapter) }
@@ -111,7 +111,7 @@ extension CommonOptions {
 
     /// Says what --privacy has changed, which outlives the program.
     private func tellPrivacy(of adapter: AdapterInformation, since former: [AdapterInformation], _ console: Console) {
-        let before = former.first { $0.index == adapter.index }?.usesPrivateAddresses
+        let before = former.first { $0.id == adapter.id }?.usesPrivateAddresses
         guard let before, before != adapter.usesPrivateAddresses else { return }
         console.message(
             before

@@ -55,7 +55,7 @@ struct HealthWatch: Sendable {
     private func watch(_ information: AdapterInformation) async {
         do throws(BluetoothError) {
             let adapter = try await Adapter.open(
-                information.address.isZero ? .index(information.index) : .address(information.address),
+                information.address.isZero ? .id(information.id) : .address(information.address),
                 waitingFor: Self.patience, bonds: .disabled, recovery: recovery, on: kernel,
                 log: options.makeLog(quietly: true))
             let events = await adapter.healthEvents(bufferCapacity: 1024)

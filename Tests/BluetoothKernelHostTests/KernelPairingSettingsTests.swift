@@ -21,7 +21,8 @@ import Testing
     }
 
     private static let adapter = AdapterInformation(
-        index: 0, publicAddress: .zero, manufacturer: CompanyIdentifier(2), version: 12, localName: "adapter",
+        id: AdapterID(hci: 0), publicAddress: .zero, manufacturer: CompanyIdentifier(2), version: 12,
+        localName: "adapter",
         supportedFeatures: [.powered, .lowEnergy, .secureConnections], activeFeatures: [.powered, .lowEnergy])
     private static let other = PairingSettings(
         ioCapability: .keyboardOnly, isBondable: false, secureConnections: .only)

@@ -1,10 +1,24 @@
 import BluetoothPrimitives
 import Synchronization
 
+/// The identity of an adapter among those of its source. Not stable: an adapter that is plugged in again may get another
+/// one.
+public struct AdapterID: Hashable, Sendable, CustomStringConvertible {
+    /// The name that the host gives the adapter; the kernel's are `hci0`, `hci1` …
+    public let description: String
+    /// The number by which the host finds the adapter.
+    package let number: UInt16
+
+    package init(_ name: String, number: UInt16) { (description, self.number) = (name, number) }
+
+    /// The adapter hciN of a kernel.
+    package init(hci number: UInt16) { self.init("hci\(number)", number: number) }
+}
+
 /// The identity, version, features and state of an adapter.
-public struct AdapterInformation: Hashable, Sendable {
-    /// The adapter's index, N in the name hciN. Not stable: an adapter that is plugged in again may get another one.
-    public var index: UInt16
+public struct AdapterInformation: Hashable, Identifiable, Sendable {
+    /// The adapter's identity while it is present.
+    public var id: AdapterID
     /// The controller's public address; zero where it has none.
     public var publicAddress: BluetoothAddress
     /// The static random address that the adapter uses instead, if this program knows it.
@@ -28,11 +42,11 @@ public struct AdapterInformation: Hashable, Sendable {
 
     /// Creates the information from its parts.
     package init(
-        index: UInt16, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
+        id: AdapterID, publicAddress: BluetoothAddress, staticAddress: BluetoothAddress? = nil,
         manufacturer: CompanyIdentifier, version: UInt8, localName: String, supportedFeatures: AdapterFeatures,
         activeFeatures: AdapterFeatures, isSoftBlocked: Bool = false, isHardBlocked: Bool = false
     ) {
-        self.index = index
+        self.id = id
         self.publicAddress = publicAddress
         self.staticAddress = staticAddress
         self.manufacturer = manufacturer
@@ -44,8 +58,10 @@ public struct AdapterInformation: Hashable, Sendable {
         self.isHardBlocked = isHardBlocked
     }
 
-    /// The kernel's name for the adapter: `hci0`.
-    public var name: String { "hci\(index)" }
+    /// The number by which the host finds the adapter.
+    package var index: UInt16 { id.number }
+    /// The host's name for the adapter: `hci0`.
+    public var name: String { id.description }
     /// The identity address: the public one unless the adapter has none. It is also the address on the air unless the
     /// adapter ``usesPrivateAddresses``.
     public var address: BluetoothAddress { publicAddress.isZero ? staticAddress ?? publicAddress : publicAddress }
@@ -119,10 +135,13 @@ public enum AdapterSelector: Hashable, Sendable {
     /// The first that works: one that is powered on is tried before one that is off, a lower index before a higher one.
     /// An adapter that is blocked, cannot be powered on or fails otherwise is skipped.
     case first
-    /// The adapter hciN, by its number.
-    case index(UInt16)
+    /// The adapter with an identity.
+    case id(AdapterID)
     /// The adapter with an address, which survives unplugging.
     case address(BluetoothAddress)
+
+    /// The kernel's adapter hciN, by its number.
+    public static func index(_ number: UInt16) -> AdapterSelector { .id(AdapterID(hci: number)) }
 
     /// Parses `hci0`, `0` or an address; nil for anything else.
     public init?(_ text: some StringProtocol) {
@@ -142,7 +161,7 @@ extension AdapterSelector: CustomStringConvertible {
     public var description: String {
         switch self {
         case .first: "the first adapter"
-        case .index(let index): "hci\(index)"
+        case .id(let id): "\(id)"
         case .address(let address): "\(address)"
         }
     }
@@ -151,7 +170,7 @@ extension AdapterSelector: CustomStringConvertible {
     package func matches(_ information: AdapterInformation) -> Bool {
         switch self {
         case .first: information.isLowEnergySupported
-        case .index(let index): information.index == index
+        case .id(let id): information.id == id
         // A static address identifies an adapter as well as a public one, so the kind is not compared.
         case .address(let address): information.address.value == address.value
         }

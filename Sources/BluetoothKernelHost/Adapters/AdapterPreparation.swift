@@ -222,7 +222,7 @@ extension AdapterInformation {
     /// The information that the management interface returns about an adapter.
     package init(_ read: ControllerInformation, index: UInt16) {
         self.init(
-            index: index, publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
+            id: AdapterID(hci: index), publicAddress: read.address, manufacturer: CompanyIdentifier(read.manufacturer),
             version: read.bluetoothVersion, localName: read.name,
             supportedFeatures: AdapterFeatures(read.supportedSettings),
             activeFeatures: AdapterFeatures(read.currentSettings))
