@@ -29,13 +29,10 @@ package final class AdapterHost: Host {
         controller = KernelController(
             adapterRecord.information, management: management, on: kernel, log: log, trace: trace)
         let links = controller.links
-        let ends = LinkEndAttribution(
-            of: adapterRecord, directory, on: kernel.loop, state: state,
-            isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
-        let ending = LingeringLinks(links, of: adapterRecord.information.address, on: kernel.loop)
-        ending.controller.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
-        ending.controller.onUnconfirmed = { [weak health = controller.health] peer in health?.linkStays(peer) }
-        channels = KernelChannels(of: adapterRecord, on: kernel, controller, ends, ending, trace: trace)
+        let ends = LinkEndAttribution(of: adapterRecord, directory, controller, on: kernel.loop, state: state)
+        let ending = LingeringLinks(
+            controller, ends, of: adapterRecord.information.address, on: kernel.loop)
+        channels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
         let advertising = KernelAdvertising(
             of: adapterRecord, on: kernel, by: management, state: state, log: log)
         self.advertising = advertising

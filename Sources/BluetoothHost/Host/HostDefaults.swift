@@ -81,16 +81,3 @@ extension HostPairing {
     package func adapterChanged() {}
     package func adapterWasRemoved(_ reason: BluetoothError) {}
 }
-
-extension HostChannels {
-    package func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? { other }
-}
-
-extension HostChannel {
-    package func beginRecord(isCentral: Bool) {}
-    package func endRecord(_ reason: BluetoothError) {}
-    package func close(owing outstanding: OutstandingTransactions) { close() }
-}

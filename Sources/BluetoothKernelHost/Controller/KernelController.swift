@@ -41,10 +41,15 @@ package final class KernelController: HCIReceiver {
             of: adapter.publicAddress, commands, management, on: kernel,
             restartScan: { [weak scanner] in scanner?.restart() })
         commands.receiver = self
-        links.isLeaving = { [weak scanner] in scanner?.isLeaving ?? false }
     }
 
     package var scanning: any HostScanning { scanner }
+
+    /// Whether the adapter is being powered off, according to its commands.
+    var isPoweringOff: Bool {
+        commands.receiveWaiting()
+        return scanner.isLeaving
+    }
 
     /// Prepares the kernel for a request; releasing the result undoes it.
     nonisolated(nonsending) func prepare(_ request: LinkRequest) async throws(BluetoothError) -> AnyObject {

@@ -215,18 +215,14 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func adapterBecameAvailable() {}
     func end(_ reason: BluetoothError) {}
 
-    // MARK: Links
-
-    func followLinks() -> any AnyObject & Sendable { host }
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
-
     // MARK: Channels
 
+    func followLinks() -> any AnyObject & Sendable { host }
     func prepare(_ request: LinkRequest) async throws(BluetoothError) {}
 
     func connect(
         _ request: LinkRequest, _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel {
+    ) throws(BluetoothError) -> any HostChannel {
         host.note("connect \(request.peer)")
         let channel = host.makeChannel(to: request.peer)
         channel.receiver = receiver
@@ -235,9 +231,9 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     }
 
     func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener {
+    ) throws(BluetoothError) -> any HostChannelListener {
         host.note("listen")
         host.accept = accept
         return ScriptedListener(channel)
@@ -246,8 +242,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     let hasOtherListener = false
 
     func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
-
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
 
     func adapterBecameUnavailable(_ reason: BluetoothError) {}
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {}
@@ -259,11 +253,4 @@ private final class ScriptedListener: HostChannelListener {
     let channel: L2CAPChannel
     init(_ channel: L2CAPChannel) { self.channel = channel }
     func close() {}
-}
-
-extension BluetoothError {
-    /// The error for a scripted channel's failure.
-    static func scripted(_ failure: ChannelFailure) -> BluetoothError {
-        BluetoothError(.disconnected, .init("use the link"), "", cause: failure.cause, disconnectReason: .remote)
-    }
 }
