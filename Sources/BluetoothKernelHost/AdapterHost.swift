@@ -27,21 +27,11 @@ package final class AdapterHost: Host {
         trace?.opened(adapterRecord.information)
         controller = KernelController(
             adapterRecord.information, in: directory, management: management, on: kernel, log: log, trace: trace)
-        let links = controller.links
-        let ends = LinkEndAttribution(
-            of: adapterRecord, directory, on: kernel.loop,
-            isPoweringOff: { [weak links] in links?.isPoweringOff ?? false })
-        let ending = LingeringLinks(links, of: adapterRecord.information.address, on: kernel.loop)
-        ending.controller.refusal = { [weak links] peer in links?.takeRefusal(of: peer) }
-        ending.controller.onUnconfirmed = { [weak health = controller.health] peer in
-            health?.report(.linkStalled(peer), isCertain: false)
-        }
-        kernelChannels = KernelChannels(of: adapterRecord, on: kernel, controller, ends, ending, trace: trace)
+        let ends = LinkEndAttribution(of: adapterRecord, directory, controller, on: kernel.loop)
+        let ending = LingeringLinks(controller, ends, of: adapterRecord.information.address, on: kernel.loop)
+        kernelChannels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
         kernelAdvertising = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
-        links.onLinkEnded = { [weak ending, weak controller] handle in
-            ending?.linkEnded(handle)
-            controller?.linkEnded()
-        }
+        controller.lingering = ending
         pairing = KernelPairing(
             on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
         defaults = KernelDefaults(by: management, controller.phyPolicy, log: log)

@@ -56,7 +56,9 @@ actor HostUser: LoopActor {
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
-        func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
+        func channelEnded(_ reason: BluetoothError) {
+            told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
+        }
     }
 
     /// Prepares an adapter.
@@ -160,7 +162,7 @@ actor HostUser: LoopActor {
     }
 
     func listen() throws {
-        listener = try host.channels.listen(.attribute, L2CAPOptions()) { [self] channel in
+        listener = try host.channels.listen(.attribute, L2CAPOptions(), .init("listen")) { [self] channel in
             take(channel)
             return receiver
         }
@@ -206,19 +208,13 @@ actor HostUser: LoopActor {
 
     /// Follows the link; returns its known state.
     func attach() throws -> String {
-        let handle = try #require(channel?.linkHandle)
-        link = host.channels.attach(handle) { [told] in told.add("link encrypted") }
+        link = channel?.attach { [told] in told.add("link encrypted") }
         return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 
     func rssi() async throws -> Int? {
         let link = try #require(link)
         return try await link.rssi(.init("read the RSSI"), timeout: .seconds(5))
-    }
-
-    func reasonOfEnd() -> DisconnectReason? {
-        let failure = ChannelFailure(.closedByPeer, .kernel(KernelError("recv", .connectionReset)))
-        return link?.reasonOfEnd(address, failure).disconnectReason
     }
 
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.

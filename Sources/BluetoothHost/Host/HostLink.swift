@@ -47,12 +47,6 @@ package protocol HostLink: AnyObject {
         _ operation: BluetoothError.Operation, _ onChange: @escaping (Result<LinkChange, BluetoothError>) -> Void
     ) throws(BluetoothError)
 
-    /// The reason for the link's end, given that its channel reports `failure`.
-    func reasonOfEnd(_ peer: BluetoothAddress, _ failure: ChannelFailure) -> BluetoothError
-
-    /// Fails the calls that wait for the link, for this reason.
-    func end(_ reason: BluetoothError)
-
     /// Whether the controller's reports about the link arrive, such as that of encryption.
     var isFollowed: Bool { get }
 

@@ -38,3 +38,8 @@ package final class LinkRequest {
     /// Undoes what the host has prepared: no link is created for the request any more.
     package func end() { preparation = nil }
 }
+
+extension BluetoothError.Code {
+    /// An attempt is to be made once more: others have preempted it, or its link was about to end. Never leaves the library.
+    package static let preempted = BluetoothError.Code(rawValue: "preempted")
+}

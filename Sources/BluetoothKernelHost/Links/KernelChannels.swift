@@ -12,7 +12,6 @@ package final class KernelChannels: HostChannels {
     private let adapter: AdapterRecord
     private let kernel: any BluetoothKernel
     private let controller: KernelController
-    private let ends: LinkEndAttribution
     private let ending: LingeringLinks
     private let trace: PacketSynthesis?
     /// Shows other programs that this one listens; its listeners retain it.
@@ -20,11 +19,11 @@ package final class KernelChannels: HostChannels {
 
     init(
         of adapter: AdapterRecord, on kernel: any BluetoothKernel, _ controller: KernelController,
-        _ ends: LinkEndAttribution, _ ending: LingeringLinks, trace: PacketSynthesis?
+        _ ending: LingeringLinks, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("KernelChannels")
         (self.adapter, self.kernel, self.controller) = (adapter, kernel, controller)
-        (self.ends, self.ending, self.trace) = (ends, ending, trace)
+        (self.ending, self.trace) = (ending, trace)
     }
 
     private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
@@ -48,11 +47,11 @@ package final class KernelChannels: HostChannels {
 
     package func connect(
         _ request: LinkRequest, _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel {
+    ) throws(BluetoothError) -> any HostChannel {
         guard request.channel != .attribute || ending.isWayClear(to: request.peer) else {
-            throw ChannelFailure(.notPrepared, .kernel(KernelError("connect", .busy)))
+            throw .notPrepared(request.operation)
         }
-        let life = ChannelLife(request, ending, receiver)
+        let life = ChannelLife(request, ending, recorder, receiver)
         var options = request.options
         // The kernel's own time limit is 40 s; the session's comes first.
         options.connectTimeout = (request.remaining(at: kernel.loop.now) ?? .seconds(86400)) + .seconds(5)
@@ -60,16 +59,17 @@ package final class KernelChannels: HostChannels {
             let socket = try kernel.connectL2CAP(
                 to: request.peer, channel: request.channel, from: adapter.information.address, options: options
             ) { event in life.receive(event) }
-            return KernelChannel(socket, life, recorder, on: kernel.loop)
+            return KernelChannel(socket, life, isRecorded: trace != nil, on: kernel.loop)
         } catch {
-            throw ChannelFailure(error)
+            let own = BluetoothError.opening(request, error, kernel.environment())
+            throw request.channel.isBearer ? ending.ends.reason(of: error, otherwise: own) : own
         }
     }
 
     package func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener {
+    ) throws(BluetoothError) -> any HostChannelListener {
         do throws(KernelError) {
             let listener = try kernel.listenL2CAP(
                 channel: channel, on: adapter.information.address, options: options
@@ -87,39 +87,24 @@ package final class KernelChannels: HostChannels {
             listening = mark
             return KernelChannelListener(listener, (mark, controller.links.following()))
         } catch {
-            throw ChannelFailure(error)
+            throw .listening(for: channel, operation, error, kernel.environment())
         }
     }
 
     package func followLinks() -> any AnyObject & Sendable { controller.links.following() }
 
-    package func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? {
-        controller.links.attach(handle, onEncrypted: onEncrypted)
-    }
-
-    package func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError {
-        .channel(failure, context, kernel.environment())
-    }
-
-    package func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? {
-        ends.reason(of: failure.kernelError, otherwise: other, isLocal: isLocal, then: completion)
-    }
-
     package func adapterBecameUnavailable(_ reason: BluetoothError) {
         ending.adapterBecameUnavailable()
-        ends.completeAll(reason)
+        ending.ends.completeAll(reason)
     }
 
     package func close() {
-        ends.close()
+        ending.ends.close()
         ending.close()
     }
 
     /// The number of ends whose reason is pending.
-    package var unexplainedCount: Int { ends.waitingCount }
+    package var unexplainedCount: Int { ending.ends.waitingCount }
 }
 
 private final class KernelChannelListener: HostChannelListener {

@@ -58,15 +58,9 @@ package final class LingeringLinks {
     private let mark: ComponentCount.Mark
     let loop: EventLoop
     private let adapter: AdapterTable<[Sibling]>.Key
-    private let links: KernelLinks
-    /// What the controller's component knows, and is told.
-    var controller = (
-        // The controller's status if it has refused the last connection to a peer because the link limit is
-        // reached.
-        refusal: { (_: BluetoothAddress) -> HCIStatus? in nil },
-        // Called when nothing has reported the end of a link in time.
-        onUnconfirmed: { (_: BluetoothAddress) in }
-    )
+    private let controller: KernelController
+    /// Explains the ends of the channels.
+    let ends: LinkEndAttribution
     private var endings: [BluetoothAddress: Ending] = [:]
     private var waiting: [Waiting] = []
     private var departures: [Departure] = []
@@ -77,9 +71,11 @@ package final class LingeringLinks {
     /// The attribute channels with outstanding transactions.
     private var drains: [ObjectIdentifier: (drain: AttributeDrain, following: LinkFollowing)] = [:]
 
-    init(_ links: KernelLinks, of adapter: BluetoothAddress, on loop: EventLoop) {
+    init(
+        _ controller: KernelController, _ ends: LinkEndAttribution, of adapter: BluetoothAddress, on loop: EventLoop
+    ) {
         mark = loop.components.mark("LingeringLinks")
-        (self.links, self.loop) = (links, loop)
+        (self.controller, self.ends, self.loop) = (controller, ends, loop)
         self.adapter = .init(adapter, on: loop)
         let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
         Sibling.table.with(self.adapter) { $0.append(own) }
@@ -88,6 +84,14 @@ package final class LingeringLinks {
     deinit {
         let id = ObjectIdentifier(self)
         Sibling.table.with(adapter) { $0.removeAll { $0.id == id } }
+    }
+
+    /// The controller's status if it has refused the last connection to a peer because the link limit is reached.
+    func takeRefusal(of peer: BluetoothAddress) -> HCIStatus? { controller.links.takeRefusal(of: peer) }
+
+    /// Follows a new link.
+    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> KernelLink {
+        controller.links.attach(handle, onEncrypted: onEncrypted)
     }
 
     /// This object and the others for the adapter.
@@ -204,7 +208,7 @@ package final class LingeringLinks {
     ) async {
         guard !keepsLink(to: [peer]) else { return close() }
         // Before the channel's own following ends with it.
-        let following = links.following()
+        let following = controller.links.following()
         defer { withExtendedLifetime(following) {} }
         close()
         let isDraining = drains.values.contains { $0.drain.handle == handle }
@@ -216,7 +220,9 @@ package final class LingeringLinks {
         } catch {
             // The kernel must have dropped the link, or the caller waits no longer.
             departures.removeAll { $0.call === departure.call }
-            if error.code == .timedOut, timeout >= limit { controller.onUnconfirmed(peer) }
+            if error.code == .timedOut, timeout >= limit {
+                controller.health.report(.linkStalled(peer), isCertain: false)
+            }
         }
     }
 
@@ -270,7 +276,7 @@ package final class LingeringLinks {
 
     /// Registers an unused attribute channel with outstanding transactions; ``drainEnds(_:)`` follows.
     func drainBegins(_ drain: AttributeDrain) {
-        drains[ObjectIdentifier(drain)] = (drain, links.following())
+        drains[ObjectIdentifier(drain)] = (drain, controller.links.following())
     }
 
     /// Removes a drain: nothing is outstanding, or the link has ended.

@@ -90,7 +90,7 @@ extension LinkRegistry {
 
 /// The services of the adapter that links use.
 final class LinkEnvironment {
-    /// Opens the links' channels and explains their ends.
+    /// Opens the links' channels.
     let hostChannels: any HostChannels
     private let adapterRecord: AdapterRecord
     let registry: LinkRegistry

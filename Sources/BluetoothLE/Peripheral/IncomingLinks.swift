@@ -63,21 +63,11 @@ final class IncomingLinks {
         if listener == nil { reportOtherListener() }
         let links = AcceptedLinks(options, operation, on: loop)
         // Before the first link arrives, so that it can have enhanced bearers.
-        if options.enhancedBearers > 0 {
-            do {
-                try listenForEnhancedBearers(links.listener, options)
-            } catch {
-                throw maker.channels.error(error, .listeningForBearers(operation))
-            }
-        }
-        do {
-            try links.listener.listen(.attribute, by: maker.channels, options.socketOptions) {
-                [weak self, weak links] channel in
-                guard let self, let links else { return nil }
-                return accept(channel, for: links, options)
-            }
-        } catch {
-            throw maker.channels.error(error, .listening(operation))
+        if options.enhancedBearers > 0 { try listenForEnhancedBearers(links.listener, options, operation) }
+        try links.listener.listen(.attribute, by: maker.channels, options.socketOptions, operation) {
+            [weak self, weak links] channel in
+            guard let self, let links else { return nil }
+            return accept(channel, for: links, options)
         }
         let bound = LoopBound((WeakReference(to: self), WeakReference(to: links)), on: loop)
         links.listener.whenEnded {
@@ -134,15 +124,12 @@ final class IncomingLinks {
         reportOtherListener()
         let options = IncomingConnectionOptions()
         do {
-            listener = try maker.channels.listen(.attribute, options.socketOptions) { [weak self] channel in
-                guard let self else { return nil }
-                return serve(channel, options)
-            }
+            listener = try maker.channels.listen(
+                .attribute, options.socketOptions, maker.operation("serve connections")
+            ) { [weak self] channel in self?.serve(channel, options) }
         } catch {
             // Not fatal: published services are also served on outgoing connections.
-            let operation = maker.operation("serve connections")
-            let reason = maker.channels.error(error, .listening(operation))
-            log.warning("incoming connections are not served: \(reason)")
+            log.warning("incoming connections are not served: \(error)")
         }
     }
 
@@ -208,13 +195,14 @@ final class IncomingLinks {
 
     /// Listens for enhanced bearers of any link, whichever side made the link.
     private func listenForEnhancedBearers(
-        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions
-    ) throws(ChannelFailure) {
+        _ listener: Listener<Connection>, _ options: IncomingConnectionOptions, _ operation: BluetoothError.Operation
+    ) throws(BluetoothError) {
         let socketOptions = L2CAPOptions(
             security: .medium, receiveMTU: min(max(64, options.maximumTransmissionUnit), 517), receiveBuffer: 1 << 20,
             flowControl: .enhancedCreditBased)
         try listener.listen(
-            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions
+            .dynamic(psm: AttributeProtocol.enhancedProtocolServiceMultiplexer), by: maker.channels, socketOptions,
+            operation
         ) { [registry] channel in
             // The newest link to a device is the one that is up; see ``LinkRegistry``.
             let link = registry.all.last {

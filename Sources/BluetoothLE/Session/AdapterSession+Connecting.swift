@@ -253,11 +253,6 @@ extension BluetoothError {
     }
 }
 
-extension BluetoothError.Code {
-    /// An attempt was preempted by others, or its link was about to end; never leaves the library.
-    static let preempted = BluetoothError.Code(rawValue: "preempted")
-}
-
 extension AdapterSession {
     func openChannel(
         to peer: BluetoothAddress, psm: UInt16, options: ChannelOptions = ChannelOptions()

@@ -246,23 +246,14 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
     func capacity() async -> (count: Int, inUse: Int)? { nil }
 
-    // MARK: Links
-
-    func followLinks() -> any AnyObject & Sendable { host }
-    func attach(_ handle: UInt16, onEncrypted: (() -> Void)?) -> (any HostLink)? { nil }
-
     // MARK: Channels
 
+    func followLinks() -> any AnyObject & Sendable { host }
     func prepare(_ request: LinkRequest) async throws(BluetoothError) {}
-
-    func reason(
-        of failure: ChannelFailure, otherwise other: BluetoothError, isLocal: Bool,
-        then completion: @escaping (BluetoothError) -> Void
-    ) -> BluetoothError? { other }
 
     func connect(
         _ request: LinkRequest, _ receiver: any ChannelReceiver
-    ) throws(ChannelFailure) -> any HostChannel {
+    ) throws(BluetoothError) -> any HostChannel {
         host.note("connect \(request.peer)")
         let channel = host.makeChannel(to: request.peer)
         channel.receiver = receiver
@@ -271,9 +262,9 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     }
 
     func listen(
-        _ channel: L2CAPChannel, _ options: L2CAPOptions,
+        _ channel: L2CAPChannel, _ options: L2CAPOptions, _ operation: BluetoothError.Operation,
         _ accept: @escaping (any HostChannel) -> (any ChannelReceiver)?
-    ) throws(ChannelFailure) -> any HostChannelListener {
+    ) throws(BluetoothError) -> any HostChannelListener {
         host.note("listen")
         host.accept = accept
         return ScriptedListener(channel)
@@ -283,8 +274,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func endLink(of channel: any HostChannel, timeout: Duration, by close: () -> Void) async { close() }
 
-    func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
-
     func close() {}
 }
 
@@ -292,11 +281,4 @@ private final class ScriptedListener: HostChannelListener {
     let channel: L2CAPChannel
     init(_ channel: L2CAPChannel) { self.channel = channel }
     func close() {}
-}
-
-extension BluetoothError {
-    /// The error for a scripted channel's failure.
-    static func scripted(_ failure: ChannelFailure) -> BluetoothError {
-        BluetoothError(.disconnected, .init("use the link"), "", cause: failure.cause, disconnectReason: .remote)
-    }
 }

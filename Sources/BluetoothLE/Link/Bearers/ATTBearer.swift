@@ -67,7 +67,7 @@ final class ATTBearer {
         guard !isClosed, core.sending != .ended else { return }
         let outstanding = core.outstanding
         guard id == nil, !outstanding.isEmpty else { return }
-        timers.loop.execute { [channel] in channel.close(owing: outstanding) }
+        timers.loop.execute { [channel] in channel.close(nil, owing: outstanding) }
     }
 
     /// The device at the other end.
@@ -167,11 +167,8 @@ final class ATTBearer {
         case .wouldBlock:
             core.channelIsFull()
             channel.notifyWhenWritable()
-        case .failed(let error):
-            core.channelEnded()
-            // The end of the fixed channel follows, after what has arrived before.
-            while id != nil, channel.passWaiting() {}
-            if id != nil { channelEnded(error) }
+        // The end follows, after what has arrived before.
+        case .failed: core.channelEnded()
         }
         return false
     }
@@ -236,13 +233,10 @@ final class ATTBearer {
     }
 
     /// Closes, as the channel has ended.
-    func channelEnded(_ error: ChannelFailure) {
+    func channelEnded(_ reason: BluetoothError) {
         guard !isClosed else { return }
         core.channelEnded()
-        guard error.kind != .notEncrypted, let owner else {
-            return close(channel.error(error, .link(peer)))
-        }
-        if let reason = owner.reasonOfEnd(error, of: self) { close(reason) }
+        close(reason)
     }
 
     /// Closes the channel and fails all operations with the given reason. Only the first reason counts.
@@ -256,7 +250,7 @@ final class ATTBearer {
         onQuiesced = nil
         flush()
         // The channel of an enhanced bearer is not shared.
-        if hasChannelEnded || id != nil { channel.close() } else { channel.close(owing: outstanding) }
+        channel.close(reason, owing: hasChannelEnded || id != nil ? OutstandingTransactions() : outstanding)
         ownPeerServer.subscribers.finish(reason)
         owner?.bearerHasEnded(self, reason)
     }
@@ -264,8 +258,6 @@ final class ATTBearer {
 
 /// The owner of bearers, which receives their events.
 protocol BearerOwner: AnyObject {
-    /// Returns the reason for the end of a bearer's channel; nil if ``ATTBearer/close(_:)`` follows later.
-    func reasonOfEnd(_ failure: ChannelFailure, of bearer: ATTBearer) -> BluetoothError?
     /// Handles the end of a bearer, from either side.
     func bearerHasEnded(_ bearer: ATTBearer, _ reason: BluetoothError)
     /// The security of the link and the bond of the peer's client; nil after the end of the link.
