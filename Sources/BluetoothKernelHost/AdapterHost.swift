@@ -31,7 +31,6 @@ package final class AdapterHost: Host {
         let ending = LingeringLinks(controller, ends, of: adapterRecord.information.address, on: kernel.loop)
         kernelChannels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
         kernelAdvertising = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
-        controller.lingering = ending
         pairing = KernelPairing(
             on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
         defaults = KernelDefaults(by: management, controller.phyPolicy, log: log)

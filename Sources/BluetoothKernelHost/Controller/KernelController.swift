@@ -21,8 +21,8 @@ package final class KernelController: HCIReceiver {
     let health: KernelHealth
     private let directory: any HostDirectory
     private var isClosed = false
-    /// The links that connects wait for the end of.
-    weak var lingering: LingeringLinks?
+    /// Those who wait for the ends of links, which are told of them before the receiver is.
+    var linkEnds = HandlerList<UInt16>()
     /// Retained, since each report passes here.
     private var receiver: (any HostReceiver)?
 
@@ -86,7 +86,7 @@ package final class KernelController: HCIReceiver {
     }
 
     private func linkEnded(_ handle: UInt16) {
-        lingering?.linkEnded(handle)
+        linkEnds(handle)
         receiver?.receive(.linkEnded)
     }
 

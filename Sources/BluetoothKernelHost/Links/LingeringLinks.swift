@@ -79,6 +79,7 @@ package final class LingeringLinks {
         self.adapter = .init(adapter, on: loop)
         let own = Sibling(id: ObjectIdentifier(self), links: LoopBound({ [weak self] in self }, on: loop))
         Sibling.table.with(self.adapter) { $0.append(own) }
+        _ = controller.linkEnds.add { [weak self] handle in self?.linkEnded(handle) }
     }
 
     deinit {

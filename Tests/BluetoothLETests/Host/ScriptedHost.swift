@@ -138,6 +138,8 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func close(_ reason: BluetoothError) {
         host.note("close")
         receiver?.receive(.scanEnded(reason, isForGood: true))
+        // It retains this object's roles.
+        receiver = nil
     }
 
     // MARK: Keys
