@@ -42,7 +42,12 @@ extension Conformance {
             }
         }
 
-        @Test func whatOneAdvertisesTheOtherHears() async throws {
+        @Test(
+            .proves(
+                "HostProvider: makeDirectory", "HostDirectory: loop, adapters, start, makeHost",
+                "Host: scanning, advertising", "HostScanning: receiver, scan", "HostScanReceiver: receive",
+                "HostAdvertising: follow, advertise, stop"))
+        func whatOneAdvertisesTheOtherHears() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()
                 try await peripheral.advertise("seam")
@@ -56,7 +61,12 @@ extension Conformance {
             }
         }
 
-        @Test func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
+        @Test(
+            .proves(
+                "Host: channels, links", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close",
+                "ChannelReceiver: receive, channelIsWritable, channelEnded", "HostLinks: beginFollowing, attach",
+                "HostLink: parameters, rssi, reasonOfEnd"))
+        func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
             try await Self.run { central, peripheral in
                 try await Self.link(central, peripheral)
                 #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
@@ -77,7 +87,8 @@ extension Conformance {
         private static let wanted = LEConnectionParameters(
             intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
 
-        @Test func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
+        @Test(.proves("HostLinks: beginInitialParameters"))
+        func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
             try await Self.run { central, peripheral in
                 let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
                 try await Self.link(central, peripheral)
@@ -91,7 +102,8 @@ extension Conformance {
             }
         }
 
-        @Test func theParametersOfALinkAreNotThoseOfTheNext() async throws {
+        @Test(.proves("HostLinks: endInitialParameters"))
+        func theParametersOfALinkAreNotThoseOfTheNext() async throws {
             try await Self.run { central, peripheral in
                 let number = try await central.beginInitialParameters(Self.wanted, for: peripheral.address)
                 try await Self.link(central, peripheral)
@@ -110,7 +122,8 @@ extension Conformance {
             }
         }
 
-        @Test func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
+        @Test(.proves("HostLinks: beginConnecting"))
+        func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
             try await Self.run { central, _ in
                 let number = try await central.beginConnecting(on: .le1M)
                 #expect(number == nil)
@@ -120,7 +133,8 @@ extension Conformance {
             }
         }
 
-        @Test func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
+        @Test(.proves("HostChannels: isWayClear, makeWay"))
+        func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
             try await Self.run { central, peripheral in
                 let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
                 try await central.connect(to: absent)
@@ -145,7 +159,11 @@ extension Conformance {
             }
         }
 
-        @Test func protectionIsRaisedAndKeysAreTold() async throws {
+        @Test(
+            .proves(
+                "Host: pairing", "HostDirectory: makeKeys", "HostPairing: follow", "HostKeys: status, follow, begin",
+                "HostChannel: security, raiseSecurity"))
+        func protectionIsRaisedAndKeysAreTold() async throws {
             try await Self.run { central, peripheral in
                 try await central.preparePairing()
                 try await peripheral.preparePairing()
@@ -163,7 +181,8 @@ extension Conformance {
             }
         }
 
-        @Test func anAdapterThatGoesOffIsToldAndComesBack() async throws {
+        @Test(.proves("HostDirectory: follow, setPowered", "Host: suspend, resume", "HostScanReceiver: scanEnded"))
+        func anAdapterThatGoesOffIsToldAndComesBack() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()
                 try await central.setPowered(false)
@@ -178,6 +197,18 @@ extension Conformance {
                 #expect(await central.isTold("report \(peripheral.address)"))
                 await central.stopScan()
             }
+        }
+    }
+}
+
+extension Trait where Self == IssueHandlingTrait {
+    /// Names the members of the host seam that a story proves, such as `"HostScanning: scan, setScan"`: it fails when they
+    /// do nothing. Its failures include them.
+    static func proves(_ members: String...) -> Self {
+        .compactMapIssues { issue in
+            var issue = issue
+            issue.comments.append("It proves \(members.joined(separator: "; ")).")
+            return issue
         }
     }
 }

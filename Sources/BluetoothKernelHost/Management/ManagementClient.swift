@@ -8,6 +8,7 @@ import BluetoothManagement
 /// A client of the kernel's management interface: commands with their replies, and the events of adapters.
 //
 // Lives on the loop, with its owner.
+// Holds more than ten variables: requests, their sockets and their time limits are one exchange.
 package final class ManagementClient {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop
