@@ -8,7 +8,7 @@ extension Conformance {
     /// The behaviour of hosts that a session relies on: declarations, events and their order.
     @Suite struct HostStories {
         /// Runs a test with two adapters, as sessions use them.
-        private static func run(
+        static func run(
             _ story: @escaping @Sendable (_ central: HostUser, _ peripheral: HostUser) async throws -> Void
         ) async throws {
             try await Fixture.run { fixture in
@@ -18,7 +18,7 @@ extension Conformance {
         }
 
         /// Links the adapters: the second accepts links and advertises, and the first connects.
-        private static func link(_ central: HostUser, _ peripheral: HostUser) async throws {
+        static func link(_ central: HostUser, _ peripheral: HostUser) async throws {
             try await peripheral.listen()
             try await peripheral.advertise("seam")
             try #require(await peripheral.isTold("advertising 1 settled well"))

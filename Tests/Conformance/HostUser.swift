@@ -12,22 +12,24 @@ import Testing
 /// A user of an adapter's host, like a session, that records its events.
 actor HostUser: LoopActor {
     nonisolated let loop: EventLoop
-    /// The events: `advertising 1 settled`, `report 00:…`, `channel writable`, `adapter off`.
+    /// The events: `advertising 1 settled`, `report 00:… NAME`, `channel writable`, `adapter off`.
     nonisolated let told = Journal<String>()
     /// The adapter's address after its preparation.
     nonisolated let address: BluetoothAddress
-    private let directory: any HostDirectory
-    private let adapterRecord: AdapterRecord
-    private let host: any Host
+    let directory: any HostDirectory
+    let adapterRecord: AdapterRecord
+    let host: any Host
     private let keys: any HostKeys
-    private let receiver: Receiver
+    let receiver: Receiver
     private var state: AdapterState
-    private var listener: (any HostChannelListener)?
-    private var channel: (any HostChannel)?
-    private var link: (any HostLink)?
+    var listener: (any HostChannelListener)?
+    var channel: (any HostChannel)?
+    /// The link's channel, while another of its channels is in use.
+    var first: (any HostChannel)?
+    var link: (any HostLink)?
 
     /// The receiver of scan reports, and of the channel's packets and events.
-    private final class Receiver: HostScanReceiver, ChannelReceiver {
+    final class Receiver: HostScanReceiver, ChannelReceiver {
         private let told: Journal<String>
 
         init(_ told: Journal<String>) { self.told = told }
@@ -35,7 +37,8 @@ actor HostUser: LoopActor {
         func receive(_ reports: AdvertisingReports) {
             var reports = reports
             while let report = try? reports.next() {
-                if let address = report.address { told.add("report \(address)") }
+                let name = AdvertisementData(report.data).localName ?? ""
+                if let address = report.address { told.add("report \(address) \(name)") }
             }
         }
         func scanStopped() {}
@@ -76,6 +79,7 @@ actor HostUser: LoopActor {
                 told.add("adapter \(change.state)")
             }, onEnd: { told.add("directory ended \($0.code)") })
         host.follow(onUnreachable: {}) { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") }
+        host.capacity.follow { told.add("a link ended") }
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
             case .question(let question, let peer):
@@ -115,6 +119,7 @@ actor HostUser: LoopActor {
     }
 
     func close() {
+        first?.close()
         channel?.close()
         listener?.close()
         let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
@@ -188,7 +193,8 @@ actor HostUser: LoopActor {
     /// Ends the link, as after a failed pairing.
     func disconnect(_ peer: BluetoothAddress) { host.pairing.disconnect(peer, connectedAs: peer) }
 
-    private func take(_ channel: any HostChannel) {
+    func take(_ channel: any HostChannel) {
+        first = first ?? self.channel
         self.channel = channel
         told.add("channel from \(channel.peer)")
     }
