@@ -1,6 +1,7 @@
 import BluetoothAdvertising
 import BluetoothHost
 import BluetoothPrimitives
+import BluetoothSimulation
 import TestSupport
 import Testing
 
@@ -14,7 +15,7 @@ extension Conformance {
             try await HostStories.run { central, peripheral in
                 try await central.scan()
                 for name in ["one", "two"] {
-                    try await peripheral.advertise(name)
+                    await peripheral.advertise(name)
                     await peripheral.finishAdvertising()
                 }
                 #expect(peripheral.told.entries.count { $0 == "advertising 1 settled well" } == 2)
@@ -26,19 +27,19 @@ extension Conformance {
                 await central.stopScan()
                 // The scan is over when what is asked afterwards is answered.
                 #expect(try await central.features() != 0)
-                try await peripheral.advertise("three")
+                await peripheral.advertise("three")
                 await peripheral.finishAdvertising()
                 #expect(await !central.isTold("report \(peripheral.address) three", limit: .seconds(2)))
             }
         }
 
-        @Test(.proves("Host: capacity", "HostCapacity: advertisingSets", "HostAdvertising: removeForeign"))
+        @Test(.proves("HostAdvertising: capacity, removeForeign"))
         func theSetsOfOtherProgramsAreCountedAndRemoved() async throws {
             try await Fixture.run { fixture in
                 let user = try await HostUser.make(fixture, fixture.peripheral)
                 #expect(await user.setsInUse() == 0)
                 try await fixture.advertise()
-                try await user.advertise("seam")
+                await user.advertise("seam")
                 await user.finishAdvertising()
                 #expect(await user.setsInUse() == 2)
                 #expect(try await user.removeForeignAdvertising() == 1)
@@ -46,14 +47,79 @@ extension Conformance {
             }
         }
 
-        @Test(.proves("HostCapacity: countLinks, follow"))
+        @Test(.proves("Host: health", "HostHealth: countLinks", "HostReceiver: receive"))
         func linksAreCountedAndTheirEndsTold() async throws {
             try await HostStories.run { central, peripheral in
                 #expect(await central.linkCount == 0)
                 try await HostStories.link(central, peripheral)
                 #expect(await central.linkCount == 1)
                 await peripheral.closeChannel()
-                #expect(await central.isTold("a link ended"))
+                #expect(await central.isTold("link ended"))
+            }
+        }
+
+        @Test(.proves("HostAdvertising: adapterBecameUnavailable, adapterBecameAvailable, sendAgain"))
+        func aSetWaitsForItsAdapter() async throws {
+            try await HostStories.run { _, peripheral in
+                await peripheral.advertise("seam")
+                try #require(await peripheral.isTold("advertising 1 settled well"))
+                try await peripheral.setPowered(false)
+                try #require(await peripheral.isTold("adapter off"))
+                await peripheral.leave()
+                #expect(await peripheral.isTold("advertising 1 waiting"))
+                try await peripheral.setPowered(true)
+                try #require(await peripheral.isTold("adapter on"))
+                await peripheral.resume()
+                #expect(await peripheral.isTold("advertising 1 advertising", times: 2))
+                await peripheral.finishAdvertising()
+                let settled = "advertising 1 settled well"
+                let count = peripheral.told.entries.count { $0 == settled }
+                await peripheral.sendAgain()
+                #expect(await peripheral.isTold(settled, times: count + 1))
+            }
+        }
+
+        @Test(.proves("Host: close", "HostAdvertising: end", "HostDirectory: close"))
+        func whatIsClosedEndsWhatIsPending() async throws {
+            try await HostStories.run { _, peripheral in
+                await peripheral.advertise("seam")
+                try #require(await peripheral.isTold("advertising 1 settled well"))
+                async let change = failure { try await peripheral.waitForChange() }
+                try #require(await peripheral.isTold("waits for a change"))
+                await peripheral.close()
+                #expect(await peripheral.isTold("advertising 1 ended"))
+                #expect(await peripheral.isTold("host ended cancelled true"))
+                #expect(await change?.code == .cancelled)
+            }
+        }
+
+        @Test(.enabled(if: !Fixture.isLinux, "no controller there hangs"), .proves("HostHealth: showsHang"))
+        func aControllerThatHangsIsKnownByItsPower() async throws {
+            try await Fixture.run { fixture in
+                let kernel = try #require(fixture.kernel as? SimulatedKernel)
+                let user = try await HostUser.make(fixture, fixture.central)
+                try await user.setPowered(false)
+                kernel.setSilent(true, adapter: fixture.central.index)
+                let hang = try #require(await failure { try await user.setPowered(true) })
+                #expect(await user.showsHang(hang))
+                let other = BluetoothError(.cancelled, hang.operation, "It was cancelled.")
+                #expect(await !user.showsHang(other))
+                kernel.setSilent(false, adapter: fixture.central.index)
+            }
+        }
+
+        @Test(
+            .enabled(if: !Fixture.isLinux, "every controller there has an address"),
+            .proves("AdapterStore: localIdentity, prepare"))
+        func anAdapterWithoutAnAddressHasTheStoredOne() async throws {
+            try await Fixture.run { fixture in
+                let kernel = try #require(fixture.kernel as? SimulatedKernel)
+                let index = kernel.plug(SimulatedController(address: .zero, isDualMode: false, isPowered: false))
+                let bare = try #require(try kernel.adapters().first { $0.index == index })
+                let store = HostUser.IdentityStore()
+                let user = try await HostUser.make(fixture, bare, store: store)
+                #expect(user.address == store.identity.staticAddress)
+                #expect(store.prepared.entries == ["hci\(index)"])
             }
         }
 
@@ -72,7 +138,7 @@ extension Conformance {
 
         @Test(
             .proves(
-                "Host: health", "HostHealth: controllerProperties, probe, countLinks, perform, isRecoveredElsewhere"))
+                "HostHealth: controllerProperties, probe, perform, isRecoveredElsewhere"))
         func aStepOfRecoveryIsSeenByOthersOnTheAdapter() async throws {
             try await Fixture.run { fixture in
                 let user = try await HostUser.make(fixture, fixture.central)
@@ -81,7 +147,6 @@ extension Conformance {
                 #expect(properties.supportedCommandCount > 0)
                 #expect(properties.linkCount == 0)
                 #expect(await user.probe())
-                #expect(await user.countLinks() == 0)
                 #expect(await !other.isRecoveredElsewhere)
                 await user.perform(.powerCycle)
                 #expect(await other.isRecoveredElsewhere)
@@ -144,11 +209,13 @@ extension HostUser {
 
     func removeForeignAdvertising() async throws -> Int { try await host.advertising.removeForeign(Self.use) }
 
+    func sendAgain() { host.advertising.sendAgain() }
+
     // MARK: Room
 
-    func setsInUse() async -> Int? { await host.capacity.advertisingSets()?.inUse }
+    func setsInUse() async -> Int? { await host.advertising.capacity()?.inUse }
 
-    var linkCount: Int? { host.capacity.countLinks() }
+    var linkCount: Int? { host.health.countLinks() }
 
     // MARK: The adapter
 
@@ -166,9 +233,7 @@ extension HostUser {
         await withCheckedContinuation { continuation in host.health.probe { continuation.resume(returning: $0) } }
     }
 
-    func countLinks() async -> Int? {
-        await withCheckedContinuation { continuation in host.health.countLinks { continuation.resume(returning: $0) } }
-    }
+    func showsHang(_ failure: BluetoothError) -> Bool { host.health.showsHang(failure) }
 
     /// Begins a step; an event reports its end.
     func perform(_ step: RecoveryStep) {
@@ -178,6 +243,15 @@ extension HostUser {
     var isRecoveredElsewhere: Bool { host.health.isRecoveredElsewhere }
 
     // MARK: The directory
+
+    /// A store with one identity, which records the adapters that are prepared.
+    final class IdentityStore: AdapterStore, Sendable {
+        let identity = LocalIdentity.random()
+        let prepared = Journal<String>()
+
+        func localIdentity(ofAdapterAt place: String, orMake makes: Bool) async -> LocalIdentity? { identity }
+        func prepare(_ information: AdapterInformation) async { prepared.add(information.name) }
+    }
 
     /// What is known of the adapter.
     func information() throws -> AdapterInformation {

@@ -21,15 +21,14 @@ actor HostUser: LoopActor {
     let host: any Host
     private let keys: any HostKeys
     let receiver: Receiver
-    private var state: AdapterState
     var listener: (any HostChannelListener)?
     var channel: (any HostChannel)?
     /// The link's channel, while another of its channels is in use.
     var first: (any HostChannel)?
     var link: (any HostLink)?
 
-    /// The receiver of scan reports, and of the channel's packets and events.
-    final class Receiver: HostScanReceiver, ChannelReceiver {
+    /// The receiver of the host's events, and of the channel's packets and events.
+    final class Receiver: HostReceiver, ChannelReceiver {
         private let told: Journal<String>
 
         init(_ told: Journal<String>) { self.told = told }
@@ -41,10 +40,19 @@ actor HostUser: LoopActor {
                 if let address = report.address { told.add("report \(address) \(name)") }
             }
         }
-        func scanStopped() {}
-        func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
-            told.add("scan ended \(reason.code)")
-            return nil
+        func receive(_ event: HostEvent) {
+            switch event {
+            case .ended(let reason, let isForGood): told.add("host ended \(reason.code) \(isForGood)")
+            case .resumed: told.add("host resumed")
+            case .scanEnded(let reason, _): told.add("scan ended \(reason.code)")
+            case .advertising(let id, .state(let state)): told.add("advertising \(id) \(state)")
+            case .advertising(let id, .applied(let error)):
+                told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
+            case .advertising(let id, .removed): told.add("advertising \(id) removed")
+            case .linkEnded: told.add("link ended")
+            case .problem(let problem, let isCertain): told.add("problem \(problem) \(isCertain)")
+            case .scanStopped, .advertising(_, .parameters): break
+            }
         }
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
@@ -54,10 +62,11 @@ actor HostUser: LoopActor {
 
     /// Prepares an adapter.
     @discardableResult
-    static func make(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> HostUser {
+    static func make(_ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore? = nil) async throws -> HostUser
+    {
         let loop = fixture.kernel.loop
         let opening = Opening(loop)
-        let user = try await opening.open(fixture.kernel, adapter.index)
+        let user = try await opening.open(fixture.kernel, adapter.index, store)
         fixture.atEnd { user.assumeIsolated { $0.close() } }
         return user
     }
@@ -65,21 +74,17 @@ actor HostUser: LoopActor {
     private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
-        state = information.state
         receiver = Receiver(told)
-        let known = KnownState()
-        host = directory.makeHost(of: adapterRecord) { known.state }
+        host = directory.makeHost(of: adapterRecord)
         keys = directory.makeKeys()
-        host.scanning.receiver = receiver
-        let told = told
+        host.start(receiver)
+        let (told, adapterRecord) = (told, adapterRecord)
         directory.follow(
             { change in
                 guard change.adapter.index == information.index else { return }
-                known.state = change.state
+                adapterRecord.state = change.state
                 told.add("adapter \(change.state)")
             }, onEnd: { told.add("directory ended \($0.code)") })
-        host.follow(onUnreachable: {}) { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") }
-        host.capacity.follow { told.add("a link ended") }
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
             case .question(let question, let peer):
@@ -96,19 +101,17 @@ actor HostUser: LoopActor {
         keys.begin(information.index)
     }
 
-    private final class KnownState { var state = AdapterState.poweredOn }
-
     /// Performs the part of initialisation that waits on the loop.
     private actor Opening: LoopActor {
         nonisolated let loop: EventLoop
 
         init(_ loop: EventLoop) { self.loop = loop }
 
-        func open(_ kernel: any BluetoothKernel, _ index: UInt16) async throws -> HostUser {
+        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore?) async throws -> HostUser {
             let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
             try await directory.start()
             let found = try #require(directory.adapter(index))
-            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: nil)
+            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: store)
             return HostUser(directory, ready)
         }
     }
@@ -139,15 +142,7 @@ actor HostUser: LoopActor {
 
     func stopScan() { host.scanning.setScan(nil) }
 
-    func advertise(_ name: String, as id: UInt64 = 1) throws {
-        try host.advertising.follow { [told] id, event in
-            switch event {
-            case .parameters: break
-            case .state(let state): told.add("advertising \(id) \(state)")
-            case .applied(let error): told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
-            case .removed: told.add("advertising \(id) removed")
-            }
-        }
+    func advertise(_ name: String, as id: UInt64 = 1) {
         host.advertising.advertise(AdvertisementContent(localName: name), AdvertisingOptions(), as: id)
     }
 
@@ -250,7 +245,14 @@ actor HostUser: LoopActor {
 
     func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
 
-    func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
+    func leave() {
+        let reason = BluetoothError(.adapterOff, .init("use the adapter"), "off")
+        host.suspend(reason)
+        host.advertising.adapterBecameUnavailable(reason, comesBack: true)
+    }
 
-    func resume() -> Bool { host.resume(with: adapterRecord.information) }
+    func resume() {
+        host.resume(with: adapterRecord.information)
+        host.advertising.adapterBecameAvailable()
+    }
 }

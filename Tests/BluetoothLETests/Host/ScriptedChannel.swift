@@ -1,3 +1,4 @@
+import BluetoothATT
 import BluetoothHost
 import BluetoothLoop
 import BluetoothPrimitives
@@ -46,5 +47,9 @@ final class ScriptedChannel: HostChannel, @unchecked Sendable {
         host.loop.executeLocally { [self] in receiver?.channelIsWritable() }
     }
     func error(_ failure: ChannelFailure, _ context: ChannelContext) -> BluetoothError { .scripted(failure) }
+    func confirmLink() {}
+    func beginRecord(isCentral: Bool) {}
+    func endRecord(_ reason: BluetoothError) {}
+    func close(owing outstanding: OutstandingTransactions) { close() }
     func close() { (isClosed, receiver) = (true, nil) }
 }
