@@ -12,7 +12,7 @@ import BluetoothManagement
 //
 // Lives on the loop, with its owner.
 // Holds more than ten variables: most are what it is given to follow one list of adapters.
-package final class KernelDirectory: HostDirectory {
+package final class KernelDirectory: HostDirectory, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     package let loop: EventLoop
     package let management: ManagementClient
@@ -50,7 +50,7 @@ package final class KernelDirectory: HostDirectory {
     package nonisolated(nonsending) func start() async throws(BluetoothError) {
         let operation = BluetoothError.Operation("list adapters")
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
-        try management.follow { [weak self] notice in self?.receive(notice) }
+        try management.follow(self)
         switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
         for index in try await management.send(ManagementReadControllerIndexList()).elements.sorted() {
             let call = Promise<Void, BluetoothError>()
@@ -75,7 +75,7 @@ package final class KernelDirectory: HostDirectory {
 
     // MARK: Events
 
-    private func receive(_ notice: AdapterNotice) {
+    package func receive(_ notice: AdapterNotice) {
         switch notice {
         case .added(let index):
             read(index) { [log] error in

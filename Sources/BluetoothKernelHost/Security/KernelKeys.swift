@@ -9,7 +9,7 @@ import BluetoothManagement
 //
 // Lives on the loop, with the bonds.
 // Holds more than ten variables: the keys of one adapter are loaded, announced and reported together.
-package final class KernelKeys: HostKeys {
+package final class KernelKeys: HostKeys, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
     private let management: LoopBound<ManagementClient>
@@ -17,7 +17,7 @@ package final class KernelKeys: HostKeys {
     private var wanted: () -> [PeerKeys] = { [] }
     private var onEvent: (KeyEvent) -> Void = { _ in }
     private var index: UInt16 = 0
-    private var follower: UInt64?
+    private var isFollowing = false
     private var isServing = false
     /// Whether the kernel has received a list of identities, with which it begins to exchange them.
     private var exchangesIdentities = false
@@ -46,7 +46,7 @@ package final class KernelKeys: HostKeys {
 
     package func begin(_ index: UInt16) {
         self.index = index
-        if follower == nil { follower = try? management.value.follow { [weak self] notice in self?.receive(notice) } }
+        if !isFollowing { isFollowing = (try? management.value.follow(self)) != nil }
         exchangesIdentities = false
         if !checkAuthority(), status == .notPermitted { loadingFailed(nil) }
         if isServing { load {} }
@@ -71,8 +71,8 @@ package final class KernelKeys: HostKeys {
     }
 
     package func close() {
-        if let follower { management.value.unfollow(follower) }
-        follower = nil
+        management.value.unfollow(self)
+        isFollowing = false
     }
 
     // MARK: Loading
@@ -167,7 +167,7 @@ package final class KernelKeys: HostKeys {
 
     // MARK: Keys from pairing
 
-    private func receive(_ notice: AdapterNotice) {
+    package func receive(_ notice: AdapterNotice) {
         switch notice {
         case .identityResolvingKey(index, let key, let address):
             announce(key.address) { ($0.identityResolvingKey, $0.privateAddress) = (key.value, address) }
