@@ -107,7 +107,9 @@ public struct ManagementOpcode: PacketCode, Hashable, Sendable {
     public static let addExtendedAdvertisingData = ManagementAddExtendedAdvertisingData.opcode
 
     /// The type of the opcode's command; nil if it has none.
-    package var type: (any ManagementCommand.Type)? { Self.types.first { $0.opcode == self } }
+    package var type: (any ManagementCommand.Type)? { Self.typesByOpcode[self] }
+
+    private static let typesByOpcode = Dictionary(uniqueKeysWithValues: types.map { ($0.opcode, $0) })
 
     /// All commands that have a type.
     package static let types: [any ManagementCommand.Type] = [
