@@ -13,6 +13,8 @@ public struct ManagementOpcode: PacketCode, Hashable, Sendable {
         self.rawValue = rawValue
     }
 
+    // Names for programs that simulate a kernel's faults.
+
     /// Read Management Version Information.
     public static let readVersionInformation = ManagementReadVersionInformation.opcode
     /// Read Management Supported Commands.

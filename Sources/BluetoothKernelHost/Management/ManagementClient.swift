@@ -18,7 +18,8 @@ package final class ManagementClient {
     private var sockets = Sockets()
     private var requests: [Request] = []
     private var overdueTimer: LoopTimer?
-    private var pauses = Pauses()
+    /// The pauses of calls for which the kernel was busy.
+    private var pauses: [ObjectIdentifier: LoopTimer] = [:]
     private var end: BluetoothError?
 
     private struct Follower {
@@ -29,12 +30,6 @@ package final class ManagementClient {
     private struct Sockets {
         var all: [UInt64: any PacketSocket] = [:]
         var current: UInt64?
-        var next: UInt64 = 0
-    }
-
-    /// The pauses of commands for which the kernel was busy.
-    private struct Pauses {
-        var all: [UInt64: LoopTimer] = [:]
         var next: UInt64 = 0
     }
 
@@ -143,14 +138,13 @@ package final class ManagementClient {
         guard failure?.cause == .management(.busy), request.call.takeRepetition() else {
             return request.call.finish(failure)
         }
-        let id = pauses.next
-        pauses.next &+= 1
+        let id = ObjectIdentifier(request.call)
         let timer = loop.makeTimer(of: self) { client in
-            client.pauses.all[id] = nil
+            client.pauses[id] = nil
             client.enqueue(request.call, to: request.index)
         }
         timer.set(after: .milliseconds(100))
-        pauses.all[id] = timer
+        pauses[id] = timer
     }
 
     /// Sends a command just before ``close(_:)``, ahead of those that wait; its reply is not received.
