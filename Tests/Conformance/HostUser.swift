@@ -21,14 +21,13 @@ actor HostUser: LoopActor {
     private let host: any Host
     private let keys: any HostKeys
     private let receiver: Receiver
-    private let known: KnownState
-    private var state: AdapterState
+    private let directoryReceiver: DirectoryJournal
     private var listener: (any HostChannelListener)?
     private var channel: (any HostChannel)?
     private var link: (any HostLink)?
 
-    /// The receiver of scan reports, and of the channel's packets and events.
-    private final class Receiver: HostScanReceiver, ChannelReceiver {
+    /// The receiver of the host's events, and of the channel's packets and events.
+    private final class Receiver: HostReceiver, ChannelReceiver {
         private let told: Journal<String>
 
         init(_ told: Journal<String>) { self.told = told }
@@ -39,10 +38,19 @@ actor HostUser: LoopActor {
                 if let address = report.address { told.add("report \(address)") }
             }
         }
-        func scanStopped() {}
-        func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
-            told.add("scan ended \(reason.code)")
-            return nil
+        func receive(_ event: HostEvent) {
+            switch event {
+            case .ended(let reason, let isForGood): told.add("host ended \(reason.code) \(isForGood)")
+            case .resumed: told.add("host resumed")
+            case .scanEnded(let reason, _): told.add("scan ended \(reason.code)")
+            case .advertising(let id, .state(let state)): told.add("advertising \(id) \(state)")
+            case .advertising(let id, .applied(let error)):
+                told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
+            case .advertising(let id, .removed): told.add("advertising \(id) removed")
+            case .linkEnded: told.add("link ended")
+            case .problem(let problem, let isCertain): told.add("problem \(problem) \(isCertain)")
+            case .scanStopped, .advertising(_, .parameters): break
+            }
         }
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
@@ -63,15 +71,13 @@ actor HostUser: LoopActor {
     private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
-        state = information.state
         receiver = Receiver(told)
-        known = KnownState(told, information.id)
-        host = directory.makeHost(of: adapterRecord) { [known] in known.state }
+        directoryReceiver = DirectoryJournal(told, adapterRecord)
+        host = directory.makeHost(of: adapterRecord)
         keys = directory.makeKeys()
-        host.scanning.receiver = receiver
+        host.start(receiver)
         let told = told
-        directory.receiver = known
-        host.follow(onUnreachable: {}) { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") }
+        directory.receiver = directoryReceiver
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
             case .question(let question, let peer):
@@ -88,19 +94,18 @@ actor HostUser: LoopActor {
         keys.begin(information.index)
     }
 
-    /// The adapter's state as its directory reports it.
-    private final class KnownState: DirectoryReceiver {
-        private(set) var state = AdapterState.poweredOn
+    /// Records the adapter's state as its directory reports it.
+    private final class DirectoryJournal: DirectoryReceiver {
         private let told: Journal<String>
-        private let adapter: AdapterID
+        private let adapter: AdapterRecord
 
-        init(_ told: Journal<String>, _ adapter: AdapterID) { (self.told, self.adapter) = (told, adapter) }
+        init(_ told: Journal<String>, _ adapter: AdapterRecord) { (self.told, self.adapter) = (told, adapter) }
 
         func receive(_ event: DirectoryEvent) {
             switch event {
-            case .changed(let change) where change.adapter.id == adapter:
-                state = change.state
-                told.add("adapter \(state)")
+            case .changed(let change) where change.adapter.id == adapter.information.id:
+                adapter.state = change.state
+                told.add("adapter \(change.state)")
             case .changed: break
             case .ended(let reason): told.add("directory ended \(reason.code)")
             }
@@ -146,15 +151,7 @@ actor HostUser: LoopActor {
 
     func stopScan() { host.scanning.setScan(nil) }
 
-    func advertise(_ name: String, as id: UInt64 = 1) throws {
-        try host.advertising.follow { [told] id, event in
-            switch event {
-            case .parameters: break
-            case .state(let state): told.add("advertising \(id) \(state)")
-            case .applied(let error): told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
-            case .removed: told.add("advertising \(id) removed")
-            }
-        }
+    func advertise(_ name: String, as id: UInt64 = 1) {
         host.advertising.advertise(AdvertisementContent(localName: name), AdvertisingOptions(), as: id)
     }
 
@@ -261,5 +258,5 @@ actor HostUser: LoopActor {
 
     func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
 
-    func resume() -> Bool { host.resume(with: adapterRecord.information) }
+    func resume() { host.resume(with: adapterRecord.information) }
 }

@@ -33,8 +33,6 @@ package final class LinkEndAttribution {
     private let adapterRecord: AdapterRecord
     private let directory: any HostDirectory
     private let loop: EventLoop
-    /// The adapter's last reported state.
-    private let state: () -> AdapterState
     /// Whether the controller has reported that it is being powered off.
     private let isPoweringOff: () -> Bool
     private var waiting: [UInt64: Waiting] = [:]
@@ -43,13 +41,12 @@ package final class LinkEndAttribution {
 
     package init(
         of adapterRecord: AdapterRecord, _ directory: any HostDirectory, on loop: EventLoop,
-        state: @escaping () -> AdapterState, isPoweringOff: @escaping () -> Bool
+        isPoweringOff: @escaping () -> Bool
     ) {
         mark = loop.components.mark("LinkEndAttribution")
         self.adapterRecord = adapterRecord
         self.directory = directory
         self.loop = loop
-        self.state = state
         self.isPoweringOff = isPoweringOff
     }
 
@@ -83,7 +80,7 @@ package final class LinkEndAttribution {
         // Queued events of the adapter are processed before its state is read.
         directory.refresh(information.id)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
-        if let reason = BluetoothError.unavailable(state(), operation) { return .adapter(reason) }
+        if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return .adapter(reason) }
         // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if
         // either reports this machine.
         let isOurs = isLocal || error.number == .connectionAborted || isPoweringOff()

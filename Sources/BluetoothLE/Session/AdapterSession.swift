@@ -64,7 +64,7 @@ package actor AdapterSession: LoopActor {
         let adapterRecord = AdapterRecord(information)
         let stateSource = LatestValue(
             information.state, .init("follow the adapter", adapter: information.name), on: loop)
-        let host = directory.makeHost(of: adapterRecord) { stateSource.value }
+        let host = directory.makeHost(of: adapterRecord)
         (bondManager, self.host, self.log, self.trace, self.loop) = (bonds.value, host, log, trace, loop)
         (self.adapterRecord, self.stateSource) = (adapterRecord, stateSource)
         localServer = LocalServer(.generic(deviceName: information.localName))
@@ -72,7 +72,7 @@ package actor AdapterSession: LoopActor {
         health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
         let links = LinkRegistry(health)
         scheduler = ConnectScheduler(on: loop)
-        slots = LinkSlots(host.capacity, on: loop, ownLinkCount: { [links] in links.count })
+        slots = LinkSlots(host.health, host.advertising, on: loop, ownLinkCount: { [links] in links.count })
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
         advertising = AdvertisingSets(host.advertising, on: loop)
         let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
@@ -136,7 +136,7 @@ package actor AdapterSession: LoopActor {
     }
 
     private func resume() {
-        if host.resume(with: information) { scheduler.adapterBecameAvailable() }
+        host.resume(with: information)
     }
 
     /// Connects the components with each other, and begins to follow the adapter.
@@ -144,12 +144,7 @@ package actor AdapterSession: LoopActor {
         linkMaker.session = self
         channels.session = self
         followBonds()
-        host.follow(
-            onUnreachable: { [weak powerState = powerState.value] in powerState?.refreshState() },
-            onEnd: { [weak scheduler, weak slots] reason, isForGood in
-                scheduler?.adapterEnds(reason, isForGood: isForGood)
-                slots?.adapterEnds(reason)
-            })
+        host.start(HostEvents(to: scanner, health, scheduler, slots, advertising))
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
         followHealth()
@@ -173,7 +168,7 @@ package actor AdapterSession: LoopActor {
     private func followPowerState() {
         _ = powerState.value.follow {
             [
-                adapterRecord, incoming, localServer, channels, pairings, host, scheduler, bondManager, health,
+                adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health,
                 weak powerState = powerState.value
             ] turn in
             switch turn {
@@ -187,8 +182,8 @@ package actor AdapterSession: LoopActor {
                     health.adapterChanged(isReady: false)
                     host.suspend(reason)
                     host.channels.adapterBecameUnavailable(reason)
-                } else if host.resume(with: adapterRecord.information) {
-                    scheduler.adapterBecameAvailable()
+                } else {
+                    host.resume(with: adapterRecord.information)
                 }
             case .changed(let before, let state, let reason?):
                 // One that was plugged in, or is no longer blocked, is off as well.

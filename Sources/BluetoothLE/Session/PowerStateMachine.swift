@@ -100,9 +100,6 @@ package final class PowerStateMachine: DirectoryReceiver {
 
     // MARK: State
 
-    /// Reads the adapter's state before the host reports a change.
-    func refreshState() { directory.refresh(adapterRecord.information.id) }
-
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
         if let end { throw end }
@@ -214,6 +211,7 @@ package final class PowerStateMachine: DirectoryReceiver {
         let reason = reason(state)
         followers(.changing(from: before, to: state, reason))
         stateSource.set(state)
+        adapterRecord.state = state
         followers(.changed(from: before, to: state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()

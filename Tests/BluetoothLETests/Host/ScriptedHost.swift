@@ -27,8 +27,7 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     fileprivate var isServing = false
     fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
     fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
-    fileprivate var onAdvertising: (UInt64, AdvertisingEvent) -> Void = { _, _ in }
-    fileprivate(set) weak var scanReceiver: (any HostScanReceiver)?
+    fileprivate weak var receiver: (any HostReceiver)?
     fileprivate var accept: ((any HostChannel) -> (any ChannelReceiver)?)?
     fileprivate(set) var channels: [ScriptedChannel] = []
     /// The device's responses, by request.
@@ -55,11 +54,11 @@ final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     func plug() { adapterReceiver?.receive(.changed(.added(adapterInformation))) }
     func tell(_ event: PairingEvent) { onPairing(event) }
     func tell(_ event: KeyEvent) { onKeys(event) }
-    func tell(_ event: AdvertisingEvent, of advertisement: UInt64) { onAdvertising(advertisement, event) }
+    func tell(_ event: HostEvent) { receiver?.receive(event) }
 
     func report(_ packet: [UInt8]) throws {
         guard let reports = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else { return }
-        scanReceiver?.receive(reports)
+        receiver?.receive(reports)
     }
 
     fileprivate func makeChannel(to peer: BluetoothAddress) -> ScriptedChannel {
@@ -100,17 +99,17 @@ private final class ScriptedDirectory: HostDirectory {
     func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }
-    func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
+    func makeHost(of adapter: AdapterRecord) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
 /// All roles of a host for an adapter.
 private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostLinks, HostChannels,
-    HostHealth, HostCapacity
+    HostHealth
 {
     private let host: ScriptedHost
     var settings = PairingSettings()
-    var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
+    private var receiver: (any HostReceiver)?
 
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
@@ -120,7 +119,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     var advertising: any HostAdvertising { self }
     var pairing: any HostPairing { self }
     var health: any HostHealth { self }
-    var capacity: any HostCapacity { self }
     let obstacles = HostObstacles()
 
     func defaults(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> AdapterDefaults {
@@ -133,19 +131,18 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func receiveWaiting() {}
 
-    func follow(onUnreachable: @escaping () -> Void, onEnd: @escaping (BluetoothError, Bool) -> Void) {}
+    func start(_ receiver: any HostReceiver) { (self.receiver, host.receiver) = (receiver, receiver) }
 
     func suspend(_ reason: BluetoothError) {
         host.note("leave")
-        _ = receiver?.scanEnded(reason, isForGood: false)
+        receiver?.receive(.scanEnded(reason, isForGood: false))
     }
 
-    func resume(with adapter: AdapterInformation) -> Bool { false }
+    func resume(with adapter: AdapterInformation) {}
 
     func close(_ reason: BluetoothError) {
         host.note("close")
-        _ = receiver?.scanEnded(reason, isForGood: true)
-        receiver = nil
+        receiver?.receive(.scanEnded(reason, isForGood: true))
     }
 
     // MARK: Keys
@@ -210,9 +207,7 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     func removeOutOfBandData(of peer: BluetoothAddress) {}
     func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {}
 
-    // MARK: Health and capacity
-
-    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void) {}
+    // MARK: Health
 
     func controllerProperties(
         _ operation: BluetoothError.Operation
@@ -222,16 +217,12 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func probe(then completion: @escaping (Bool) -> Void) { host.later { completion(true) } }
     func showsHang(_ failure: BluetoothError) -> Bool { false }
-    func countLinks(then completion: @escaping (Int?) -> Void) { host.later { completion(nil) } }
+    func countLinks() -> Int? { nil }
     let isRecoveredElsewhere = false
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
         host.later { completion(nil) }
     }
-
-    func follow(onLinkEnded: @escaping () -> Void) {}
-    func countLinks() -> Int? { nil }
-    func advertisingSets() async -> (count: Int, inUse: Int)? { nil }
 
     // MARK: Scanning
 
@@ -242,15 +233,11 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Advertising
 
-    func follow(_ onEvent: @escaping (UInt64, AdvertisingEvent) -> Void) throws(BluetoothError) {
-        host.onAdvertising = onEvent
-    }
-
     func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
         host.note("advertise \(id)")
         host.later { [host] in
-            host.tell(.state(.advertising), of: id)
-            host.tell(.applied(nil), of: id)
+            host.tell(.advertising(id, .state(.advertising)))
+            host.tell(.advertising(id, .applied(nil)))
         }
     }
 
@@ -258,10 +245,11 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func stop(_ id: UInt64, _ reason: BluetoothError) {
         host.note("stop \(id)")
-        host.later { [host] in host.tell(.removed, of: id) }
+        host.later { [host] in host.tell(.advertising(id, .removed)) }
     }
 
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
+    func capacity() async -> (count: Int, inUse: Int)? { nil }
     func finish() async {}
     func adapterBecameAvailable() {}
     func end(_ reason: BluetoothError) {}
