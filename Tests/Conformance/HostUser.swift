@@ -21,6 +21,7 @@ actor HostUser: LoopActor {
     let host: any Host
     private let keys: any HostKeys
     let receiver: Receiver
+    private let directoryReceiver: DirectoryJournal
     var listener: (any HostChannelListener)?
     var channel: (any HostChannel)?
     /// The link's channel, while another of its channels is in use.
@@ -75,16 +76,12 @@ actor HostUser: LoopActor {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
         receiver = Receiver(told)
+        directoryReceiver = DirectoryJournal(told, adapterRecord)
         host = directory.makeHost(of: adapterRecord)
         keys = directory.makeKeys()
         host.start(receiver)
-        let (told, adapterRecord) = (told, adapterRecord)
-        directory.follow(
-            { change in
-                guard change.adapter.index == information.index else { return }
-                adapterRecord.state = change.state
-                told.add("adapter \(change.state)")
-            }, onEnd: { told.add("directory ended \($0.code)") })
+        let told = told
+        directory.receiver = directoryReceiver
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
             case .question(let question, let peer):
@@ -101,6 +98,24 @@ actor HostUser: LoopActor {
         keys.begin(information.index)
     }
 
+    /// Records the adapter's state as its directory reports it.
+    private final class DirectoryJournal: DirectoryReceiver {
+        private let told: Journal<String>
+        private let adapter: AdapterRecord
+
+        init(_ told: Journal<String>, _ adapter: AdapterRecord) { (self.told, self.adapter) = (told, adapter) }
+
+        func receive(_ event: DirectoryEvent) {
+            switch event {
+            case .changed(let change) where change.adapter.id == adapter.information.id:
+                adapter.state = change.state
+                told.add("adapter \(change.state)")
+            case .changed: break
+            case .ended(let reason): told.add("directory ended \(reason.code)")
+            }
+        }
+    }
+
     /// Performs the part of initialisation that waits on the loop.
     private actor Opening: LoopActor {
         nonisolated let loop: EventLoop
@@ -108,10 +123,9 @@ actor HostUser: LoopActor {
         init(_ loop: EventLoop) { self.loop = loop }
 
         func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore?) async throws -> HostUser {
-            let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
-            try await directory.start()
-            let found = try #require(directory.adapter(index))
-            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: store)
+            let directory = try await kernel.provider().makeDirectory(log: Logger(label: "test"))
+            let found = try #require(directory.adapter(AdapterID(hci: index)))
+            let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: store)
             return HostUser(directory, ready)
         }
     }
@@ -243,7 +257,10 @@ actor HostUser: LoopActor {
 
     // MARK: The adapter
 
-    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
+    func setPowered(_ isOn: Bool) async throws {
+        let adapter = try #require(directory.adapter(adapterRecord.information.id))
+        try await directory.bring(adapter, to: isOn ? .ready(.init(power: .powerOn)) : .off, store: nil)
+    }
 
     func leave() {
         let reason = BluetoothError(.adapterOff, .init("use the adapter"), "off")

@@ -123,7 +123,7 @@ package final class KernelController: HCIReceiver {
     }
 
     // If the adapter is off or gone, its directory has not reported it yet.
-    package func couldNotSend() { directory.refreshState(of: commands.index) }
+    package func couldNotSend() { directory.refresh(AdapterID(hci: commands.index)) }
 
     package func socketClosed(_ error: KernelError) {
         suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))
