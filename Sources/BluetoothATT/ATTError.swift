@@ -76,35 +76,18 @@ public struct ATTErrorCode: Error, RawRepresentable, Hashable, Sendable {
 
 extension ATTErrorCode: CustomStringConvertible {
     /// The name in the specification, or nil for an unassigned code.
-    public var name: String? {
-        switch self {
-        case .invalidHandle: "Invalid Handle"
-        case .readNotPermitted: "Read Not Permitted"
-        case .writeNotPermitted: "Write Not Permitted"
-        case .invalidPDU: "Invalid PDU"
-        case .insufficientAuthentication: "Insufficient Authentication"
-        case .requestNotSupported: "Request Not Supported"
-        case .invalidOffset: "Invalid Offset"
-        case .insufficientAuthorization: "Insufficient Authorization"
-        case .prepareQueueFull: "Prepare Queue Full"
-        case .attributeNotFound: "Attribute Not Found"
-        case .attributeNotLong: "Attribute Not Long"
-        case .insufficientEncryptionKeySize: "Insufficient Encryption Key Size"
-        case .invalidAttributeValueLength: "Invalid Attribute Value Length"
-        case .unlikelyError: "Unlikely Error"
-        case .insufficientEncryption: "Insufficient Encryption"
-        case .unsupportedGroupType: "Unsupported Group Type"
-        case .insufficientResources: "Insufficient Resources"
-        case .databaseOutOfSync: "Database Out Of Sync"
-        case .valueNotAllowed: "Value Not Allowed"
-        case .writeRequestRejected: "Write Request Rejected"
-        case .clientCharacteristicConfigurationDescriptorImproperlyConfigured:
-            "Client Characteristic Configuration Descriptor Improperly Configured"
-        case .procedureAlreadyInProgress: "Procedure Already In Progress"
-        case .outOfRange: "Out Of Range"
-        default: nil
-        }
-    }
+    public var name: String? { Self.names[rawValue] }
+
+    private static let names: [UInt8: String] = [
+        0x01: "Invalid Handle", 0x02: "Read Not Permitted", 0x03: "Write Not Permitted", 0x04: "Invalid PDU",
+        0x05: "Insufficient Authentication", 0x06: "Request Not Supported", 0x07: "Invalid Offset",
+        0x08: "Insufficient Authorization", 0x09: "Prepare Queue Full", 0x0A: "Attribute Not Found",
+        0x0B: "Attribute Not Long", 0x0C: "Insufficient Encryption Key Size", 0x0D: "Invalid Attribute Value Length",
+        0x0E: "Unlikely Error", 0x0F: "Insufficient Encryption", 0x10: "Unsupported Group Type",
+        0x11: "Insufficient Resources", 0x12: "Database Out Of Sync", 0x13: "Value Not Allowed",
+        0xFC: "Write Request Rejected", 0xFD: "Client Characteristic Configuration Descriptor Improperly Configured",
+        0xFE: "Procedure Already In Progress", 0xFF: "Out Of Range",
+    ]
 
     /// The name and the code: `Attribute Not Found (0x0A)`, `Application Error (0x80)`.
     public var description: String {

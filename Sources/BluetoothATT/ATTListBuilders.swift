@@ -5,13 +5,6 @@ import BluetoothPrimitives
 // Error Response when the list stays empty. `append` returns whether the entry was added. After a response refused one
 // entry it refuses all others, since a list has no gaps.
 
-extension ByteWriter {
-    /// Runs `body` and undoes its writes unless all of them fit; returns whether they fit.
-    fileprivate mutating func fits(_ body: (inout ByteWriter) throws(BufferFull) -> Void) -> Bool {
-        (try? writeWhole(body)) != nil
-    }
-}
-
 extension RawSpan {
     /// The first `count` bytes, or all when there are fewer.
     @_lifetime(copy self)
@@ -20,134 +13,107 @@ extension RawSpan {
     }
 }
 
+/// The part that the lists share: the opcode before the first entry, and a format that all entries have.
+private struct EntryWriter: Sendable {
+    let opcode: ATTOpcode
+    private var format: UInt8?
+    private(set) var count = 0
+    private var isClosed = false
+
+    init(_ opcode: ATTOpcode) {
+        self.opcode = opcode
+    }
+
+    /// Appends an entry; returns whether it fits and its format, the byte behind the opcode, is that of the previous
+    /// ones.
+    ///
+    /// A list with a format refuses all entries after one that it refused.
+    mutating func append(
+        format: UInt8? = nil, to writer: inout ByteWriter, _ entry: (inout ByteWriter) throws(BufferFull) -> Void
+    ) -> Bool {
+        let isFirst = count == 0
+        guard !isClosed, isFirst || format == self.format,
+            (try? writer.writeWhole { (writer) throws(BufferFull) in
+                if isFirst {
+                    try writer.write(opcode)
+                    if let format { try writer.write(format) }
+                }
+                try entry(&writer)
+            }) != nil
+        else {
+            isClosed = format != nil
+            return false
+        }
+        self.format = format
+        count += 1
+        return true
+    }
+}
+
 /// A builder of a Read Multiple or Read Multiple Variable Request (Core Vol 3 Part F §3.4.4.7, §3.4.4.11).
 ///
 /// The request requires at least two handles.
 public struct ATTReadMultipleRequestBuilder: Sendable {
-    private let opcode: ATTOpcode
-    /// The number of handles written.
-    public private(set) var count = 0
+    private var entries: EntryWriter
 
     /// A builder of a Read Multiple Variable Request, or of a Read Multiple Request when `variable` is false.
     public init(variable: Bool) {
-        opcode = variable ? .readMultipleVariableRequest : .readMultipleRequest
+        entries = EntryWriter(variable ? .readMultipleVariableRequest : .readMultipleRequest)
     }
+
+    /// The number of handles written.
+    public var count: Int { entries.count }
 
     /// Appends a handle; returns whether it fits.
     public mutating func append(_ handle: AttributeHandle, to writer: inout ByteWriter) -> Bool {
-        let isFirst = count == 0
-        let fits = writer.fits { (writer) throws(BufferFull) in
-            if isFirst { try writer.write(opcode) }
-            try writer.write(handle)
-        }
-        if fits { count += 1 }
-        return fits
+        entries.append(to: &writer) { (writer) throws(BufferFull) in try writer.write(handle) }
     }
 }
 
 /// A builder of a Find Information Response, whose types are all of 16 or all of 128 bits (Core Vol 3 Part F §3.4.3.2).
 public struct ATTFindInformationResponseBuilder: Sendable {
-    private var typeWidth: BluetoothUUID.Width?
-    /// The number of entries written.
-    public private(set) var count = 0
-    private var isClosed = false
+    private var entries = EntryWriter(.findInformationResponse)
 
     /// A builder of a response without entries.
     public init() {}
+
+    /// The number of entries written.
+    public var count: Int { entries.count }
 
     /// Appends an attribute and its type; returns whether the entry fits and its type has the width of the previous
     /// ones.
     public mutating func append(
         _ handle: AttributeHandle, type: BluetoothUUID, to writer: inout ByteWriter
     ) -> Bool {
-        let width = attributeTypeWidth(of: type)
-        guard !isClosed, typeWidth == nil || typeWidth == width else {
-            isClosed = true
-            return false
-        }
-        let isFirst = typeWidth == nil
-        let fits = writer.fits { (writer) throws(BufferFull) in
-            if isFirst {
-                try writer.write(ATTOpcode.findInformationResponse)
-                try writer.write(ATTInformationList.format(width))
-            }
+        entries.append(format: ATTInformationList.format(attributeTypeWidth(of: type)), to: &writer) {
+            (writer) throws(BufferFull) in
             try writer.write(handle)
             try writer.write(attributeType: type)
         }
-        if fits {
-            typeWidth = width
-            count += 1
-        } else {
-            isClosed = true
-        }
-        return fits
     }
 }
 
 /// A builder of a Find By Type Value Response (Core Vol 3 Part F §3.4.3.4).
 public struct ATTFindByTypeValueResponseBuilder: Sendable {
-    /// The number of entries written.
-    public private(set) var count = 0
+    private var entries = EntryWriter(.findByTypeValueResponse)
 
     /// A builder of a response without entries.
     public init() {}
+
+    /// The number of entries written.
+    public var count: Int { entries.count }
 
     /// Appends the range from a found attribute to its group end handle; returns whether it fits.
     ///
     /// For an attribute that is not a grouping attribute, the range is its own handle.
     public mutating func append(_ range: AttributeHandleRange, to writer: inout ByteWriter) -> Bool {
-        let isFirst = count == 0
-        let fits = writer.fits { (writer) throws(BufferFull) in
-            if isFirst { try writer.write(ATTOpcode.findByTypeValueResponse) }
-            try writer.write(range)
-        }
-        if fits { count += 1 }
-        return fits
-    }
-}
-
-/// The part that the two responses with a length field share: the first value determines the length of all.
-private struct MeasuredEntryWriter: Sendable {
-    let opcode: ATTOpcode
-    var valueLength: Int?
-    var count = 0
-    var isClosed = false
-
-    init(_ opcode: ATTOpcode) {
-        self.opcode = opcode
-    }
-
-    mutating func append(
-        _ value: RawSpan, maximum: Int, handleBytes: Int, to writer: inout ByteWriter,
-        handles: (inout ByteWriter) throws(BufferFull) -> Void
-    ) -> Bool {
-        let value = value.prefix(maximum)
-        guard !isClosed, valueLength == nil || valueLength == value.byteCount else {
-            isClosed = true
-            return false
-        }
-        let isFirst = valueLength == nil
-        let fits = writer.fits { (writer) throws(BufferFull) in
-            if isFirst {
-                try writer.write(opcode)
-                try writer.write(UInt8(truncatingIfNeeded: handleBytes + value.byteCount))
-            }
-            try handles(&writer)
-            try writer.write(value)
-        }
-        guard fits else {
-            isClosed = true
-            return false
-        }
-        valueLength = value.byteCount
-        count += 1
-        return true
+        entries.append(to: &writer) { (writer) throws(BufferFull) in try writer.write(range) }
     }
 }
 
 /// A builder of a Read By Type Response, whose values all have one length (Core Vol 3 Part F §3.4.4.2).
 public struct ATTReadByTypeResponseBuilder: Sendable {
-    private var entries = MeasuredEntryWriter(.readByTypeResponse)
+    private var entries = EntryWriter(.readByTypeResponse)
 
     /// A builder of a response without entries.
     public init() {}
@@ -160,17 +126,18 @@ public struct ATTReadByTypeResponseBuilder: Sendable {
     public mutating func append(
         _ handle: AttributeHandle, value: RawSpan, to writer: inout ByteWriter
     ) -> Bool {
-        entries.append(
-            value, maximum: ATTValueLimits(mtu: writer.capacity).readByType, handleBytes: 2, to: &writer
-        ) { (writer) throws(BufferFull) in
+        let value = value.prefix(ATTValueLimits(mtu: writer.capacity).readByType)
+        return entries.append(format: UInt8(truncatingIfNeeded: 2 + value.byteCount), to: &writer) {
+            (writer) throws(BufferFull) in
             try writer.write(handle)
+            try writer.write(value)
         }
     }
 }
 
 /// A builder of a Read By Group Type Response, whose values all have one length (Core Vol 3 Part F §3.4.4.10).
 public struct ATTReadByGroupTypeResponseBuilder: Sendable {
-    private var entries = MeasuredEntryWriter(.readByGroupTypeResponse)
+    private var entries = EntryWriter(.readByGroupTypeResponse)
 
     /// A builder of a response without entries.
     public init() {}
@@ -183,10 +150,11 @@ public struct ATTReadByGroupTypeResponseBuilder: Sendable {
     public mutating func append(
         _ range: AttributeHandleRange, value: RawSpan, to writer: inout ByteWriter
     ) -> Bool {
-        entries.append(
-            value, maximum: ATTValueLimits(mtu: writer.capacity).readByGroupType, handleBytes: 4, to: &writer
-        ) { (writer) throws(BufferFull) in
+        let value = value.prefix(ATTValueLimits(mtu: writer.capacity).readByGroupType)
+        return entries.append(format: UInt8(truncatingIfNeeded: 4 + value.byteCount), to: &writer) {
+            (writer) throws(BufferFull) in
             try writer.write(range)
+            try writer.write(value)
         }
     }
 }
@@ -195,7 +163,7 @@ public struct ATTReadByGroupTypeResponseBuilder: Sendable {
 ///
 /// The values follow each other and are truncated at the ATT_MTU, so that every request has a response.
 public struct ATTReadMultipleResponseBuilder: Sendable {
-    private var hasOpcode = false
+    private var entries = EntryWriter(.readMultipleResponse)
     private var isClosed = false
 
     /// A builder of a response without values.
@@ -204,13 +172,8 @@ public struct ATTReadMultipleResponseBuilder: Sendable {
     /// Appends a value, truncated at the ATT_MTU; returns whether all of it fits.
     public mutating func append(_ value: RawSpan, to writer: inout ByteWriter) -> Bool {
         guard !isClosed else { return false }
-        let cut = value.prefix(writer.remaining - (hasOpcode ? 0 : 1))
-        let needsOpcode = !hasOpcode
-        let fits = writer.fits { (writer) throws(BufferFull) in
-            if needsOpcode { try writer.write(ATTOpcode.readMultipleResponse) }
-            try writer.write(cut)
-        }
-        hasOpcode = hasOpcode || fits
+        let cut = value.prefix(writer.remaining - (entries.count == 0 ? 1 : 0))
+        let fits = entries.append(to: &writer) { (writer) throws(BufferFull) in try writer.write(cut) }
         isClosed = !fits || cut.byteCount < value.byteCount
         return !isClosed
     }
@@ -220,7 +183,7 @@ public struct ATTReadMultipleResponseBuilder: Sendable {
 ///
 /// The list is truncated at the ATT_MTU, even within a length, so that every request has a response.
 public struct ATTReadMultipleVariableResponseBuilder: Sendable {
-    private var hasOpcode = false
+    private var entries = EntryWriter(.readMultipleVariableResponse)
     private var isClosed = false
 
     /// A builder of a response without values.
@@ -231,10 +194,8 @@ public struct ATTReadMultipleVariableResponseBuilder: Sendable {
     /// Values of more than 65535 bytes, which no attribute has, are refused.
     public mutating func append(_ value: RawSpan, to writer: inout ByteWriter) -> Bool {
         guard !isClosed, let length = UInt16(exactly: value.byteCount) else { return false }
-        let needsOpcode = !hasOpcode
-        let space = writer.remaining - (hasOpcode ? 0 : 1)
-        let fits = writer.fits { (writer) throws(BufferFull) in
-            if needsOpcode { try writer.write(ATTOpcode.readMultipleVariableResponse) }
+        let space = writer.remaining - (entries.count == 0 ? 1 : 0)
+        let fits = entries.append(to: &writer) { (writer) throws(BufferFull) in
             switch space {
             case 2...:
                 try writer.write(length)
@@ -245,7 +206,6 @@ public struct ATTReadMultipleVariableResponseBuilder: Sendable {
                 break
             }
         }
-        hasOpcode = hasOpcode || fits
         isClosed = !fits || space < 2 + value.byteCount
         return !isClosed
     }
@@ -253,11 +213,13 @@ public struct ATTReadMultipleVariableResponseBuilder: Sendable {
 
 /// A builder of a Multiple Handle Value Notification, whose values are never truncated (Core Vol 3 Part F §3.4.7.4).
 public struct ATTMultipleHandleValueNotificationBuilder: Sendable {
-    /// The number of entries written.
-    public private(set) var count = 0
+    private var entries = EntryWriter(.multipleHandleValueNotification)
 
     /// A builder of a notification without entries.
     public init() {}
+
+    /// The number of entries written.
+    public var count: Int { entries.count }
 
     /// Appends an attribute and its value; returns whether the entry fits. A shorter entry may still fit after a
     /// refused one.
@@ -265,14 +227,10 @@ public struct ATTMultipleHandleValueNotificationBuilder: Sendable {
         _ handle: AttributeHandle, value: RawSpan, to writer: inout ByteWriter
     ) -> Bool {
         guard let length = UInt16(exactly: value.byteCount) else { return false }
-        let isFirst = count == 0
-        let fits = writer.fits { (writer) throws(BufferFull) in
-            if isFirst { try writer.write(ATTOpcode.multipleHandleValueNotification) }
+        return entries.append(to: &writer) { (writer) throws(BufferFull) in
             try writer.write(handle)
             try writer.write(length)
             try writer.write(value)
         }
-        if fits { count += 1 }
-        return fits
     }
 }

@@ -35,7 +35,7 @@ package struct AttributeNames: Sendable {
             return Name(uuid: BluetoothUUID(0x2902), characteristic: types[value])
         }
         guard let type = uuid.uint16, (0x2900...0x29FF).contains(type) else { return Name(uuid: uuid) }
-        let index = values.partitioningIndex { $0 > handle.rawValue }
+        let index = partitionPoint(of: values) { $0 <= handle.rawValue }
         return Name(uuid: uuid, characteristic: index > 0 ? types[values[index - 1]] : nil)
     }
 
@@ -56,21 +56,9 @@ package struct AttributeNames: Sendable {
             return nil
         }
         record(uuid, of: AttributeHandle(handle))
-        let index = values.partitioningIndex { $0 >= handle }
+        let index = partitionPoint(of: values) { $0 < handle }
         if types[handle] != nil, index == values.count || values[index] != handle { values.insert(handle, at: index) }
         if properties & 0x30 != 0, types[handle] != nil { notified.insert(handle) } else { notified.remove(handle) }
         return (AttributeHandle(handle), uuid)
-    }
-}
-
-extension [UInt16] {
-    /// The first index whose element fulfils a condition that all later ones fulfil too.
-    fileprivate func partitioningIndex(where isInSecondPart: (UInt16) -> Bool) -> Int {
-        var (low, high) = (0, count)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if isInSecondPart(self[middle]) { high = middle } else { low = middle + 1 }
-        }
-        return low
     }
 }

@@ -63,9 +63,7 @@ public struct CapturedPacketKind: RawRepresentable, Hashable, Sendable {
 
 extension CapturedPacketKind: CustomStringConvertible {
     /// The name of the kind.
-    public var description: String {
-        Self.names.indices.contains(Int(rawValue)) ? Self.names[Int(rawValue)] : "kind \(rawValue)"
-    }
+    public var description: String { codeName(rawValue, Self.names) ?? "kind \(rawValue)" }
 }
 
 /// A captured packet: the adapter, the kind, and borrowed bytes.

@@ -51,8 +51,7 @@ package enum PairingText {
     }
 
     private static func choice(_ byte: UInt8, _ texts: [String], _ word: String) -> String {
-        texts.indices.contains(Int(byte)) && !texts[Int(byte)].isEmpty
-            ? texts[Int(byte)] : "\(word) 0x\(hexadecimal(byte, digits: 2))"
+        codeName(byte, texts) ?? "\(word) 0x\(hexadecimal(byte, digits: 2))"
     }
 
     private static func features(_ pdu: [UInt8]) -> String {

@@ -8,16 +8,8 @@ import BluetoothManagement
 /// (Core Vol 3 Part H §3.6) may be fragmented into several ACL packets, so a fragment is shown only if the filter has
 /// seen the beginning of its PDU and that is not a key.
 public struct SecretFilter: Sendable {
-    /// The adapter, link and direction in which the fragments of one PDU follow each other, possibly interleaved with
-    /// others.
-    private struct Path: Hashable {
-        var adapter: UInt16
-        var handle: UInt16
-        var isSent: Bool
-    }
-
     /// The number of remaining bytes of PDUs without keys.
-    private var unfinished: [Path: Int] = [:]
+    private var unfinished: [FrameJoiner.Path: Int] = [:]
 
     /// The maximum number of stored PDUs. The rest of a dropped one is omitted.
     static let capacity = 256
@@ -45,7 +37,7 @@ public struct SecretFilter: Sendable {
             if let handle = Self.disconnectedHandle(in: packet.payload) {
                 // The next link with this handle is independent of the incomplete PDUs of this one.
                 for isSent in [true, false] {
-                    unfinished[Path(adapter: packet.adapter, handle: handle, isSent: isSent)] = nil
+                    unfinished[FrameJoiner.Path(adapter: packet.adapter, handle: handle, isSent: isSent)] = nil
                 }
             }
             return Self.visibleByteCount(ofEvent: packet.payload)
@@ -94,7 +86,7 @@ public struct SecretFilter: Sendable {
     private mutating func visibleByteCount(ofACL packet: borrowing CapturedPacket) -> Int? {
         var reader = ByteReader(packet.payload)
         guard let head = try? reader.readUInt16(), (try? reader.skip(2)) != nil else { return nil }
-        let path = Path(adapter: packet.adapter, handle: head & 0x0FFF, isSent: packet.kind == .aclSent)
+        let path = FrameJoiner.Path(adapter: packet.adapter, handle: head & 0x0FFF, isSent: packet.kind == .aclSent)
         guard head >> 12 & 3 != 1 else {
             guard let rest = unfinished[path] else { return Self.aclHeader }
             unfinished[path] = rest > reader.remaining ? rest - reader.remaining : nil

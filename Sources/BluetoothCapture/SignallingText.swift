@@ -107,8 +107,7 @@ package enum SignallingText {
     }
 
     private static func choice(_ number: UInt16, _ texts: [String]) -> String {
-        texts.indices.contains(Int(number)) && !texts[Int(number)].isEmpty
-            ? texts[Int(number)] : "result \(hex(number))"
+        codeName(number, texts) ?? "result \(hex(number))"
     }
 
     private static func hex(_ number: UInt16) -> String { "0x\(hexadecimal(number, digits: 4))" }

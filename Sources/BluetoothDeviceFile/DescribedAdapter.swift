@@ -48,9 +48,7 @@ package struct DescribedAdapter: Hashable, Sendable {
         isLegacy = try object.bool("legacy") ?? false
         isPowered = try object.bool("powered") ?? false
         events =
-            try object.elements("events", limit: 1000) { value, place throws(DeviceFile.Problem) in
-                try Event(reading: value, at: place)
-            } ?? []
+            try object.elements("events", limit: 1000, Event.init(reading:at:)) ?? []
         for (before, after) in zip(events, events.dropFirst()) where after.time < before.time {
             throw object.problem("events", "their times do not ascend")
         }
@@ -60,9 +58,7 @@ package struct DescribedAdapter: Hashable, Sendable {
 extension DescribedAdapter.Event {
     init(reading value: JSONValue, at place: String) throws(DeviceFile.Problem) {
         let object = try DescribedObject(value, at: place, keys: ["event", "after", "until"])
-        guard let incident = try object.choice("event", DescribedAdapter.Incident.self) else {
-            throw object.problem("event", "it is missing")
-        }
+        let incident = try object.required("event", object.choice("event", DescribedAdapter.Incident.self))
         let cure = try object.choice("until", DescribedAdapter.Cure.self)
         if cure != nil, ![.hangs, .hearsNothing].contains(incident) {
             throw object.problem("until", "only hangs and hearsNothing have it")

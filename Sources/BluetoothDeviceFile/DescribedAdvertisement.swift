@@ -104,9 +104,7 @@ package struct DescribedAdvertisement: Hashable, Sendable {
                 let digits = try data.text("id") ?? ""
                 guard digits.hasPrefix("0x"), digits.utf8.count == 6, let id = UInt16(digits.dropFirst(2), radix: 16)
                 else { throw data.problem("id", "it is not a company identifier such as 0x004C") }
-                guard let bytes = try data.bytes("data", limit: extendedCapacity) else {
-                    throw data.problem("data", "it is missing")
-                }
+                let bytes = try data.required("data", data.bytes("data", limit: extendedCapacity))
                 return .manufacturerData(CompanyIdentifier(id), bytes)
             } ?? []
         if let name = try object.text("name") { fields.append(.localName(name)) }

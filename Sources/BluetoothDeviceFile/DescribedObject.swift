@@ -96,9 +96,10 @@ struct DescribedObject {
         return uuid
     }
 
-    func requiredUUID(_ key: String) throws(DeviceFile.Problem) -> BluetoothUUID {
-        guard let uuid = try uuid(key) else { throw problem(key, "it is missing") }
-        return uuid
+    /// What was read at `key`, which must be there.
+    func required<Value>(_ key: String, _ value: Value?) throws(DeviceFile.Problem) -> Value {
+        guard let value else { throw problem(key, "it is missing") }
+        return value
     }
 
     func uuids(_ key: String) throws(DeviceFile.Problem) -> [BluetoothUUID]? {

@@ -25,13 +25,9 @@ extension DeviceDescription {
             rssi: Int8(try object.integer("rssi", in: -127...20) ?? -50),
             appearance: try object.integer("appearance", in: 0...0xFFFF).map { Appearance(rawValue: UInt16($0)) },
             advertisedServices: try object.uuids("advertisedServices"),
-            advertisements: try object.elements(
-                "advertisements", limit: 16,
-                { value, place throws(DeviceFile.Problem) in try DescribedAdvertisement(reading: value, at: place) })
+            advertisements: try object.elements("advertisements", limit: 16, DescribedAdvertisement.init(reading:at:))
                 ?? [],
-            services: try object.elements(
-                "services",
-                { value, place throws(DeviceFile.Problem) in try DescribedService(reading: value, at: place) })
+            services: try object.elements("services", DescribedService.init(reading:at:))
                 ?? [],
             recording: try object["recorded"].map { value throws(DeviceFile.Problem) in
                 try DescribedRecording(reading: value, at: place.isEmpty ? "recorded" : "\(place).recorded")
@@ -93,11 +89,9 @@ extension DeviceDescription {
 extension DescribedRecording {
     init(reading value: JSONValue, at place: String) throws(DeviceFile.Problem) {
         let object = try DescribedObject(value, at: place, keys: ["t", "seconds"])
-        guard let time = try object.text("t") else { throw object.problem("t", "it is missing") }
-        guard let duration = try object.seconds("seconds", from: 0) else {
-            throw object.problem("seconds", "it is missing")
-        }
-        self.init(time: time, duration: duration)
+        self.init(
+            time: try object.required("t", object.text("t")),
+            duration: try object.required("seconds", object.seconds("seconds", from: 0)))
     }
 }
 
@@ -106,14 +100,10 @@ extension DescribedService {
         let object = try DescribedObject(
             value, at: place, keys: ["uuid", "primary", "handle", "end", "includes", "characteristics"])
         self.init(
-            try object.requiredUUID("uuid"), isPrimary: try object.bool("primary") ?? true,
+            try object.required("uuid", object.uuid("uuid")), isPrimary: try object.bool("primary") ?? true,
             handle: try object.handle("handle"), end: try object.handle("end"),
             includes: try object.elements("includes", DescribedInclude.init(reading:at:)) ?? [],
-            characteristics: try object.elements(
-                "characteristics",
-                { value, place throws(DeviceFile.Problem) in
-                    try DescribedCharacteristic(reading: value, at: place)
-                }) ?? [])
+            characteristics: try object.elements("characteristics", DescribedCharacteristic.init(reading:at:)) ?? [])
         for (index, characteristic) in characteristics.enumerated() {
             if characteristic.isAmbiguous(among: characteristics.prefix(index)) {
                 throw object.problem(
@@ -141,7 +131,7 @@ extension DescribedInclude {
             self.init(uuid)
         } else {
             let object = try DescribedObject(value, at: place, keys: ["uuid", "handle"])
-            self.init(try object.requiredUUID("uuid"), handle: try object.handle("handle"))
+            self.init(try object.required("uuid", object.uuid("uuid")), handle: try object.handle("handle"))
         }
     }
 }
@@ -155,13 +145,11 @@ extension DescribedCharacteristic {
                 "descriptors", "every", "echo", "notifications",
             ])
         self.init(
-            try object.requiredUUID("uuid"), handle: try object.handle("handle", from: 2),
+            try object.required("uuid", object.uuid("uuid")), handle: try object.handle("handle", from: 2),
             properties: try object.options("properties", CharacteristicProperties.known) ?? [],
             permissions: try object.options("permissions", AttributePermissions.known),
             value: try DescribedValue(reading: object),
-            descriptors: try object.elements(
-                "descriptors",
-                { value, place throws(DeviceFile.Problem) in try DescribedDescriptor(reading: value, at: place) })
+            descriptors: try object.elements("descriptors", DescribedDescriptor.init(reading:at:))
                 ?? [],
             interval: try object.seconds("every", from: 0.001), echo: try object.uuid("echo"),
             notifications: try object.elements(
@@ -202,7 +190,7 @@ extension DescribedDescriptor {
         let object = try DescribedObject(
             value, at: place, keys: ["uuid", "handle", "permissions", "hex", "text", "value", "error"])
         self.init(
-            try object.requiredUUID("uuid"), handle: try object.handle("handle"),
+            try object.required("uuid", object.uuid("uuid")), handle: try object.handle("handle"),
             permissions: try object.options("permissions", AttributePermissions.known),
             value: try DescribedValue(reading: object))
     }
@@ -211,11 +199,9 @@ extension DescribedDescriptor {
 extension DescribedNotification {
     fileprivate init(reading value: JSONValue, at place: String) throws(DeviceFile.Problem) {
         let object = try DescribedObject(value, at: place, keys: ["after", "hex", "text"])
-        guard let time = try object.seconds("after", from: 0) else { throw object.problem("after", "it is missing") }
-        guard let bytes = try DescribedValue.bytes(of: object, ["hex"]) else {
-            throw object.problem("hex", "it is missing")
-        }
-        self.init(after: time, bytes)
+        self.init(
+            after: try object.required("after", object.seconds("after", from: 0)),
+            try object.required("hex", DescribedValue.bytes(of: object, ["hex"])))
     }
 }
 

@@ -76,11 +76,8 @@ package struct DeviceFile: Hashable, Sendable {
         adapters = try world.elements(
             "adapters", limit: 16,
             { value, place throws(Problem) in try DescribedAdapter(reading: value, at: place) })
-        guard
-            let described = try world.elements(
-                "devices", limit: 256,
-                { value, place throws(Problem) in try DeviceDescription(reading: value, at: place) })
-        else { throw world.problem("devices", "it is missing") }
+        let described = try world.required(
+            "devices", world.elements("devices", limit: 256, DeviceDescription.init(reading:at:)))
         for (index, device) in described.enumerated() {
             guard let address = device.address, described.prefix(index).contains(where: { $0.address == address })
             else {

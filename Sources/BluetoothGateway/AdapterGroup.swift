@@ -55,7 +55,7 @@ public final class AdapterGroup: Central {
                 "The adapters of a group must belong to one kernel.")
         }
         let slots = await adapter.session.slotsOnLoop
-        try await core { core throws(BluetoothError) in try core.members.add(adapter, slots) }
+        try await core { core throws(BluetoothError) in try core.add(adapter, slots) }
     }
 
     /// The numbers of stored signals of a device: the group's, then those of its scans.
@@ -66,7 +66,7 @@ public final class AdapterGroup: Central {
     /// Removes an adapter: the group's scans end on it, and no further link is made by it; its links stay up. An
     /// adapter that is not in the group is no error.
     public nonisolated(nonsending) func remove(_ adapter: Adapter) async {
-        await core { _ = $0.members.remove(adapter) }
+        await core { $0.remove(adapter) }
     }
 
     /// Waits until an adapter of the group is powered on with LE enabled.
@@ -93,7 +93,7 @@ public final class AdapterGroup: Central {
     /// Ends the group's scans and kept connections. The adapters stay open, and other links up.
     public nonisolated(nonsending) func close() async {
         await core {
-            $0.members.close(
+            $0.close(
                 BluetoothError(.cancelled, .init("use the group"), "This program has closed the group of adapters."))
         }
     }
@@ -150,5 +150,32 @@ final class GroupCore {
         members = GroupMembers(on: loop)
         scans = GroupScans(members)
         connector = GroupConnector(members, scans)
+    }
+
+    func add(_ adapter: Adapter, _ slots: LoopBound<LinkSlots>) throws(BluetoothError) {
+        try members.add(adapter, slots) { [weak self] id, hasEnded in
+            if hasEnded { self?.remove(id) } else { self?.changed() }
+        }
+        changed()
+    }
+
+    func remove(_ adapter: Adapter) {
+        if let id = members.id(of: adapter) { remove(id) }
+    }
+
+    private func remove(_ id: Int) {
+        members.remove(id)
+        scans.removeSignals(at: id)
+        changed()
+    }
+
+    private func changed() {
+        members.changed()
+        scans.adaptersChanged()
+    }
+
+    func close(_ reason: BluetoothError) {
+        scans.close(reason)
+        members.close(reason)
     }
 }

@@ -34,11 +34,6 @@ final class GroupMembers {
     private(set) var version: UInt64 = 0
     /// The reason of the group's end.
     private(set) var end: BluetoothError?
-    /// Called after each change.
-    var onChange: () -> Void = {}
-    /// Called when an adapter has left the group, before ``onChange``.
-    var onRemoval: (Int) -> Void = { _ in }
-
     /// The handlers of the end.
     private var endFollowers = HandlerList<BluetoothError>()
 
@@ -56,8 +51,11 @@ final class GroupMembers {
     // MARK: Coming and going
 
     /// Adds an adapter.
+    /// - Parameter follower: called when the adapter with a number has changed, has room for another link, or has ended.
     /// - Throws: `.invalidArgument` if the group has it already; the reason of the adapter's or the group's end.
-    func add(_ adapter: Adapter, _ slots: LoopBound<LinkSlots>) throws(BluetoothError) {
+    func add(
+        _ adapter: Adapter, _ slots: LoopBound<LinkSlots>, _ follower: @escaping (_ id: Int, _ hasEnded: Bool) -> Void
+    ) throws(BluetoothError) {
         let operation = BluetoothError.Operation("add to the group", adapter: adapter.information.name)
         if let end { throw end.about(operation) }
         guard !all.contains(where: { $0.adapter.isSame(as: adapter) }) else {
@@ -66,37 +64,30 @@ final class GroupMembers {
         if let end = adapter.session.powerState.value.end { throw end.about(operation) }
         lastID += 1
         let id = lastID
-        let follower = adapter.session.powerState.value.follow { [weak self] turn in
+        let state = adapter.session.powerState.value.follow { turn in
             switch turn {
             case .changing: break
-            case .changed: self?.changed()
-            case .ended: self?.removed(id)
+            case .changed: follower(id, false)
+            case .ended: follower(id, true)
             }
         }
-        let room = slots.value.roomFollowers.add { [weak self] in self?.changed() }
-        all.append(Member(id: id, adapter: adapter, room: slots, followers: (follower, room)))
-        changed()
+        let room = slots.value.roomFollowers.add { follower(id, false) }
+        all.append(Member(id: id, adapter: adapter, room: slots, followers: (state, room)))
     }
 
-    /// Removes an adapter; false if the group does not have it.
-    func remove(_ adapter: Adapter) -> Bool {
-        guard let member = all.first(where: { $0.adapter.isSame(as: adapter) }) else { return false }
-        removed(member.id)
-        return true
-    }
+    /// The number of an adapter; nil if the group does not have it.
+    func id(of adapter: Adapter) -> Int? { all.first { $0.adapter.isSame(as: adapter) }?.id }
 
-    private func removed(_ id: Int) {
+    func remove(_ id: Int) {
         self[id]?.unfollow()
         all.removeAll { $0.id == id }
         signals.remove(id)
-        onRemoval(id)
-        changed()
     }
 
-    private func changed() {
+    /// Resumes those that wait for a change.
+    func changed() {
         version &+= 1
         waiters.succeedAll()
-        onChange()
     }
 
     /// Ends the group.
@@ -106,7 +97,6 @@ final class GroupMembers {
         for member in all { member.unfollow() }
         all = []
         waiters.failAll(reason)
-        onChange()
         endFollowers(reason)
     }
 

@@ -9,18 +9,15 @@ import BluetoothSockets
 final class GroupScans {
     private let mark: ComponentCount.Mark
     private let members: GroupMembers
-    private var scans: [UInt64: GroupScan] = [:]
-    private var lastID: UInt64 = 0
+    /// Oldest first; their streams own them. Those that have ended are removed with the next one.
+    private var scans: [WeakReference<GroupScan>] = []
 
     init(_ members: GroupMembers) {
         mark = members.loop.components.mark("GroupScans")
         self.members = members
-        members.onChange = { [weak self] in self?.adaptersChanged() }
-        members.onRemoval = { [weak self] in self?.adapterRemoved($0) }
     }
 
-    /// The number of scans.
-    var count: Int { scans.count }
+    private var open: [GroupScan] { scans.compactMap(\.object).filter(\.isOpen) }
 
     /// Begins a scan on all adapters that can be used.
     /// - Parameter owner: retained until the stream ends.
@@ -29,10 +26,8 @@ final class GroupScans {
     ) async throws(BluetoothError) -> BoundedStream<GroupAdvertisement> {
         let operation = BluetoothError.Operation("scan")
         if let end = members.end { throw end.about(operation) }
-        lastID += 1
-        let id = lastID
-        let scan = GroupScan(options, by: members, operation) { [weak self] in self?.scans[id] = nil }
-        scans[id] = scan
+        let scan = GroupScan(options, by: members, operation)
+        scans = (open + [scan]).map { WeakReference(to: $0) }
         do throws(BluetoothError) {
             try await scan.begin()
         } catch {
@@ -49,21 +44,28 @@ final class GroupScans {
 
     /// The numbers of stored signals of a device.
     func signalCounts(of address: BluetoothAddress) -> [Int] {
-        scans.values.flatMap { $0.signalCounts(of: address) }
+        open.flatMap { $0.signalCounts(of: address) }
     }
 
-    private func adapterRemoved(_ member: Int) {
-        for scan in scans.values { scan.removeSignals(at: member) }
+    /// Removes the signals at an adapter that has left the group.
+    func removeSignals(at member: Int) {
+        for scan in open { scan.removeSignals(at: member) }
     }
 
-    private func adaptersChanged() {
-        for id in scans.keys.sorted() { scans[id]?.adaptersChanged() }
+    /// Begins to scan on adapters that have come, and ends the scans of those that have left the group.
+    func adaptersChanged() {
+        for scan in open { scan.adaptersChanged() }
+    }
+
+    /// Ends all scans, as the group is closed.
+    func close(_ reason: BluetoothError) {
+        for scan in open { scan.close(reason) }
     }
 }
 
 /// A scan of a group: a scan of each adapter, and the stream of what they receive together.
 //
-// Lives on the loop; the group and its stream own it.
+// Lives on the loop; its stream owns it.
 final class GroupScan {
     private let mark: ComponentCount.Mark
     private let members: GroupMembers
@@ -77,15 +79,12 @@ final class GroupScan {
     private var failures: [Int: BluetoothError] = [:]
     private var timer: LoopTimer?
     private var retryTimer: LoopTimer?
-    private var onEnd: (() -> Void)?
+    private(set) var isOpen = true
 
-    init(
-        _ options: ScanOptions, by members: GroupMembers, _ operation: BluetoothError.Operation,
-        onEnd: @escaping () -> Void
-    ) {
+    init(_ options: ScanOptions, by members: GroupMembers, _ operation: BluetoothError.Operation) {
         let loop = members.loop
         mark = loop.components.mark("GroupScan")
-        (self.options, self.members, self.operation, self.onEnd) = (options, members, operation, onEnd)
+        (self.options, self.members, self.operation) = (options, members, operation)
         channel = StreamChannel(
             capacity: options.bufferCapacity, policy: .dropOldest, operation: operation, from: loop
         ) { element, count in element.advertisement.missedBefore += count }
@@ -95,8 +94,6 @@ final class GroupScan {
 
     /// The delay before another attempt on an adapter.
     private static let retryDelay = Duration.seconds(30)
-
-    private var isOpen: Bool { onEnd != nil }
 
     /// Begins to scan; returns when each adapter scans, or has failed to.
     nonisolated(nonsending) func begin() async throws(BluetoothError) {
@@ -191,13 +188,10 @@ final class GroupScan {
     /// The numbers of stored signals of a device.
     func signalCounts(of address: BluetoothAddress) -> [Int] { merger.counts(of: address) }
 
-    /// Removes the signals at an adapter that has left the group.
     func removeSignals(at id: Int) { merger.remove(id) }
 
-    /// Begins to scan on adapters that have come, and ends the scans of those that have left the group.
     func adaptersChanged() {
         guard isOpen else { return }
-        if let end = members.end { return finish(end.about(operation)) }
         for (id, task) in tasks where members[id] == nil {
             task.cancel()
             tasks[id] = nil
@@ -215,15 +209,16 @@ final class GroupScan {
         }
     }
 
+    func close(_ reason: BluetoothError) { finish(reason.about(operation)) }
+
     /// Ends the scan: with an error, or regularly.
     func finish(_ reason: BluetoothError?) {
-        guard let onEnd else { return }
-        self.onEnd = nil
+        guard isOpen else { return }
+        isOpen = false
         timer?.cancel()
         retryTimer?.cancel()
         for task in tasks.values { task.cancel() }
         tasks = [:]
         channel.finish(reason)
-        onEnd()
     }
 }

@@ -13,36 +13,29 @@ package final class AdapterHost: Host {
     package let management: ManagementClient
     package let controller: KernelController
     package let channels: any HostChannels
-    package let advertising: any HostAdvertising
+    private let advertiser: KernelAdvertising
     package let pairing: any HostPairing
-    private let room: KernelCapacity
     private let defaults: KernelDefaults
 
     init(
         _ adapterRecord: AdapterRecord, of kernel: any BluetoothKernel, in directory: any HostDirectory,
-        management: ManagementClient, state: @escaping () -> AdapterState, log: Logger, trace: PacketSynthesis?
+        management: ManagementClient, log: Logger, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("AdapterHost")
         (self.adapterRecord, self.kernel) = (adapterRecord, kernel)
         self.management = management
         trace?.opened(adapterRecord.information)
         controller = KernelController(
-            adapterRecord.information, management: management, on: kernel, log: log, trace: trace)
+            adapterRecord.information, in: directory, management: management, on: kernel, log: log, trace: trace)
         let links = controller.links
-        let ends = LinkEndAttribution(of: adapterRecord, directory, controller, on: kernel.loop, state: state)
+        let ends = LinkEndAttribution(of: adapterRecord, directory, controller, on: kernel.loop)
         let ending = LingeringLinks(
             controller, ends, of: adapterRecord.information.address, on: kernel.loop)
         channels = KernelChannels(of: adapterRecord, on: kernel, controller, ending, trace: trace)
-        let advertising = KernelAdvertising(
-            of: adapterRecord, on: kernel, by: management, state: state, log: log)
-        self.advertising = advertising
-        let room = KernelCapacity(
-            of: adapterRecord, on: kernel, by: management,
-            ownInstances: { [weak advertising] in advertising?.ownInstances ?? [] })
-        self.room = room
-        links.onLinkEnded = { [weak ending, weak room] handle in
+        advertiser = KernelAdvertising(of: adapterRecord, on: kernel, by: management, log: log)
+        links.onLinkEnded = { [weak ending, weak controller] handle in
             ending?.linkEnded(handle)
-            room?.linkEnded()
+            controller?.linkEnded()
         }
         pairing = KernelPairing(
             on: adapterRecord, of: kernel, management: LoopBound(management, on: kernel.loop), ending, log: log)
@@ -58,24 +51,20 @@ package final class AdapterHost: Host {
     }
 
     package var scanning: any HostScanning { controller.scanning }
+    package var advertising: any HostAdvertising { advertiser }
     package var health: any HostHealth { controller.health }
-    package var capacity: any HostCapacity { room }
 
-    package func follow(
-        onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void
-    ) {
-        controller.setUnreachableHandler(onUnreachable)
-        controller.onEnd = onEnd
+    package func start(_ receiver: any HostReceiver) {
+        controller.start(receiver)
+        advertiser.receiver = receiver
     }
 
     package func receiveWaiting() { controller.receiveWaiting() }
 
     package func suspend(_ reason: BluetoothError) { controller.suspend(reason) }
 
-    package func resume(with adapter: AdapterInformation) -> Bool {
-        guard controller.resume(with: adapter) else { return false }
-        defaults.resume(on: adapter.index)
-        return true
+    package func resume(with adapter: AdapterInformation) {
+        if controller.resume(with: adapter) { defaults.resume(on: adapter.index) }
     }
 
     package nonisolated(nonsending) func defaults(

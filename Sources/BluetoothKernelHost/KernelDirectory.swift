@@ -51,10 +51,7 @@ package final class KernelDirectory: HostDirectory {
         if let error = kernel.environment().socketError { throw .noBluetoothSockets(operation, error) }
         try management.follow { [weak self] notice in self?.receive(notice) }
         switchWatch = kernel.watchRadioSwitches { [weak self] in self?.lookAtRadioSwitches() }
-        guard case .controllerIndexes(let indexes) = try await management.send(.readControllerIndexList) else {
-            throw .unreadable(operation)
-        }
-        for index in indexes.sorted() {
+        for index in try await management.send(ManagementReadControllerIndexList()).elements.sorted() {
             let call = Promise<Void, BluetoothError>()
             read(index) { error in call.resolve(error.map { .failure($0) } ?? .success(())) }
             try await call.value(operation, timeout: .seconds(20), on: loop)
@@ -62,13 +59,12 @@ package final class KernelDirectory: HostDirectory {
     }
 
     private func read(_ index: UInt16, then completion: @escaping (BluetoothError?) -> Void) {
-        management.post(.readControllerInformation, to: index) { [weak self] answer in
+        management.post(ManagementReadControllerInformation(), to: index) { [weak self] answer in
             let error: BluetoothError?
             switch answer {
-            case .success(.controllerInformation(let read)):
+            case .success(let read):
                 self?.found(AdapterInformation(read, index: index))
                 error = nil
-            case .success: error = .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
             // An adapter that was unplugged meanwhile is no error.
             case .failure(let failure): error = failure.code == .noAdapter ? nil : failure
             }
@@ -241,14 +237,13 @@ package final class KernelDirectory: HostDirectory {
         var now = adapter.currentSettings
         do throws(BluetoothError) {
             // Also if it has the state: an earlier change that is still under way makes this one wait.
-            let reply = try await management.sendWhenIdle(.setPowered(former.isPowered), to: adapter.index)
-            if case .settings(let settings) = reply { now = settings }
+            now = try await management.sendWhenIdle(ManagementSetPowered(former.isPowered), to: adapter.index)
         } catch {
             failure = error
         }
         for command in SettingsRestoration.commands(from: now, to: former.currentSettings) {
             do throws(BluetoothError) {
-                try await management.sendWhenIdle(command, to: adapter.index)
+                try await management.sendWhenIdle(command.base, to: adapter.index)
             } catch {
                 failure = failure ?? error
             }
@@ -266,8 +261,8 @@ package final class KernelDirectory: HostDirectory {
 
     package func makeKeys() -> any HostKeys { KernelKeys(of: kernel, by: LoopBound(management, on: loop), log: log) }
 
-    package func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host {
-        AdapterHost(adapter, of: kernel, in: self, management: management, state: state, log: log, trace: trace)
+    package func makeHost(of adapter: AdapterRecord) -> any Host {
+        AdapterHost(adapter, of: kernel, in: self, management: management, log: log, trace: trace)
     }
 }
 

@@ -1,12 +1,6 @@
 import BluetoothPrimitives
 import BluetoothSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The device below an adapter in sysfs: the interface of a USB adapter, or the serial device of a built-in one.
 struct AdapterDevice: Hashable {
     /// Its name on its bus, such as `1-1.3:1.0`.

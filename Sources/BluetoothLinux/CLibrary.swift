@@ -1,11 +1,5 @@
 import BluetoothSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 // C library functions whose names are also those of methods here, under other names.
 
 func systemBind(_ number: CInt, _ address: UnsafePointer<sockaddr>?, _ length: socklen_t) -> CInt {

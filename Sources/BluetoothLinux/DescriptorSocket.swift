@@ -3,12 +3,6 @@ import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The common part of all sockets of this kernel: a descriptor, its events, and its end.
 ///
 /// Each socket owns one. The driver retains it while it is registered, so that a socket may be dropped or closed from

@@ -5,12 +5,6 @@ import BluetoothSystem
 import CBluetoothSockets
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The epoll events of a descriptor.
 struct Readiness: OptionSet {
     let rawValue: UInt32

@@ -4,12 +4,6 @@ import BluetoothPrimitives
 import BluetoothSystem
 import CBluetoothSockets
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// An L2CAP channel, connecting, connected or accepted.
 //
 // Unchecked because of the cached address, which like the rest is used on the loop's thread only.

@@ -2,6 +2,7 @@ import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothSystem
+import CBluetoothSockets
 
 /// Bluetooth through the sockets of the Linux kernel (`AF_BLUETOOTH`), without a daemon.
 ///
@@ -92,7 +93,7 @@ public final class LinuxKernel: BluetoothKernel {
     /// Opens the management socket (`bind` to `HCI_CHANNEL_CONTROL`).
     public func openManagement(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
-        return try LinuxManagementSocket(driver: driver, handler)
+        return try LinuxHCISocket(channel: HCI_CHANNEL_CONTROL, driver: driver, handler)
     }
 
     /// Opens a raw HCI socket of an adapter (`bind` to `HCI_CHANNEL_RAW`).
@@ -102,7 +103,7 @@ public final class LinuxKernel: BluetoothKernel {
         adapter: UInt16, _ handler: @escaping SocketHandler
     ) throws(KernelError) -> any HCISocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
-        return try LinuxHCISocket(adapter: adapter, driver: driver, handler)
+        return try LinuxHCISocket(adapter: adapter, channel: HCI_CHANNEL_RAW, driver: driver, handler)
     }
 
     /// Opens the monitor (`bind` to `HCI_CHANNEL_MONITOR`).
@@ -110,7 +111,7 @@ public final class LinuxKernel: BluetoothKernel {
     /// Throws `bind: EPERM` without CAP_NET_RAW.
     public func openMonitor(_ handler: @escaping SocketHandler) throws(KernelError) -> any PacketSocket {
         assert(loop.isCurrent, "sockets are opened on the loop")
-        return try LinuxMonitorSocket(driver: driver, handler)
+        return try LinuxHCISocket(channel: HCI_CHANNEL_MONITOR, driver: driver, handler)
     }
 
     /// Starts to connect an L2CAP channel (`bind`, `setsockopt`, `connect`).

@@ -1,12 +1,7 @@
+import BluetoothSystem
 import BluetoothSockets
 import BluetoothPrimitives
 import CBluetoothSockets
-
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
 
 extension sockaddr_hci {
     init(adapter: UInt16, channel: CInt) {

@@ -2,12 +2,6 @@ import BluetoothPrimitives
 import BluetoothSockets
 import BluetoothSystem
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 // Files: the radio switches' device, and system information.
 
 extension FileDescriptor {

@@ -3,12 +3,6 @@ import BluetoothPrimitives
 import BluetoothSystem
 import CBluetoothSockets
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 // Sockets, their options, and the adapter ioctls.
 
 extension FileDescriptor {

@@ -3,12 +3,6 @@ import BluetoothSockets
 import BluetoothSystem
 import CBluetoothSockets
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 // Waiting for descriptors, and for time.
 
 extension FileDescriptor {
@@ -64,16 +58,4 @@ extension FileDescriptor {
         guard number == EINTR else { throw KernelError(name, ErrorNumber(rawValue: number)) }
         return 0
     }
-}
-
-/// The system's monotonic clock in nanoseconds.
-func monotonicNanoseconds() -> Int64 {
-    var time = timespec()
-    _ = clock_gettime(CLOCK_MONOTONIC, &time)
-    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
-}
-
-/// An identifier of the calling thread, unique among the running ones; never 0.
-func currentThread() -> UInt {
-    UInt(pthread_self())
 }

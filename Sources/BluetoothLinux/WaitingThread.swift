@@ -3,12 +3,6 @@ import BluetoothSockets
 import BluetoothSystem
 import Synchronization
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A thread created before its work is known, so that starting the work cannot fail.
 final class WaitingThread: Sendable {
     // Unchecked because of the pointer, which never changes; its target is only passed to the semaphore's calls.

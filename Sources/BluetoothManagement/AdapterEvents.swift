@@ -12,7 +12,7 @@ public struct ManagementCommandComplete: ~Escapable {
     public var opcode: ManagementOpcode
     /// The command's status.
     public var status: ManagementStatus
-    /// The return parameters, which ``ManagementReply`` decodes.
+    /// The return parameters, which ``reply(to:)`` decodes.
     public var returnParameters: RawSpan
 
     /// Creates a reply from its bytes.
@@ -33,10 +33,20 @@ public struct ManagementCommandComplete: ~Escapable {
         }
     }
 
-    /// The command, its status and its reply.
+    /// The reply to a command of the given type.
+    ///
+    /// Throws when it is too short.
+    public func reply<Command: ManagementCommand>(to type: Command.Type) throws(TruncatedBytes) -> Command.Reply {
+        var reader = ByteReader(returnParameters)
+        return try Command.Reply(reading: &reader)
+    }
+
+    /// The command, its status and its reply. Commands about a device name it in failures as well, if they got that far.
     public var description: String {
-        let reply = try? ManagementReply(decoding: self)
-        return "\(opcode), \(status), \(reply?.description ?? "\(returnParameters.byteCount) bytes")"
+        var reader = ByteReader(returnParameters)
+        let isEmpty = returnParameters.isEmpty && !status.isSuccess
+        let reply = isEmpty ? "\(ManagementNoReply())" : try? opcode.type?.replyText(&reader)
+        return "\(opcode), \(status), \(reply ?? "\(returnParameters.byteCount) bytes")"
     }
 }
 

@@ -2,7 +2,7 @@ import BluetoothPackets
 import BluetoothPrimitives
 
 /// The kind of an advertising instance, and the data that the kernel adds.
-public struct AdvertisingInstanceFlags: OptionSet, Hashable, Sendable {
+public struct AdvertisingInstanceFlags: PacketCode, OptionSet, Hashable, Sendable {
     /// The four bytes in the packet.
     public let rawValue: UInt32
 
@@ -62,174 +62,8 @@ extension AdvertisingInstanceFlags: CustomStringConvertible {
     }
 }
 
-/// Add Advertising: an instance in one command, at the kernel's interval.
-public struct AdvertisingInstance: Hashable, Sendable {
-    /// The instance's number, 1 to the adapter's maximum; an existing one is changed.
-    public var instance: UInt8
-    /// The kind, and the data that the kernel adds.
-    public var flags: AdvertisingInstanceFlags
-    /// The time it is advertised before the next instance has its turn, in seconds; zero is the default, 2.
-    public var duration: UInt16
-    /// The time until the instance is removed, in seconds; zero is never.
-    public var timeout: UInt16
-    /// The advertising data: AD structures.
-    public var advertisingData: [UInt8]
-    /// The scan response data: AD structures.
-    public var scanResponse: [UInt8]
-
-    /// Creates an advertising instance.
-    public init(
-        instance: UInt8, flags: AdvertisingInstanceFlags, duration: UInt16 = 0, timeout: UInt16 = 0,
-        advertisingData: [UInt8] = [], scanResponse: [UInt8] = []
-    ) {
-        self.instance = instance
-        self.flags = flags
-        self.duration = duration
-        self.timeout = timeout
-        self.advertisingData = advertisingData
-        self.scanResponse = scanResponse
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        instance = try reader.readUInt8()
-        flags = AdvertisingInstanceFlags(rawValue: try reader.readUInt32())
-        duration = try reader.readUInt16()
-        timeout = try reader.readUInt16()
-        (advertisingData, scanResponse) = try reader.readAdvertisingData()
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(instance)
-        try writer.write(flags.rawValue)
-        try writer.write(duration)
-        try writer.write(timeout)
-        try writer.write(advertisingData: advertisingData, scanResponse: scanResponse)
-    }
-}
-
-/// Add Extended Advertising Parameters: the first of the two commands that add an instance with an interval and a
-/// transmit power of its own.
-public struct ExtendedAdvertisingInstanceParameters: Hashable, Sendable {
-    /// A range of advertising intervals, in units of 0.625 ms, 0x20 to 0xFFFFFF.
-    public struct Intervals: Hashable, Sendable {
-        /// The shortest, in units of 0.625 ms.
-        public var minimum: UInt32
-        /// The longest, in units of 0.625 ms, not below ``minimum``.
-        public var maximum: UInt32
-
-        /// Creates a range of intervals in units of 0.625 ms.
-        public init(minimum: UInt32, maximum: UInt32) {
-            self.minimum = minimum
-            self.maximum = maximum
-        }
-    }
-
-    /// The instance's number, 1 to the adapter's maximum; an existing one is changed.
-    public var instance: UInt8
-    /// The kind, and the data that the kernel adds. The bits that select the parameters given are set automatically.
-    public var flags: AdvertisingInstanceFlags
-    /// The time it is advertised before the next instance has its turn, in seconds.
-    public var duration: UInt16?
-    /// The time until the instance is removed, in seconds.
-    public var timeout: UInt16?
-    /// The range of advertising intervals.
-    public var intervals: Intervals?
-    /// The requested transmit power in dBm, -127 to 20.
-    public var transmitPower: Int8?
-
-    /// Creates parameters; the kernel chooses those that are nil.
-    public init(
-        instance: UInt8, flags: AdvertisingInstanceFlags, duration: UInt16? = nil, timeout: UInt16? = nil,
-        intervals: Intervals? = nil, transmitPower: Int8? = nil
-    ) {
-        self.instance = instance
-        self.flags = flags.subtracting(.parameterPresence)
-        self.duration = duration
-        self.timeout = timeout
-        self.intervals = intervals
-        self.transmitPower = transmitPower
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        instance = try reader.readUInt8()
-        let all = AdvertisingInstanceFlags(rawValue: try reader.readUInt32())
-        let duration = try reader.readUInt16()
-        let timeout = try reader.readUInt16()
-        let intervals = Intervals(minimum: try reader.readUInt32(), maximum: try reader.readUInt32())
-        let transmitPower = try reader.readInt8()
-        flags = all.subtracting(.parameterPresence)
-        self.duration = all.contains(.duration) ? duration : nil
-        self.timeout = all.contains(.timeout) ? timeout : nil
-        self.intervals = all.contains(.intervals) ? intervals : nil
-        self.transmitPower = all.contains(.requestedTransmitPower) ? transmitPower : nil
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        var all = flags.subtracting(.parameterPresence)
-        if duration != nil { all.insert(.duration) }
-        if timeout != nil { all.insert(.timeout) }
-        if intervals != nil { all.insert(.intervals) }
-        if transmitPower != nil { all.insert(.requestedTransmitPower) }
-        try writer.write(instance)
-        try writer.write(all.rawValue)
-        try writer.write(duration ?? 0)
-        try writer.write(timeout ?? 0)
-        try writer.write(intervals?.minimum ?? 0)
-        try writer.write(intervals?.maximum ?? 0)
-        try writer.write(transmitPower ?? 0)
-    }
-}
-
-/// Add Extended Advertising Data: the second of the two commands, after which the instance advertises.
-public struct ExtendedAdvertisingInstanceData: Hashable, Sendable {
-    /// The instance's number.
-    public var instance: UInt8
-    /// The advertising data: AD structures.
-    public var advertisingData: [UInt8]
-    /// The scan response data: AD structures.
-    public var scanResponse: [UInt8]
-
-    /// Creates the data of an advertising instance.
-    public init(instance: UInt8, advertisingData: [UInt8] = [], scanResponse: [UInt8] = []) {
-        self.instance = instance
-        self.advertisingData = advertisingData
-        self.scanResponse = scanResponse
-    }
-
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        instance = try reader.readUInt8()
-        (advertisingData, scanResponse) = try reader.readAdvertisingData()
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(instance)
-        try writer.write(advertisingData: advertisingData, scanResponse: scanResponse)
-    }
-}
-
-extension ByteReader {
-    /// Reads two lengths and then the two pieces of data.
-    @_lifetime(self: copy self)
-    mutating func readAdvertisingData() throws(TruncatedBytes) -> (advertisingData: [UInt8], scanResponse: [UInt8]) {
-        let advertisingCount = Int(try readUInt8())
-        let scanResponseCount = Int(try readUInt8())
-        return ([UInt8](try read(advertisingCount)), [UInt8](try read(scanResponseCount)))
-    }
-}
-
-extension ByteWriter {
-    mutating func write(advertisingData: [UInt8], scanResponse: [UInt8]) throws(BufferFull) {
-        for data in [advertisingData, scanResponse] {
-            guard let count = UInt8(exactly: data.count) else { throw BufferFull(needed: data.count, available: 255) }
-            try write(count)
-        }
-        try write(advertisingData)
-        try write(scanResponse)
-    }
-}
-
 /// The answer to Read Advertising Features.
-public struct AdvertisingFeatures: Hashable, Sendable {
+public struct AdvertisingFeatures: ManagementReply {
     /// The flags that an instance may have.
     public var supportedFlags: AdvertisingInstanceFlags
     /// The capacity of the advertising data in bytes, including the flags' share.
@@ -253,7 +87,8 @@ public struct AdvertisingFeatures: Hashable, Sendable {
         self.instances = instances
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+    /// Reads the values.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         supportedFlags = AdvertisingInstanceFlags(rawValue: try reader.readUInt32())
         maximumAdvertisingDataLength = try reader.readUInt8()
         maximumScanResponseLength = try reader.readUInt8()
@@ -262,7 +97,8 @@ public struct AdvertisingFeatures: Hashable, Sendable {
         instances = [UInt8](try reader.read(count))
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
+    /// Writes the values.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
         guard let count = UInt8(exactly: instances.count) else {
             throw BufferFull(needed: instances.count, available: 255)
         }
@@ -273,40 +109,54 @@ public struct AdvertisingFeatures: Hashable, Sendable {
         try writer.write(count)
         try writer.write(instances)
     }
+
+    /// The values in words.
+    public var description: String {
+        "\(supportedFlags), data \(maximumAdvertisingDataLength), scan response \(maximumScanResponseLength), "
+            + "instances \(instances) of \(maximumInstances)"
+    }
 }
 
-/// The answer to Add Extended Advertising Parameters.
-public struct ExtendedAdvertisingInstanceLimits: Hashable, Sendable {
-    /// The instance's number.
-    public var instance: UInt8
-    /// The transmit power the controller chose, in dBm.
-    public var transmitPower: Int8
-    /// The capacity of the advertising data in bytes, without the flags' share.
-    public var maximumAdvertisingDataLength: UInt8
-    /// The capacity of the scan response in bytes, without the flags' share.
-    public var maximumScanResponseLength: UInt8
+/// Read Advertising Features: reads the advertising features.
+public struct ManagementReadAdvertisingFeatures: ManagementCommand, EmptyPacket {
+    /// The features.
+    public typealias Reply = AdvertisingFeatures
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x003D, "Read Advertising Features")
 
-    /// Creates the limits from their values.
-    public init(
-        instance: UInt8, transmitPower: Int8, maximumAdvertisingDataLength: UInt8, maximumScanResponseLength: UInt8
-    ) {
-        self.instance = instance
-        self.transmitPower = transmitPower
-        self.maximumAdvertisingDataLength = maximumAdvertisingDataLength
-        self.maximumScanResponseLength = maximumScanResponseLength
+    /// The command.
+    public init() {}
+}
+
+/// Set Advertising: switches advertising by setting. Add Advertising is preferable, since outgoing connections fail beside
+/// this.
+public struct ManagementSetAdvertising: ManagementSettingCommand {
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x0029, "Set Advertising")
+    /// The mode.
+    public var value: AdvertisingMode
+
+    /// The command with the parameter `value`.
+    public init(_ value: AdvertisingMode) { self.value = value }
+}
+
+/// The mode of Set Advertising.
+public struct AdvertisingMode: PacketCode, Hashable, Sendable, CustomStringConvertible {
+    /// The byte in the packet.
+    public let rawValue: UInt8
+
+    /// A mode of any value.
+    public init(rawValue: UInt8) {
+        self.rawValue = rawValue
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        instance = try reader.readUInt8()
-        transmitPower = try reader.readInt8()
-        maximumAdvertisingDataLength = try reader.readUInt8()
-        maximumScanResponseLength = try reader.readUInt8()
-    }
+    /// No advertising.
+    public static let off = AdvertisingMode(rawValue: 0)
+    /// Advertising, connectable according to the setting.
+    public static let on = AdvertisingMode(rawValue: 1)
+    /// Connectable advertising, regardless of the setting.
+    public static let connectable = AdvertisingMode(rawValue: 2)
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        try writer.write(instance)
-        try writer.write(transmitPower)
-        try writer.write(maximumAdvertisingDataLength)
-        try writer.write(maximumScanResponseLength)
-    }
+    /// The mode in words.
+    public var description: String { [0: "off", 1: "on", 2: "connectable"][rawValue] ?? "mode \(rawValue)" }
 }

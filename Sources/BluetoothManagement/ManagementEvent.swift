@@ -89,6 +89,21 @@ public struct ManagementEventCode: PacketCode, Hashable, Sendable {
     }
 }
 
+extension ManagementEventCode {
+    /// Whether the event contains a key, a passkey or a number that a user compares, which must not be printed or recorded.
+    public var carriesSecret: Bool {
+        switch self {
+        case ManagementNewLongTermKey.code, ManagementNewIdentityResolvingKey.code,
+            ManagementNewSignatureResolvingKey.code, ManagementUserConfirmationRequest.code,
+            ManagementPasskeyNotify.code:
+            return true
+        // New Link Key, Local Out Of Band Extended Data Updated.
+        case Self(rawValue: 0x0009), Self(rawValue: 0x0022): return true
+        default: return false
+        }
+    }
+}
+
 extension ManagementEventCode: CustomStringConvertible {
     /// The event's name in the kernel's documentation, or the code where it has none here.
     public var description: String {

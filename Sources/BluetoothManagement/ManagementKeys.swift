@@ -10,7 +10,7 @@ extension LongTermKey: PacketField {
     public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         self.init(
             address: try ManagementAddress(reading: &reader).address, kind: Kind(rawValue: try reader.readUInt8()),
-            isCentral: try reader.readBool(), encryptionSize: try reader.readUInt8(),
+            isCentral: try reader.read(), encryptionSize: try reader.readUInt8(),
             encryptedDiversifier: try reader.readUInt16(), randomNumber: try reader.readUInt64(),
             value: try SecurityKey(reading: &reader))
     }
@@ -116,4 +116,33 @@ extension DeviceConnectionParameters: CustomStringConvertible {
         "\(ManagementAddress(address)), interval \(intervalMinimum)-\(intervalMaximum) x 1.25 ms, latency \(latency), "
             + "supervision timeout \(supervisionTimeout) x 10 ms"
     }
+}
+
+/// Load Long Term Keys: replaces the kernel's long term keys; must be sent at start, even without any.
+public struct ManagementLoadLongTermKeys: ManagementCommand, SingleValuePacket {
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x0013, "Load Long Term Keys")
+    /// The keys.
+    public var value: ManagementList<LongTermKey>
+
+    /// The command with the parameter `value`.
+    public init(_ value: ManagementList<LongTermKey>) { self.value = value }
+
+    /// Whether the parameters contain keys: yes.
+    public static var carriesSecret: Bool { true }
+}
+
+/// Load Identity Resolving Keys: replaces the kernel's identity resolving keys; must be sent at start, even without any:
+/// only then does pairing exchange identities.
+public struct ManagementLoadIdentityResolvingKeys: ManagementCommand, SingleValuePacket {
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x0030, "Load Identity Resolving Keys")
+    /// The keys.
+    public var value: ManagementList<IdentityResolvingKey>
+
+    /// The command with the parameter `value`.
+    public init(_ value: ManagementList<IdentityResolvingKey>) { self.value = value }
+
+    /// Whether the parameters contain keys: yes.
+    public static var carriesSecret: Bool { true }
 }

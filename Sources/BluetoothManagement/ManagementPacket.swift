@@ -47,17 +47,6 @@ extension ByteWriter {
         }
     }
 
-    /// Writes the number of elements in two bytes and then every element.
-    mutating func writeList<Element>(
-        _ elements: [Element], _ body: (Element, inout ByteWriter) throws(BufferFull) -> Void
-    ) throws(BufferFull) {
-        guard let count = UInt16(exactly: elements.count) else {
-            throw BufferFull(needed: elements.count, available: Int(UInt16.max))
-        }
-        try write(count)
-        for element in elements { try body(element, &self) }
-    }
-
     /// Writes `text` as UTF-8 in a field of `byteCount` bytes that ends in at least one zero; the excess is truncated
     /// at a character boundary.
     mutating func writeText(_ text: String, byteCount: Int) throws(BufferFull) {
@@ -73,12 +62,6 @@ extension ByteWriter {
 }
 
 extension ByteReader {
-    /// Reads a Boolean byte; anything but zero is true.
-    @_lifetime(self: copy self)
-    mutating func readBool() throws(TruncatedBytes) -> Bool {
-        try readUInt8() != 0
-    }
-
     /// Reads text that ends at the first zero or after `byteCount` bytes, and skips all of them; invalid UTF-8 becomes
     /// replacement characters.
     @_lifetime(self: copy self)

@@ -13,10 +13,13 @@ extension ManagementPacket {
         let adapter = packet.index == noController ? "" : "hci\(packet.index) "
         if isSent {
             let name = ManagementOpcode(rawValue: packet.code)
-            guard let command = try? ManagementCommand(decoding: packet) else {
+            do throws(TruncatedBytes) {
+                // Commands without a type may contain keys of BR/EDR.
+                let text = try packet.command()?.description ?? "\(name): \(packet.parameters.byteCount) bytes"
+                return adapter + text
+            } catch {
                 return "\(adapter)malformed \(name) of \(packet.parameters.byteCount) bytes"
             }
-            return "\(adapter)\(command)"
         }
         guard let text = try? packet.eventText() else {
             return "\(adapter)malformed \(packet.eventCode) of \(packet.parameters.byteCount) bytes"

@@ -2,7 +2,7 @@ import BluetoothPackets
 import BluetoothPrimitives
 
 /// The answer to Read Controller Information.
-public struct ControllerInformation: Hashable, Sendable {
+public struct ControllerInformation: ManagementReply {
     /// The public address; zero if the adapter has none.
     public var address: BluetoothAddress
     /// The version as numbered by the Bluetooth SIG: 6 is 4.0, 9 is 5.0.
@@ -39,7 +39,8 @@ public struct ControllerInformation: Hashable, Sendable {
         self.shortName = shortName
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+    /// Reads the values.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
         address = try reader.readAddress(.public)
         bluetoothVersion = try reader.readUInt8()
         manufacturer = try reader.readUInt16()
@@ -50,7 +51,8 @@ public struct ControllerInformation: Hashable, Sendable {
         shortName = try reader.readText(byteCount: Self.shortNameByteCount)
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
+    /// Writes the values.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
         try writer.write(address)
         try writer.write(bluetoothVersion)
         try writer.write(manufacturer)
@@ -60,9 +62,7 @@ public struct ControllerInformation: Hashable, Sendable {
         try writer.writeText(name, byteCount: Self.nameByteCount)
         try writer.writeText(shortName, byteCount: Self.shortNameByteCount)
     }
-}
 
-extension ControllerInformation: CustomStringConvertible {
     /// The address, the version and the settings.
     public var description: String {
         "\(address) \"\(name)\", version \(bluetoothVersion), manufacturer 0x\(hexadecimal(manufacturer, digits: 4)), "

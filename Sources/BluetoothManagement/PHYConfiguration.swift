@@ -2,7 +2,7 @@ import BluetoothPackets
 import BluetoothPrimitives
 
 /// A set of PHYs and packet types in the kernel's management interface.
-public struct ManagementPHYs: OptionSet, Hashable, Sendable {
+public struct ManagementPHYs: PacketCode, OptionSet, Hashable, Sendable {
     /// The set as sent, four bytes.
     public let rawValue: UInt32
 
@@ -59,8 +59,31 @@ extension ManagementPHYs: CustomStringConvertible {
     }
 }
 
+/// Get PHY Configuration: reads the PHYs of the adapter, and those that the kernel uses.
+public struct ManagementGetPHYConfiguration: ManagementCommand, EmptyPacket {
+    /// The PHYs.
+    public typealias Reply = PHYConfiguration
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x0044, "Get PHY Configuration")
+
+    /// The command.
+    public init() {}
+}
+
+/// Set PHY Configuration: selects the PHYs with which the kernel scans and connects, and which it prefers for links.
+/// Rejected while the adapter is off, unless nothing changes.
+public struct ManagementSetPHYConfiguration: ManagementCommand, SingleValuePacket {
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x0045, "Set PHY Configuration")
+    /// The PHYs.
+    public var value: ManagementPHYs
+
+    /// The command with the parameter `value`.
+    public init(_ value: ManagementPHYs) { self.value = value }
+}
+
 /// The reply to Get PHY Configuration.
-public struct PHYConfiguration: Hashable, Sendable {
+public struct PHYConfiguration: ManagementReply {
     /// The PHYs of the controller.
     public var supported: ManagementPHYs
     /// Those that may be selected or not; the others of the controller always are.
@@ -75,18 +98,16 @@ public struct PHYConfiguration: Hashable, Sendable {
         self.selected = selected
     }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        supported = ManagementPHYs(rawValue: try reader.readUInt32())
-        configurable = ManagementPHYs(rawValue: try reader.readUInt32())
-        selected = ManagementPHYs(rawValue: try reader.readUInt32())
+    /// Reads the sets.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        try self.init(supported: reader.read(), configurable: reader.read(), selected: reader.read())
     }
 
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
-        for phys in [supported, configurable, selected] { try writer.write(phys.rawValue) }
+    /// Writes the sets.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        try writer.write(supported, configurable, selected)
     }
-}
 
-extension PHYConfiguration: CustomStringConvertible {
     /// The three sets.
     public var description: String { "supported \(supported); configurable \(configurable); selected \(selected)" }
 }

@@ -3,9 +3,9 @@ import BluetoothPrimitives
 
 /// A parameter of an adapter's default system configuration: what the kernel uses for a parameter that a program leaves
 /// unset.
-public struct SystemParameter: Hashable, Sendable {
+public struct SystemParameter: PacketField, Hashable, Sendable {
     /// The parameter's number (Linux, `net/bluetooth/mgmt_config.c`). The set is open: kernels add parameters.
-    public struct Kind: RawRepresentable, Hashable, Sendable {
+    public struct Kind: PacketCode, Hashable, Sendable {
         /// The number in the packet.
         public let rawValue: UInt16
 
@@ -56,27 +56,66 @@ public struct SystemParameter: Hashable, Sendable {
     /// The value of a parameter with two bytes.
     public var number: UInt16? { value.count == 2 ? UInt16(value[0]) | UInt16(value[1]) << 8 : nil }
 
-    init(reading reader: inout ByteReader) throws(TruncatedBytes) {
-        kind = Kind(rawValue: try reader.readUInt16())
-        let count = Int(try reader.readUInt8())
-        var value: [UInt8] = []
-        for _ in 0..<count { value.append(try reader.readUInt8()) }
-        self.value = value
+    /// Reads the parameter.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        kind = try reader.read()
+        value = [UInt8](try reader.read(Int(try reader.readUInt8())))
     }
 
-    /// Decodes the parameters up to the end of a packet.
-    static func list(reading reader: inout ByteReader) throws(TruncatedBytes) -> [SystemParameter] {
-        var all: [SystemParameter] = []
-        while !reader.isAtEnd { all.append(try SystemParameter(reading: &reader)) }
-        return all
-    }
-
-    func write(to writer: inout ByteWriter) throws(BufferFull) {
+    /// Writes the parameter.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
         guard let count = UInt8(exactly: value.count) else { throw BufferFull(needed: value.count, available: 255) }
-        try writer.write(kind.rawValue)
-        try writer.write(count)
+        try writer.write(kind, count)
         try writer.write(value)
     }
+}
+
+/// Parameters of an adapter's default system configuration.
+public struct SystemConfiguration: ManagementReply {
+    /// The parameters.
+    public var parameters: [SystemParameter]
+
+    /// A configuration of the parameters.
+    public init(_ parameters: [SystemParameter]) {
+        self.parameters = parameters
+    }
+
+    /// Reads the parameters up to the end of the packet.
+    public init(reading reader: inout ByteReader) throws(TruncatedBytes) {
+        parameters = []
+        while !reader.isAtEnd { parameters.append(try reader.read()) }
+    }
+
+    /// Writes the parameters.
+    public func write(to writer: inout ByteWriter) throws(BufferFull) {
+        for parameter in parameters { try writer.write(parameter) }
+    }
+
+    /// The number of parameters, and each.
+    public var description: String { (["\(parameters.count)"] + parameters.map(\.description)).joined(separator: "; ") }
+}
+
+/// Read Default System Configuration: reads the parameters that the kernel uses where a program leaves them unset.
+public struct ManagementReadDefaultSystemConfiguration: ManagementCommand, EmptyPacket {
+    /// The parameters.
+    public typealias Reply = SystemConfiguration
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x004B, "Read Default System Configuration")
+
+    /// The command.
+    public init() {}
+}
+
+/// Set Default System Configuration: changes some of the parameters, until the adapter is removed. The kernel ignores those
+/// that it does not know, and checks no ranges.
+public struct ManagementSetDefaultSystemConfiguration: ManagementCommand, SingleValuePacket {
+    /// The opcode and the name.
+    public static let definition = ManagementCommandDefinition(0x004C, "Set Default System Configuration")
+    /// The parameters.
+    public var value: SystemConfiguration
+
+    /// The command with the parameter `value`.
+    public init(_ value: SystemConfiguration) { self.value = value }
 }
 
 extension SystemParameter: CustomStringConvertible {

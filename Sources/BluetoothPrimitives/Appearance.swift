@@ -35,11 +35,7 @@ public struct Appearance: RawRepresentable, Hashable, Sendable {
         }
 
         /// The assigned name, or nil for an unassigned category.
-        public var name: String? {
-            let index = Int(rawValue)
-            if index < Self.names.count { return Self.names[index] }
-            return Self.laterNames[rawValue]
-        }
+        public var name: String? { codeName(rawValue, Self.names) ?? Self.laterNames[rawValue] }
 
         /// The names of the categories, contiguous from 0.
         private static let names = [

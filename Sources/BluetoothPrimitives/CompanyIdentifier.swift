@@ -38,61 +38,21 @@ public struct CompanyIdentifier: RawRepresentable, Hashable, Sendable {
     public static let internalTest = CompanyIdentifier(0xFFFF)
 
     /// The company's name, or nil when this package has none.
-    public var name: String? {
-        switch rawValue {
-        case 0x0000: "Ericsson"
-        case 0x0001: "Nokia"
-        case 0x0002: "Intel"
-        case 0x0003: "IBM"
-        case 0x0004: "Toshiba"
-        case 0x0006: "Microsoft"
-        case 0x0008: "Motorola"
-        case 0x0009: "Infineon"
-        case 0x000A, 0x001D: "Qualcomm"
-        case 0x000D: "Texas Instruments"
-        case 0x000F: "Broadcom"
-        case 0x0030: "STMicroelectronics"
-        case 0x0036: "Renesas"
-        case 0x003F: "Bluetooth SIG"
-        case 0x0046: "MediaTek"
-        case 0x004C: "Apple"
-        case 0x0059: "Nordic Semiconductor"
-        case 0x005D: "Realtek"
-        case 0x006B: "Polar"
-        case 0x0075: "Samsung"
-        case 0x0077: "Laird"
-        case 0x0087: "Garmin"
-        case 0x008F: "Telit"
-        case 0x009E: "Bose"
-        case 0x009F: "Suunto"
-        case 0x00C4: "LG Electronics"
-        case 0x00CD: "Microchip"
-        case 0x00D2: "Dialog Semiconductor"
-        case 0x00E0: "Google"
-        case 0x0118: "Radius Networks"
-        case 0x012D: "Sony"
-        case 0x0131: "Cypress"
-        case 0x013C: "Murata"
-        case 0x015D: "Estimote"
-        case 0x0171: "Amazon"
-        case 0x0178: "Casio"
-        case 0x0179: "Lapis"
-        case 0x018E: "Fitbit"
-        case 0x01DA: "Logitech"
-        case 0x027D: "Huawei"
-        case 0x02E5: "Espressif"
-        case 0x02FF: "Silicon Labs"
-        case 0x038F: "Xiaomi"
-        case 0x0492: "ADC Technology"
-        case 0x0499: "Ruuvi"
-        case 0x04B7: "Analog Devices"
-        case 0x0553: "Nintendo"
-        case 0x05F1: "Linux Foundation"
-        case 0x07A6: "Musen Connect"
-        case 0xFFFF: "Internal test"
-        default: nil
-        }
-    }
+    public var name: String? { Self.names[rawValue] }
+
+    private static let names: [UInt16: String] = [
+        0x0000: "Ericsson", 0x0001: "Nokia", 0x0002: "Intel", 0x0003: "IBM", 0x0004: "Toshiba", 0x0006: "Microsoft",
+        0x0008: "Motorola", 0x0009: "Infineon", 0x000A: "Qualcomm", 0x001D: "Qualcomm", 0x000D: "Texas Instruments",
+        0x000F: "Broadcom", 0x0030: "STMicroelectronics", 0x0036: "Renesas", 0x003F: "Bluetooth SIG",
+        0x0046: "MediaTek", 0x004C: "Apple", 0x0059: "Nordic Semiconductor", 0x005D: "Realtek", 0x006B: "Polar",
+        0x0075: "Samsung", 0x0077: "Laird", 0x0087: "Garmin", 0x008F: "Telit", 0x009E: "Bose", 0x009F: "Suunto",
+        0x00C4: "LG Electronics", 0x00CD: "Microchip", 0x00D2: "Dialog Semiconductor", 0x00E0: "Google",
+        0x0118: "Radius Networks", 0x012D: "Sony", 0x0131: "Cypress", 0x013C: "Murata", 0x015D: "Estimote",
+        0x0171: "Amazon", 0x0178: "Casio", 0x0179: "Lapis", 0x018E: "Fitbit", 0x01DA: "Logitech", 0x027D: "Huawei",
+        0x02E5: "Espressif", 0x02FF: "Silicon Labs", 0x038F: "Xiaomi", 0x0492: "ADC Technology", 0x0499: "Ruuvi",
+        0x04B7: "Analog Devices", 0x0553: "Nintendo", 0x05F1: "Linux Foundation", 0x07A6: "Musen Connect",
+        0xFFFF: "Internal test",
+    ]
 }
 
 extension CompanyIdentifier: CustomStringConvertible {

@@ -20,12 +20,8 @@ public struct LEPHY: RawRepresentable, Hashable, Sendable {
 extension LEPHY: CustomStringConvertible {
     /// The name in the specification.
     public var description: String {
-        switch self {
-        case .le1M: return "LE 1M"
-        case .le2M: return "LE 2M"
-        case .leCoded: return "LE Coded"
-        default: return "PHY 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(rawValue, ["LE 1M", "LE 2M", "LE Coded"], from: 1)
+            ?? "PHY 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 

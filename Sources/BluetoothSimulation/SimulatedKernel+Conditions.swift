@@ -110,58 +110,12 @@ extension SimulatedKernel {
 
     // MARK: The machine
 
-    /// Whether processes have CAP_NET_RAW. Checked when a socket is used.
-    public var hasNetRaw: Bool {
-        get { withHost { $0.conditions.hasNetRaw } }
-        set { withHost { $0.conditions.hasNetRaw = newValue } }
-    }
-
-    /// Whether processes have CAP_NET_ADMIN. Management sockets keep the privilege they were opened with.
-    public var hasNetAdmin: Bool {
-        get { withHost { $0.conditions.hasNetAdmin } }
-        set { withHost { $0.conditions.hasNetAdmin = newValue } }
-    }
-
-    /// Whether processes have CAP_NET_BIND_SERVICE, which PSMs below 0x80 need.
-    public var hasNetBindService: Bool {
-        get { withHost { $0.conditions.hasNetBindService } }
-        set { withHost { $0.conditions.hasNetBindService = newValue } }
-    }
-
-    /// Whether the environment reports a program with privileges that its caller does not have (`AT_SECURE`).
-    public var isSecureExecution: Bool {
-        get { withHost { $0.conditions.isSecureExecution } }
-        set { withHost { $0.conditions.isSecureExecution = newValue } }
-    }
-
-    /// Whether the kernel's Enhanced Credit Based Flow Control Mode is on (`enable_ecred`).
-    public var hasEnhancedFlowControl: Bool {
-        get { withHost { $0.conditions.hasEnhancedFlowControl } }
-        set { withHost { $0.conditions.hasEnhancedFlowControl = newValue } }
-    }
-
-    /// Whether the environment reports that BlueZ's daemon is running.
-    public var isBluetoothDaemonRunning: Bool {
-        get { withHost { $0.conditions.isBluetoothDaemonRunning } }
-        set { withHost { $0.conditions.isBluetoothDaemonRunning = newValue } }
-    }
-
-    /// The error of opening a Bluetooth socket; nil if that works.
-    public var socketError: KernelError? {
-        get { withHost { $0.conditions.socketError } }
-        set { withHost { $0.conditions.socketError = newValue } }
-    }
-
-    /// The kernel's release in the environment.
-    public var kernelRelease: String {
-        get { withHost { $0.conditions.kernelRelease } }
-        set { withHost { $0.conditions.kernelRelease = newValue } }
-    }
-
-    /// The running program's file in the environment.
-    public var executablePath: String? {
-        get { withHost { $0.conditions.executablePath } }
-        set { withHost { $0.conditions.executablePath = newValue } }
+    /// The conditions of the machine.
+    public subscript<Value: Sendable>(
+        dynamicMember path: WritableKeyPath<MachineConditions, Value> & Sendable
+    ) -> Value {
+        get { withHost { $0.conditions[keyPath: path] } }
+        set { withHost { $0.conditions[keyPath: path] = newValue } }
     }
 
     // MARK: Management

@@ -8,6 +8,7 @@ import BluetoothHCI
 ///
 /// Two kernels on one radio are two machines in each other's range. Use ``SimulatedRadio/makeKernel(adapters:)`` to
 /// create one.
+@dynamicMemberLookup
 public final class SimulatedKernel: BluetoothKernel {
     /// The radio of the adapters.
     public let radio: SimulatedRadio
@@ -101,7 +102,7 @@ public final class SimulatedKernel: BluetoothKernel {
             let socket = ManagementSocketState(kernel: host, handler: handler)
             return socket.identifier
         }
-        return SimulatedPlainSocket(radio: radio, identifier: identifier)
+        return SimulatedHCISocket(radio: radio, identifier: identifier)
     }
 
     /// Opens a raw HCI socket of an adapter.
@@ -123,7 +124,7 @@ public final class SimulatedKernel: BluetoothKernel {
             guard host.conditions.hasNetRaw else { throw KernelError("bind", .notPermitted) }
             return MonitorSocketState(kernel: host, handler: handler).identifier
         }
-        return SimulatedPlainSocket(radio: radio, identifier: identifier)
+        return SimulatedHCISocket(radio: radio, identifier: identifier)
     }
 
     /// Starts to connect an L2CAP channel.

@@ -11,12 +11,6 @@ extension SimulatedKernel {
         }
         return identifier.map { SimulatedRadioSwitchWatch(radio: radio, identifier: $0) }
     }
-
-    /// Whether the process may follow the radio switches, which requires read access to `/dev/rfkill`.
-    public var canWatchRadioSwitches: Bool {
-        get { withHost { $0.conditions.canWatchRadioSwitches } }
-        set { withHost { $0.conditions.canWatchRadioSwitches = newValue } }
-    }
 }
 
 /// A watch; dropping it ends it.

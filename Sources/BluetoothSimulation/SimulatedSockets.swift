@@ -37,22 +37,7 @@ extension SimulatedSocket {
     }
 }
 
-/// A management socket, or the monitor.
-final class SimulatedPlainSocket: SimulatedSocket {
-    let radio: SimulatedRadio
-    let identifier: Int
-
-    init(radio: SimulatedRadio, identifier: Int) {
-        self.radio = radio
-        self.identifier = identifier
-    }
-
-    deinit {
-        close()
-    }
-}
-
-/// A raw HCI socket.
+/// A raw HCI, management or monitor socket.
 final class SimulatedHCISocket: SimulatedSocket, HCISocket {
     let radio: SimulatedRadio
     let identifier: Int

@@ -1,7 +1,8 @@
+// The C library, in every file here and in every module above that imports this one.
 #if canImport(Glibc)
-    import Glibc
+    @_exported import Glibc
 #elseif canImport(Musl)
-    import Musl
+    @_exported import Musl
 #endif
 
 // C library functions whose names are also those of methods here, under other names.

@@ -1,11 +1,5 @@
 import BluetoothPrimitives
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// A file for writing by one thread.
 package final class OutputFile: Sendable {
     private let descriptor: CInt

@@ -1,11 +1,5 @@
 import BluetoothPrimitives
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The reading of files with secrets, which no other user may read or change, and the check of their folders.
 public enum SecretFile {
     /// The reason why a file or a folder is not used.

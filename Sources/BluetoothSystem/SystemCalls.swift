@@ -1,11 +1,5 @@
 import BluetoothPrimitives
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 // This target and the files of LinuxKernel named SystemCalls contain all system calls of this package.
 
 /// Repeats a call while signals interrupt it; -1 becomes an error with the call's name and `errno`.

@@ -1,9 +1,3 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// The wall clock.
 public enum SystemClock {
     /// The time in microseconds since 1970 in UTC (`CLOCK_REALTIME`).
@@ -12,4 +6,11 @@ public enum SystemClock {
         _ = clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) &* 1_000_000 &+ Int64(time.tv_nsec) / 1000
     }
+}
+
+/// The time of `CLOCK_MONOTONIC`.
+package func monotonicNanoseconds() -> Int64 {
+    var time = timespec()
+    _ = clock_gettime(CLOCK_MONOTONIC, &time)
+    return Int64(time.tv_sec) &* 1_000_000_000 &+ Int64(time.tv_nsec)
 }

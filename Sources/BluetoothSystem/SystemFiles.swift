@@ -1,12 +1,6 @@
 import BluetoothPrimitives
 import CBluetoothSockets
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 /// Small files, read and replaced as a whole. Every call blocks, so do not call them on an event loop.
 public enum SystemFiles {
     /// The value of an environment variable; nil when it is unset or empty.

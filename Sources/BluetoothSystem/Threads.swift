@@ -1,12 +1,6 @@
 import BluetoothPrimitives
 import CBluetoothSockets
 
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
-
 private final class ThreadBody {
     let run: () -> Void
 
@@ -38,6 +32,9 @@ package func startThread(named name: String, _ body: @escaping @Sendable () -> V
     }
     pthread_detach(thread)
 }
+
+/// The identity of the calling thread, which is not zero.
+package func currentThread() -> UInt { UInt(pthread_self()) }
 
 /// Wakes one waiting thread; a signal before the wait is not lost.
 final class WakeCounter: Sendable {

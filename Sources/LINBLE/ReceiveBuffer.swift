@@ -112,7 +112,7 @@ final class ReceiveBuffer: Sendable {
             defer { timer?.cancel() }
             do throws(BluetoothError) {
                 try await waiter.value(
-                    ifCancelled: BluetoothError(.cancelled, self.operation, "The task was cancelled."))
+                    ifCancelled: .cancelled(self.operation))
             } catch {
                 state.withLock { state in
                     if state.reader === waiter { state.reader = nil }

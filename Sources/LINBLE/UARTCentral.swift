@@ -52,7 +52,7 @@ public actor UARTCentral {
     /// - Throws: `notSubscribed` when the central has unsubscribed, `disconnected` when the link has ended.
     public func send(_ bytes: [UInt8]) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("send", peer: peer)
-        let cancelled = BluetoothError(.cancelled, operation, "The task was cancelled.")
+        let cancelled = BluetoothError.cancelled(operation)
         guard await turns.enter() else { throw cancelled }
         defer { turns.leave() }
         var rest = bytes[...]

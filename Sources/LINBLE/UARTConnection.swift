@@ -90,7 +90,7 @@ public actor UARTConnection {
     /// tasks send.
     public func send(_ bytes: [UInt8]) async throws(BluetoothError) {
         guard await turns.enter() else {
-            throw BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled.")
+            throw .cancelled(.init("send", peer: peer))
         }
         defer { turns.leave() }
         var rest = bytes[...]
@@ -105,7 +105,7 @@ public actor UARTConnection {
     private func waitForPace(_ count: Int) async throws(BluetoothError) {
         guard let moment = pace.moment(for: count, now: connection.loop.now) else { return }
         try await connection.loop.wait(
-            until: moment, ifCancelled: BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled.")
+            until: moment, ifCancelled: .cancelled(.init("send", peer: peer))
         )
     }
 
@@ -123,7 +123,7 @@ public actor UARTConnection {
     /// have received it.
     func handOver(_ chunk: [UInt8]) async -> Handover {
         guard await turns.enter() else {
-            return .notSent(BluetoothError(.cancelled, .init("send", peer: peer), "The task was cancelled."))
+            return .notSent(.cancelled(.init("send", peer: peer)))
         }
         defer { turns.leave() }
         do throws(BluetoothError) { try await waitForPace(chunk.count) } catch { return .notSent(error) }
@@ -163,7 +163,7 @@ public actor UARTConnection {
     /// device's UART has transmitted the bytes.
     public func flush() async throws(BluetoothError) {
         guard await turns.enter() else {
-            throw BluetoothError(.cancelled, .init("flush", peer: peer), "The task was cancelled.")
+            throw .cancelled(.init("flush", peer: peer))
         }
         defer { turns.leave() }
         _ = try await connection.discoverServices(profile.service, timeout: options.stepTimeout)

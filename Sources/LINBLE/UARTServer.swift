@@ -95,7 +95,7 @@ public enum UARTServer {
 
 extension BluetoothError {
     fileprivate static var serverCancelled: BluetoothError {
-        BluetoothError(.cancelled, .init("serve a UART"), "The task was cancelled.")
+        .cancelled(.init("serve a UART"))
     }
 }
 

@@ -196,6 +196,7 @@ import BluetoothKernelHost
         func receive(_ event: HCIEventPacket) {}
         func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus) { others.append(command.opcode) }
         func wasUnanswered(_ command: HCIOpcode) {}
+        func couldNotSend() {}
         func socketClosed(_ error: KernelError) { hasLost = true }
         func socketDidClose() {}
     }

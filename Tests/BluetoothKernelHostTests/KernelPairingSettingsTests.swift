@@ -14,9 +14,9 @@ import Testing
     /// The state machine with a model of the kernel.
     private struct Fixture: Hashable {
         var settings = KernelPairingSettings()
-        var outstanding: ManagementCommand?
+        var outstanding: AnyManagementCommand?
         /// The commands received by the kernel since it last lost its state; nil while that does not matter.
-        var received: [ManagementCommand] = []
+        var received: [AnyManagementCommand] = []
         var isWaited = false
     }
 
@@ -28,8 +28,8 @@ import Testing
     private static let reason = BluetoothError(.noAdapter, .init("test"), "")
 
     /// The adapter has none of the settings.
-    private static func needed(_ settings: PairingSettings) -> [ManagementCommand] {
-        settings.commands(for: adapter).filter { $0 != .setBondable(false) }
+    private static func needed(_ settings: PairingSettings) -> [AnyManagementCommand] {
+        settings.commands(for: adapter).filter { $0 != .init(ManagementSetBondable(false)) }
     }
 
     private func inputs(_ fixture: Fixture) -> [Input] {
@@ -49,7 +49,9 @@ import Testing
             for _ in commands { fixture.settings.restored() }
             if fixture.settings.state != before { #expect(fixture.settings.state == .unsent, "\(path)") }
             // The adapter of this test has none of the settings: what cannot be read is restored.
-            let hidden: Set<ManagementCommand> = [.setIOCapability(.noInputNoOutput), .setSecureConnections(.off)]
+            let hidden: Set<AnyManagementCommand> = [
+                .init(ManagementSetIOCapability(.noInputNoOutput)), .init(ManagementSetSecureConnections(.off)),
+            ]
             #expect(hidden.isSuperset(of: commands), "\(path)")
         case .resend:
             action = fixture.settings.resend(for: Self.adapter)
@@ -143,15 +145,15 @@ import Testing
     /// Sends the settings to an adapter with these, and releases them when it has others.
     private func commands(
         _ wanted: PairingSettings, from before: ManagementSettings, to after: ManagementSettings
-    ) -> (sent: [ManagementCommand], restored: [ManagementCommand]) {
+    ) -> (sent: [AnyManagementCommand], restored: [AnyManagementCommand]) {
         var settings = KernelPairingSettings()
         settings.wanted = wanted
         let sent = send(&settings, to: before)
         return (sent, settings.release(for: Self.adapter(after), isLast: false).sorted { "\($0)" < "\($1)" })
     }
 
-    private func send(_ settings: inout KernelPairingSettings, to now: ManagementSettings) -> [ManagementCommand] {
-        var sent: [ManagementCommand] = []
+    private func send(_ settings: inout KernelPairingSettings, to now: ManagementSettings) -> [AnyManagementCommand] {
+        var sent: [AnyManagementCommand] = []
         var action = settings.send(for: Self.adapter(now))
         while case .send(let command)? = action {
             sent.append(command)
@@ -167,30 +169,41 @@ import Testing
         _ = send(&settings, to: now)
         // They are exclusive, which the adapter does not tell.
         settings.wanted = PairingSettings()
-        #expect(send(&settings, to: now) == [.setSecureConnections(.on), .setIOCapability(.noInputNoOutput)])
-        #expect(settings.release(for: Self.adapter(now), isLast: false) == [.setSecureConnections(.on)])
+        #expect(
+            send(&settings, to: now) == [
+                .init(ManagementSetSecureConnections(.on)), .init(ManagementSetIOCapability(.noInputNoOutput)),
+            ])
+        #expect(settings.release(for: Self.adapter(now), isLast: false) == [.init(ManagementSetSecureConnections(.on))])
         // The answer is due: the adapter's settings may be about to change.
         #expect(send(&settings, to: now).count == 3)
         settings.restored()
-        #expect(send(&settings, to: now) == [.setIOCapability(.noInputNoOutput)])
+        #expect(send(&settings, to: now) == [.init(ManagementSetIOCapability(.noInputNoOutput))])
     }
 
     @Test func whatIsChangedIsRestored() {
         let none = PairingSettings()
         var (sent, restored) = commands(none, from: [], to: [.bondable, .secureConnections])
-        #expect(sent == [.setBondable(true), .setSecureConnections(.on), .setIOCapability(.noInputNoOutput)])
-        #expect(restored == [.setBondable(false), .setSecureConnections(.off)])
+        #expect(
+            sent == [
+                .init(ManagementSetBondable(true)), .init(ManagementSetSecureConnections(.on)),
+                .init(ManagementSetIOCapability(.noInputNoOutput)),
+            ])
+        #expect(restored == [.init(ManagementSetBondable(false)), .init(ManagementSetSecureConnections(.off))])
         // Another program has changed one of them meanwhile.
         (_, restored) = commands(none, from: [], to: [.secureConnections])
-        #expect(restored == [.setSecureConnections(.off)])
+        #expect(restored == [.init(ManagementSetSecureConnections(.off))])
         // What another program has set remains, also that Secure Connections are exclusive.
         let set: ManagementSettings = [.bondable, .secureConnections]
         (sent, restored) = commands(none, from: set, to: set)
-        #expect(sent == [.setIOCapability(.noInputNoOutput)])
+        #expect(sent == [.init(ManagementSetIOCapability(.noInputNoOutput))])
         #expect(restored == [])
         (sent, restored) = commands(
             PairingSettings(ioCapability: .keyboardOnly, secureConnections: .only), from: set, to: set)
-        #expect(sent == [.setSecureConnections(.only), .setIOCapability(.keyboardOnly)])
-        #expect(restored == [.setIOCapability(.noInputNoOutput), .setSecureConnections(.on)])
+        #expect(
+            sent == [.init(ManagementSetSecureConnections(.only)), .init(ManagementSetIOCapability(.keyboardOnly))])
+        #expect(
+            restored == [
+                .init(ManagementSetIOCapability(.noInputNoOutput)), .init(ManagementSetSecureConnections(.on)),
+            ])
     }
 }

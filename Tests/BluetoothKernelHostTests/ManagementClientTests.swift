@@ -29,20 +29,22 @@ import Testing
             try await management.follow { notice in notices.withLock { $0.append(notice) } }
             kernel.setSilent(true, for: .setConnectable)
             let lost = Task(executorPreference: radio.loop) {
-                try await management.send(.setConnectable(true), to: 0)
+                try await management.send(ManagementSetConnectable(true), to: 0)
             }
             try await radio.sleep(for: .seconds(5))
             // This one waits behind it, others do not.
             let behind = Task(executorPreference: radio.loop) {
-                try await management.send(.setConnectable(true), to: 0)
+                try await management.send(ManagementSetConnectable(true), to: 0)
             }
-            _ = try await management.send(.readControllerIndexList)
+            _ = try await management.send(ManagementReadControllerIndexList())
             kernel.setSilent(false, for: .setConnectable)
             #expect(await failure { _ = try await lost.value }?.code == .timedOut)
             _ = try await behind.value
             #expect(radio.now.nanoseconds < 11_000_000_000)
             // From now on no command has to wait, and one socket reports every event once.
-            let time = try await radio.duration { _ = try await management.send(.setConnectable(false), to: 0) }
+            let time = try await radio.duration {
+                _ = try await management.send(ManagementSetConnectable(false), to: 0)
+            }
             #expect(time < .seconds(1))
             #expect(kernel.managementSocketCount == 1)
             notices.withLock { $0 = [] }
@@ -63,7 +65,7 @@ import Testing
             try await radio.sleep(for: .seconds(1))
             await management.unfollow(first)
             // Changes by this client are reported as well.
-            _ = try await management.send(.setPowered(true), to: 0)
+            _ = try await management.send(ManagementSetPowered(true), to: 0)
             #expect(counts.withLock { $0 } == [1, 2])
             await management.close(.cancelled(.init("test")))
             #expect(kernel.managementSocketCount == 0)
@@ -78,7 +80,9 @@ import Testing
             let management = ManagementCaller(on: faulty)
             faulty.failSend(1)
             let calls = [true, false, true].map { isOn in
-                Task(executorPreference: radio.loop) { try await management.send(.setConnectable(isOn), to: 0) }
+                Task(executorPreference: radio.loop) {
+                    try await management.send(ManagementSetConnectable(isOn), to: 0)
+                }
             }
             _ = try await calls[0].value
             #expect(await failure { _ = try await calls[1].value }?.code == .adapterOff)
@@ -93,15 +97,14 @@ import Testing
         try await Self.run { _, kernel in
             let faulty = FaultyManagement(kernel)
             let management = ManagementCaller(on: faulty)
-            _ = try await management.send(.setPowered(false), to: 0)
+            _ = try await management.send(ManagementSetPowered(false), to: 0)
             faulty.clearLastByte(ofPacket: 0)
-            let reply = try await management.sendWhenIdle(.setPowered(true), to: 0)
-            guard case .settings(let settings) = reply else { return #expect(Bool(false), "\(reply)") }
+            let settings = try await management.sendWhenIdle(ManagementSetPowered(true), to: 0)
             #expect(settings.contains(.powered))
             faulty.clearLastByte(ofPacket: nil)
-            _ = try await management.send(.setPowered(false), to: 0)
+            _ = try await management.send(ManagementSetPowered(false), to: 0)
             faulty.clearLastByte(ofPacket: 0)
-            #expect(await failure { _ = try await management.send(.setPowered(true), to: 0) }?.code == .busy)
+            #expect(await failure { _ = try await management.send(ManagementSetPowered(true), to: 0) }?.code == .busy)
             await management.close(.cancelled(.init("test")))
         }
     }
@@ -117,7 +120,7 @@ import Testing
             kernel.setSilent(true, for: .setConnectable)
             try await radio.loop.run {
                 try made.value.follow { _ in }
-                made.value.post(.setConnectable(true), to: 0) { answer in
+                made.value.post(ManagementSetConnectable(true), to: 0) { answer in
                     var code: BluetoothError.Code?
                     if case .failure(let error) = answer { code = error.code }
                     answers.withLock { $0.append(code) }

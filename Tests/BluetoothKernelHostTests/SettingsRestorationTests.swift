@@ -18,21 +18,21 @@ import Testing
     }
 
     /// What the kernel makes of a command; nil if it refuses it.
-    private static func kernel(_ settings: ManagementSettings, _ command: ManagementCommand) -> ManagementSettings? {
+    private static func kernel(_ settings: ManagementSettings, _ command: AnyManagementCommand) -> ManagementSettings? {
         var settings = settings
         func set(_ setting: ManagementSettings, _ isOn: Bool) {
             if isOn { settings.insert(setting) } else { settings.remove(setting) }
         }
-        switch command {
-        case .setBondable(let isOn): set(.bondable, isOn)
-        case .setLowEnergy(let isOn): set(.lowEnergy, isOn)
-        case .setSecureSimplePairing(let isOn): set(.secureSimplePairing, isOn)
-        case .setSecureConnections(let mode):
+        switch command.base {
+        case let command as ManagementSetBondable: set(.bondable, command.value)
+        case let command as ManagementSetLowEnergy: set(.lowEnergy, command.value)
+        case let command as ManagementSetSecureSimplePairing: set(.secureSimplePairing, command.value)
+        case let command as ManagementSetSecureConnections:
             guard settings.contains(.secureSimplePairing) else { return nil }
-            set(.secureConnections, mode != .off)
-        case .setStaticAddress(let address):
+            set(.secureConnections, command.value != .off)
+        case let command as ManagementSetStaticAddress:
             guard !settings.contains(.powered) else { return nil }
-            set(.staticAddress, !address.isZero)
+            set(.staticAddress, !command.value.isZero)
         default: return nil
         }
         return settings

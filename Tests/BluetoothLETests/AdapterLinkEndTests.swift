@@ -91,7 +91,7 @@ private let controller = SimulatedController(address: BluetoothAddress(0x00AA_01
             let adapter = try await Adapter.open(on: fixture.kernel)
             let connection = try await adapter.connect(to: peripheral.address)
             let start = fixture.radio.now
-            try await adapter.sendToManagement(.disconnect(ManagementAddress(peripheral.address)), to: 0)
+            try await adapter.sendToManagement(ManagementDisconnect(ManagementAddress(peripheral.address)), to: 0)
             let reason = await connection.disconnected()
             #expect(reason.code == .disconnected)
             #expect(start.duration(to: fixture.radio.now) < .seconds(6))

@@ -1,65 +1,67 @@
-import BluetoothATT
-import BluetoothSockets
 import BluetoothPrimitives
-import BluetoothGATT
-import Logging
+import Synchronization
 import TestSupport
 import Testing
 
 @testable import BluetoothLE
 
-/// The parts of a bearer in isolation.
+/// What the receiver of a link's events gets of its bearer.
 @Suite struct BearerPartTests {
-    private static let peer = BluetoothAddress(0xC098_E512_3456, kind: .random)
-
-    // MARK: The peer's values
-
-    private func receive(_ text: String, _ server: inout PeerServer) throws -> AttributeHandleRange? {
-        let bytes = hex(text)
-        let pdu = try ATTServerPDU(decoding: bytes.span.bytes)
-        guard let range = server.receive(pdu, BearerRecord(of: Self.peer, in: Logger(label: "test"))) else {
-            return nil
+    @Test func valuesReachTheReceiver() async throws {
+        try await withConnection(Exchange("1E")) { connection, socket in
+            let seen = EventRecord()
+            await connection.core { $0.sendEvents(to: seen) }
+            for packet in ["1B 0300 01", "1D 0300 02", "23 0300 0100 03 0500 0100 04"] { socket.deliver(packet) }
+            await connection.settle { seen.events.count == 4 }
+            #expect(seen.events == ["3: 01", "3: 02", "3: 03", "5: 04"])
         }
-        server.deliverServiceChange(pdu)
-        return range
     }
 
-    @Test func valuesReachTheirSubscribers() throws {
-        let seen = ValueRecord()
-        var server = PeerServer()
-        server.subscribers.events = seen.events
-        #expect(try receive("1B 0300 01", &server) == nil)
-        #expect(try receive("1D 0300 02", &server) == nil)
-        #expect(try receive("23 0300 0100 03 0500 0100 04", &server) == nil)
-        #expect(seen.values == ["3: 01", "3: 02", "3: 03", "5: 04"])
+    @Test func serviceChangedIsReportedAndReachesOnlyItsSubscribers() async throws {
+        try await withConnection(Exchange("1E"), Exchange("1E")) { connection, socket in
+            let seen = EventRecord()
+            await connection.core {
+                $0.sendEvents(to: seen)
+                $0.mainBearer?.peerServer.serviceChanged.handle = 0x0003
+            }
+            // A notification does not report a change of services.
+            for packet in ["1D 0300 1000 2000", "1D 0300 01", "1B 0300 02"] { socket.deliver(packet) }
+            await connection.settle { seen.events.count == 3 }
+            let range = AttributeHandleRange(start: 0x0010, end: 0x0020)
+            #expect(seen.events == ["changed \(range)", "changed \(AttributeHandleRange.all)", "3: 02"])
+        }
     }
 
-    @Test func serviceChangedIsReportedAndReachesOnlyItsSubscribers() throws {
-        let seen = ValueRecord()
-        var server = PeerServer()
-        server.subscribers.events = seen.events
-        server.serviceChanged.handle = 0x0003
-        let range = AttributeHandleRange(start: 0x0010, end: 0x0020)
-        #expect(try receive("1D 0300 1000 2000", &server) == range)
-        #expect(try receive("1D 0300 01", &server) == .all)
-        #expect(seen.values == [])
-        // A notification does not report a change of services.
-        #expect(try receive("1B 0300 1000 2000", &server) == nil)
-        #expect(seen.values.count == 1)
+    @Test func theReceiverMaySendACommandThatFollowsTheRequest() async throws {
+        try await withConnection(Exchange("0A 0900", "0B 02"), Exchange("52 0300 01")) { connection, _ in
+            let seen = EventRecord(commanding: connection)
+            await connection.core { $0.sendEvents(to: seen) }
+            await connection.perform(.read(AttributeHandle(9)), as: 1)
+            #expect(seen.events == ["began", "answered 02"])
+        }
     }
 }
 
-/// The values reported by a link's events.
-private final class ValueRecord: LinkEventReceiver {
-    let events = LinkEvents()
-    private(set) var values: [String] = []
+/// A record of a link's events.
+private final class EventRecord: LinkEventReceiver, Sendable {
+    private let record = Mutex<[String]>([])
+    /// The connection on which a command follows each request.
+    private let connection: Connection?
 
-    init() {
-        events.receiver = self
-    }
+    init(commanding connection: Connection? = nil) { self.connection = connection }
+
+    var events: [String] { record.withLock { $0 } }
 
     func receive(_ event: LinkEvent) {
-        guard case .value(let value, let handle) = event else { return }
-        values.append("\(handle.rawValue): \(value.hexadecimal)")
+        let text =
+            switch event {
+            case .value(let value, let handle): "\(handle.rawValue): \(value.hexadecimal)"
+            case .servicesChanged(let range): "changed \(range)"
+            case .began: "began"
+            case .answered(_, let value): "answered \(value.hexadecimal)"
+            case .failed(_, let error): "failed \(error)"
+            }
+        record.withLock { $0.append(text) }
+        if case .began = event { _ = connection?.core.value.mainBearer?.sendAtOnce([1], to: 3) }
     }
 }

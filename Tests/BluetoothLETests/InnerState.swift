@@ -7,9 +7,9 @@ import BluetoothManagement
 extension Adapter {
     /// Sends a command by the adapter's management client.
     @discardableResult
-    func sendToManagement(
-        _ command: ManagementCommand, to index: UInt16
-    ) async throws(BluetoothError) -> ManagementReply {
+    func sendToManagement<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16
+    ) async throws(BluetoothError) -> Command.Reply {
         try await session.sendToManagement(command, to: index)
     }
 }
@@ -38,9 +38,9 @@ extension AdapterSession {
     }
 
     /// Sends a command by the adapter's management client.
-    fileprivate func sendToManagement(
-        _ command: ManagementCommand, to index: UInt16
-    ) async throws(BluetoothError) -> ManagementReply {
+    fileprivate func sendToManagement<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16
+    ) async throws(BluetoothError) -> Command.Reply {
         try await kernelAdapter.management.send(command, to: index)
     }
 

@@ -205,7 +205,7 @@ import Testing
             let address = ManagementAddress(late.address)
             let management = try await late.adapter.session.management
             late.kernel.arm(at: 0) {
-                late.base.radio.loop.execute { management.value.post(.disconnect(address), to: 0) { _ in } }
+                late.base.radio.loop.execute { management.value.post(ManagementDisconnect(address), to: 0) { _ in } }
             }
             var next: Connection?
             let time = try await late.base.duration { next = try await late.connect() }
@@ -227,7 +227,7 @@ import Testing
             let address = ManagementAddress(late.address)
             let management = try await late.adapter.session.management
             let timer = late.base.radio.loop.makeTimer {
-                management.value.post(.disconnect(address), to: 0) { _ in }
+                management.value.post(ManagementDisconnect(address), to: 0) { _ in }
             }
             timer.set(at: start.advanced(by: .milliseconds(2520)))
             var options = ConnectionOptions()

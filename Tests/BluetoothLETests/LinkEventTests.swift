@@ -63,24 +63,33 @@ import Testing
         events.send(.began(2))
     }
 
+    private final class Answers: AnswerReceiver {
+        let isInTime: Bool
+        let told = Mutex<[String]>([])
+
+        init(isInTime: Bool) { self.isInTime = isInTime }
+
+        func resolve(_ answer: PeerQuestion.Answer) -> Bool {
+            told.withLock { told in
+                switch answer {
+                case .success(let value): told.append("\(value)")
+                case .failure(let code): told.append("\(code)")
+                }
+            }
+            return isInTime
+        }
+    }
+
     private enum Answer: CaseIterable { case value, refusal, none }
 
     /// The first answer counts if it is in time; a dropped question is answered with Unlikely Error.
     @Test(arguments: [false, true]) func everyAnswerToAQuestion(isInTime: Bool) {
         for first in Answer.allCases {
             for second in Answer.allCases {
-                let told = Mutex<[String]>([])
+                let receiver = Answers(isInTime: isInTime)
                 var counted: [Bool] = []
                 do {
-                    let question = PeerQuestion { answer in
-                        told.withLock { told in
-                            switch answer {
-                            case .success(let value): told.append("\(value)")
-                            case .failure(let code): told.append("\(code)")
-                            }
-                        }
-                        return isInTime
-                    }
+                    let question = PeerQuestion(for: receiver)
                     for answer in [first, second] {
                         switch answer {
                         case .value: counted.append(question.resolve(.success([1])))
@@ -96,7 +105,7 @@ import Testing
                     case .refusal?: "\(ATTErrorCode.readNotPermitted)"
                     case .none?, nil: "\(ATTErrorCode.unlikelyError)"
                     }
-                #expect(told.withLock { $0 } == [expected], "\(first) \(second)")
+                #expect(receiver.told.withLock { $0 } == [expected], "\(first) \(second)")
                 #expect(counted.first ?? isInTime == isInTime)
                 #expect(!counted.dropFirst().contains(true))
             }

@@ -167,7 +167,7 @@ struct ManagementEventTests {
         #expect(key.randomNumber == 0x0102_0304_0506_0708)
         #expect(key.value.bytes == hex(keyText))
         // Loading takes the same 36 bytes after the number of keys.
-        let load = try ManagementCommand.loadLongTermKeys([key]).packet(for: 0)
+        let load = try ManagementLoadLongTermKeys([key]).packet(for: 0)
         #expect(Array(load[8...]) == Array(packet[7...]))
     }
 
@@ -207,87 +207,111 @@ struct ManagementReplyTests {
         "554433221100 09 f105 81020000 00020000 0c010c 42c3bc726f" + String(repeating: "00", count: 244) + "42"
         + String(repeating: "00", count: 10)
     static let device = ManagementAddress(BluetoothAddress(0xC098_E512_3456, kind: .random))
-    static let vectors: [(ManagementOpcode, ManagementStatus, ManagementReply, String)] = [
-        (.readVersionInformation, .success, .version(1, revision: 22), "01 1600"),
-        (
-            .readSupportedCommands, .success,
-            .supported(commands: [.readControllerIndexList, .setPowered], events: [ManagementIndexAdded.code]),
-            "0200 0100 0300 0500 0400"
-        ),
-        (.readControllerIndexList, .success, .controllerIndexes([1, 0]), "0200 0100 0000"),
-        (.readControllerIndexList, .success, .controllerIndexes([]), "0000"),
-        (.readControllerInformation, .success, .controllerInformation(information), informationBytes),
-        (.setPowered, .success, .settings([.powered, .lowEnergy]), "01020000"),
-        (.setStaticAddress, .rejected, .none, ""),
-        (.setIOCapability, .success, .none, ""),
-        (.loadLongTermKeys, .success, .none, ""),
-        (.getConnections, .success, .connections([device]), "0100 563412e598c0 02"),
-        (
-            .getConnectionInformation, .success,
-            .connectionInformation(
-                ConnectionInformation(address: device, rssi: -60, transmitPower: 0, maximumTransmitPower: nil)),
-            "563412e598c0 02 c4 00 7f"
-        ),
-        (.unpairDevice, .notPaired, .device(device), "563412e598c0 02"),
-        (.pairDevice, .success, .device(device), "563412e598c0 02"),
-        (.pairDevice, .invalidParameters, .none, ""),
-        (.startDiscovery, .success, .discovery(.lowEnergy), "06"),
-        (.readLocalOutOfBandExtendedData, .success, .outOfBandData(.lowEnergy, [2, 0x1C, 1]), "06 0300 021c01"),
-        (
-            .readAdvertisingFeatures, .success,
-            .advertisingFeatures(
+    /// A reply with its bytes.
+    struct Vector: Sendable {
+        var opcode: ManagementOpcode
+        var packet: [UInt8]
+        var bytes: [UInt8]
+        /// Decodes a packet; returns whether the reply is that of the vector.
+        var matches: @Sendable (_ packet: [UInt8]) throws -> Bool
+
+        init<Command: ManagementCommand>(_ type: Command.Type, _ reply: Command.Reply, _ bytes: String) throws {
+            opcode = type.opcode
+            packet = try type.opcode.complete(reply, index: 1)
+            self.bytes = hex(bytes)
+            matches = { packet in
+                let event = try ManagementPacket(decoding: packet.span.bytes).commandComplete()
+                return try event?.reply(to: Command.self) == reply
+            }
+        }
+    }
+
+    private static func vectors() throws -> [Vector] {
+        [
+            try Vector(ManagementReadVersionInformation.self, .init(1, revision: 22), "01 1600"),
+            try Vector(
+                ManagementReadSupportedCommands.self,
+                .init(commands: [.readControllerIndexList, .setPowered], events: [ManagementIndexAdded.code]),
+                "0200 0100 0300 0500 0400"),
+            try Vector(ManagementReadControllerIndexList.self, .init([1, 0]), "0200 0100 0000"),
+            try Vector(ManagementReadControllerIndexList.self, .init(), "0000"),
+            try Vector(ManagementReadControllerInformation.self, information, informationBytes),
+            try Vector(ManagementSetPowered.self, [.powered, .lowEnergy], "01020000"),
+            try Vector(ManagementSetIOCapability.self, .init(), ""),
+            try Vector(ManagementLoadLongTermKeys.self, .init(), ""),
+            try Vector(ManagementGetConnections.self, .init([device]), "0100 563412e598c0 02"),
+            try Vector(
+                ManagementGetConnectionInformation.self,
+                ConnectionInformation(address: device, rssi: -60, transmitPower: 0, maximumTransmitPower: nil),
+                "563412e598c0 02 c4 00 7f"),
+            try Vector(ManagementPairDevice.self, device, "563412e598c0 02"),
+            try Vector(ManagementStartDiscovery.self, .lowEnergy, "06"),
+            try Vector(
+                ManagementReadLocalOutOfBandExtendedData.self, .init(.lowEnergy, [2, 0x1C, 1]), "06 0300 021c01"),
+            try Vector(
+                ManagementReadAdvertisingFeatures.self,
                 AdvertisingFeatures(
                     supportedFlags: [.connectable, .generalDiscoverable], maximumAdvertisingDataLength: 31,
-                    maximumScanResponseLength: 31, maximumInstances: 3, instances: [1, 2])),
-            "03000000 1f 1f 03 02 0102"
-        ),
-        (.addAdvertising, .success, .advertisingInstance(1), "01"),
-        (
-            .getPHYConfiguration, .success,
-            .phyConfiguration(
+                    maximumScanResponseLength: 31, maximumInstances: 3, instances: [1, 2]),
+                "03000000 1f 1f 03 02 0102"),
+            try Vector(ManagementAddAdvertising.self, 1, "01"),
+            try Vector(
+                ManagementGetPHYConfiguration.self,
                 PHYConfiguration(
                     supported: ManagementPHYs([.le1M, .le2M, .leCoded]).union(.brEDR),
-                    configurable: ManagementPHYs(rawValue: 0x79FE), selected: ManagementPHYs([.le1M, .le2M]))),
-            "ff7f0000 fe790000 001e0000"
-        ),
-        (.setPHYConfiguration, .success, .none, ""),
-        (
-            .addExtendedAdvertisingParameters, .success,
-            .extendedAdvertisingParameters(
+                    configurable: ManagementPHYs(rawValue: 0x79FE), selected: ManagementPHYs([.le1M, .le2M])),
+                "ff7f0000 fe790000 001e0000"),
+            try Vector(ManagementSetPHYConfiguration.self, .init(), ""),
+            try Vector(
+                ManagementAddExtendedAdvertisingParameters.self,
                 ExtendedAdvertisingInstanceLimits(
-                    instance: 1, transmitPower: -3, maximumAdvertisingDataLength: 28, maximumScanResponseLength: 31)),
-            "01 fd 1c 1f"
-        ),
-    ]
-
-    private func decode(_ packet: [UInt8]) throws -> ManagementReply? {
-        let packet = try ManagementPacket(decoding: packet.span.bytes)
-        guard let event = try packet.commandComplete() else { return nil }
-        return try ManagementReply(decoding: event)
+                    instance: 1, transmitPower: -3, maximumAdvertisingDataLength: 28, maximumScanResponseLength: 31),
+                "01 fd 1c 1f"),
+        ]
     }
 
     @Test("encode and decode by command")
     func roundTrips() throws {
-        for (opcode, status, reply, bytes) in Self.vectors {
-            let packet = try reply.commandComplete(opcode, status: status, index: 1)
-            #expect(Array(packet.dropFirst(9)).hexadecimal == hex(bytes).hexadecimal, "\(opcode)")
-            #expect(try decode(packet) == reply)
+        for vector in try Self.vectors() {
+            #expect(Array(vector.packet.dropFirst(9)).hexadecimal == vector.bytes.hexadecimal, "\(vector.opcode)")
+            #expect(try vector.matches(vector.packet), "\(vector.opcode)")
         }
+    }
+
+    @Test("of a failed command name its device if they have it")
+    func failures() throws {
+        func text(_ packet: [UInt8]) throws -> String {
+            try ManagementPacket(decoding: packet.span.bytes).eventText()
+        }
+        #expect(
+            try text(ManagementUnpairDevice.opcode.complete(Self.device, status: .notPaired))
+                == "Command Complete: Unpair Device, \(ManagementStatus.notPaired), \(Self.device)")
+        #expect(
+            try text(ManagementPairDevice.opcode.complete(status: .invalidParameters))
+                == "Command Complete: Pair Device, \(ManagementStatus.invalidParameters), no answer")
     }
 
     @Test("an answer cut short is refused and none traps")
     func malformed() throws {
-        for (opcode, status, reply, bytes) in Self.vectors {
-            let packet = try reply.commandComplete(opcode, status: status, index: 1)
-            if status.isSuccess, !bytes.isEmpty {
-                var short = Array(packet.dropLast())
+        for vector in try Self.vectors() {
+            if !vector.bytes.isEmpty {
+                var short = Array(vector.packet.dropLast())
                 let count = short.count - 6
                 short[4] = UInt8(truncatingIfNeeded: count)
                 short[5] = UInt8(truncatingIfNeeded: count >> 8)
-                #expect(throws: TruncatedBytes.self, "\(opcode)") { try decode(short) }
+                #expect(throws: TruncatedBytes.self, "\(vector.opcode)") { try vector.matches(short) }
             }
-            for changed in mutations(of: packet) { _ = try? decode(changed)?.description }
+            for changed in mutations(of: vector.packet) {
+                _ = try? vector.matches(changed)
+                _ = ManagementPacket.description(of: changed.span.bytes, isSent: false)
+            }
         }
+    }
+
+    /// The controller information in a packet.
+    private func decode(_ packet: [UInt8]) throws -> ControllerInformation? {
+        try ManagementPacket(decoding: packet.span.bytes).commandComplete()?.reply(
+            to: ManagementReadControllerInformation.self)
     }
 
     @Test("names are cut at a character, never within one")
@@ -295,25 +319,16 @@ struct ManagementReplyTests {
         var information = Self.information
         information.name = String(repeating: "ü", count: 200)
         information.shortName = "ABCDEFGHIJKLM"
-        let packet = try ManagementReply.controllerInformation(information).commandComplete(.readControllerInformation)
-        guard case .controllerInformation(let decoded) = try decode(packet) else {
-            Issue.record("no controller information")
-            return
-        }
-        #expect(decoded.name == String(repeating: "ü", count: 124))
-        #expect(decoded.shortName == "ABCDEFGHIJ")
+        let decoded = try decode(ManagementOpcode.readControllerInformation.complete(information))
+        #expect(decoded?.name == String(repeating: "ü", count: 124))
+        #expect(decoded?.shortName == "ABCDEFGHIJ")
     }
 
     @Test("a name that is not UTF-8 is shown with replacement characters")
     func invalidName() throws {
-        var packet = try ManagementReply.controllerInformation(Self.information).commandComplete(
-            .readControllerInformation)
+        var packet = try ManagementOpcode.readControllerInformation.complete(Self.information)
         packet[9 + 20] = 0xFF
-        guard case .controllerInformation(let decoded) = try decode(packet) else {
-            Issue.record("no controller information")
-            return
-        }
-        #expect(decoded.name.hasPrefix("\u{FFFD}"))
+        #expect(try decode(packet)?.name.hasPrefix("\u{FFFD}") == true)
     }
 
     @Test("settings print their names")

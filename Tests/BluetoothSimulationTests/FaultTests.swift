@@ -7,10 +7,7 @@ import Testing
 
 struct FaultTests {
     @Test func blockingTheRadioResetsItsLinks() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-        try await radio.run {
+        try await withEcho { _, kernel, peripheral in
             let channel = try await kernel.link(to: peripheral.address)
             kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
             #expect(await channel.end() == KernelError("recv", .connectionReset))
@@ -55,10 +52,7 @@ struct FaultTests {
     }
 
     @Test func comingBackIntoRangeInTimeSavesTheLink() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-        try await radio.run {
+        try await withEcho { radio, kernel, peripheral in
             let channel = try await kernel.link(to: peripheral.address)
             peripheral.setHidden(true)
             channel.send([1])
@@ -75,10 +69,7 @@ struct FaultTests {
             (.connectionTerminatedMICFailure, .notImplemented),
         ]
         for (reason, number) in table {
-            let radio = SimulatedRadio()
-            let kernel = radio.makeKernel()
-            let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-            try await radio.run {
+            try await withEcho { _, kernel, peripheral in
                 let channel = try await kernel.link(to: peripheral.address)
                 peripheral.breakLinks(reason: reason)
                 #expect(await channel.end() == KernelError("recv", number))
@@ -155,12 +146,9 @@ struct FaultTests {
     }
 
     @Test func whilePlainAdvertisingIsOnConnectingFails() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-        try await radio.run {
+        try await withEcho { radio, kernel, peripheral in
             let management = try kernel.management()
-            #expect(try await management.status(of: .setAdvertising(.connectable), on: 0) == .success)
+            #expect(try await management.status(of: ManagementSetAdvertising(.connectable), on: 0) == .success)
             let channel = try kernel.connect(to: peripheral.address)
             try await radio.sleep(for: .seconds(1))
             #expect(throws: KernelError("connect", .busy)) { try kernel.connect(to: peripheral.address) }
@@ -169,10 +157,7 @@ struct FaultTests {
     }
 
     @Test func aPeripheralGetsTheConnectionParametersItAsksFor() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-        try await radio.run {
+        try await withEcho { radio, kernel, peripheral in
             let management = try kernel.management()
             let channel = try await kernel.link(to: peripheral.address)
             peripheral.requestConnectionParameters(

@@ -82,10 +82,7 @@ struct LinkTests {
     }
 
     @Test func whatWasReceivedCanBeReadAfterTheEnd() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-        try await radio.run {
+        try await withEcho { radio, kernel, peripheral in
             let channel = try await kernel.link(to: peripheral.address)
             channel.socket.setReading(false)
             channel.send([7])
@@ -97,10 +94,7 @@ struct LinkTests {
     }
 
     @Test func outOfRangeIsNoticedByTheSupervisionTimeOut() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-        try await radio.run {
+        try await withEcho { radio, kernel, peripheral in
             let channel = try await kernel.link(to: peripheral.address)
             let start = radio.now
             peripheral.setHidden(true)
@@ -110,10 +104,7 @@ struct LinkTests {
     }
 
     @Test func aFullSocketBlocksAndTellsWhenItTakesPacketsAgain() async throws {
-        let radio = SimulatedRadio()
-        let kernel = radio.makeKernel()
-        let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
-        try await radio.run {
+        try await withEcho { radio, kernel, peripheral in
             let channel = try await kernel.link(to: peripheral.address, options: L2CAPOptions(sendBuffer: 2304))
             peripheral.setReceiving(false)
             var sent = 0
@@ -130,43 +121,6 @@ struct LinkTests {
             #expect(event == .writable)
             #expect(channel.send([1]) == .sent)
             #expect(channel.send([UInt8](repeating: 0, count: 673)) == .failed(KernelError("send", .messageTooLong)))
-        }
-    }
-}
-
-/// Accepts connections, and lets a test wait for them.
-final class Accepted: Sendable {
-    private struct State {
-        var channels: [Channel] = []
-        var waiter: CheckedContinuation<Channel, Never>?
-    }
-
-    private let state = Mutex(State())
-
-    var handler: L2CAPAcceptHandler {
-        { [self] socket in
-            let channel = Channel(socket: socket, tap: Tap())
-            let waiter = state.withLock { state in
-                guard let waiter = state.waiter else {
-                    state.channels.append(channel)
-                    return nil as CheckedContinuation<Channel, Never>?
-                }
-                state.waiter = nil
-                return waiter
-            }
-            waiter?.resume(returning: channel)
-            return channel.tap.handler
-        }
-    }
-
-    func next() async -> Channel {
-        await withCheckedContinuation { continuation in
-            let channel = state.withLock { state -> Channel? in
-                guard state.channels.isEmpty else { return state.channels.removeFirst() }
-                state.waiter = continuation
-                return nil
-            }
-            if let channel { continuation.resume(returning: channel) }
         }
     }
 }

@@ -12,15 +12,15 @@ struct ManagementTests {
         let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
         try await radio.run {
             let (management, observer) = (try kernel.management(), try kernel.management())
-            #expect(try await management.reply(to: .readControllerIndexList) == .controllerIndexes([0]))
+            #expect(try await management.reply(to: ManagementReadControllerIndexList()) == ManagementList([0]))
             #expect(throws: KernelError("connect", .hostUnreachable)) { try kernel.connect(to: peripheral.address) }
             #expect(
-                try await management.reply(to: .setPowered(true), on: 0) == .settings([.powered, .brEDR]))
+                try await management.reply(to: ManagementSetPowered(true), on: 0) == [.powered, .brEDR])
             #expect(await observer.nextEvent() == "New Settings: powered, BR/EDR")
             #expect(throws: KernelError("connect", .connectionRefused)) { try kernel.connect(to: peripheral.address) }
             #expect(
-                try await management.reply(to: .setLowEnergy(true), on: 0)
-                    == .settings([.powered, .brEDR, .lowEnergy]))
+                try await management.reply(to: ManagementSetLowEnergy(true), on: 0)
+                    == [.powered, .brEDR, .lowEnergy])
             let channel = try kernel.connect(to: peripheral.address)
             #expect(await channel.tap.next() == .writable)
         }
@@ -33,9 +33,9 @@ struct ManagementTests {
         kernel.hasNetRaw = false
         try await radio.run {
             let management = try kernel.management()
-            #expect(try await management.status(of: .setPowered(false), on: 0) == .permissionDenied)
-            #expect(try await management.status(of: .readControllerInformation, on: 0) == .success)
-            #expect(try await management.status(of: .readControllerInformation, on: 3) == .invalidIndex)
+            #expect(try await management.status(of: ManagementSetPowered(false), on: 0) == .permissionDenied)
+            #expect(try await management.status(of: ManagementReadControllerInformation(), on: 0) == .success)
+            #expect(try await management.status(of: ManagementReadControllerInformation(), on: 3) == .invalidIndex)
             let scanner = try kernel.hci()
             #expect(try await scanner.perform(HCIReadBDADDR()) == .success)
             let enable = LESetExtendedScanEnable(isEnabled: true)
@@ -52,10 +52,10 @@ struct ManagementTests {
             advertisements: [SimulatedAdvertisement(data: [2, 1, 6], scanResponse: [2, 0x0A, 4])])
         try await radio.run {
             let management = try kernel.management()
-            #expect(try await management.reply(to: .startDiscovery(.lowEnergy), on: 0) == .discovery(.lowEnergy))
+            #expect(try await management.reply(to: ManagementStartDiscovery(.lowEnergy), on: 0) == .lowEnergy)
             let start = radio.now
             #expect(await management.nextEvent() == "Discovering: LE public, LE random, on")
-            #expect(try await management.status(of: .startDiscovery(.lowEnergy), on: 0) == .busy)
+            #expect(try await management.status(of: ManagementStartDiscovery(.lowEnergy), on: 0) == .busy)
             let found = await management.nextEvent()
             #expect(found?.contains("C0:00:00:00:00:01") == true && found?.contains("020106020A04") == true)
             #expect(await management.nextEvent() == "Discovering: LE public, LE random, off")
@@ -69,9 +69,9 @@ struct ManagementTests {
         let address = try #require(try peripheral.adapters().first?.address)
         try await radio.run {
             let management = try peripheral.management()
-            let instance = AdvertisingInstance(
+            let instance = ManagementAddAdvertising(
                 instance: 1, flags: [.connectable, .generalDiscoverable], advertisingData: [3, 0xFF, 1, 2])
-            #expect(try await management.reply(to: .addAdvertising(instance), on: 0) == .advertisingInstance(1))
+            #expect(try await management.reply(to: instance, on: 0) == 1)
             let scanner = try central.hci()
             _ = try await scanner.perform(extendedScan)
             _ = try await scanner.perform(LESetExtendedScanEnable(isEnabled: true))
@@ -87,7 +87,9 @@ struct ManagementTests {
                 let other = await accepted.next()
                 channel.send([9])
                 #expect(await other.nextPacket() == [9])
-                #expect(try await management.status(of: .disconnect(ManagementAddress(other.peer)), on: 0) == .success)
+                #expect(
+                    try await management.status(of: ManagementDisconnect(ManagementAddress(other.peer)), on: 0)
+                        == .success)
                 #expect(await channel.end() == KernelError("recv", .connectionReset))
                 listener.close()
             }
@@ -100,7 +102,7 @@ struct ManagementTests {
         kernel.setRefusal(.busy, of: .setPowered)
         try await radio.run {
             let management = try kernel.management()
-            #expect(try await management.status(of: .setPowered(false), on: 0) == .busy)
+            #expect(try await management.status(of: ManagementSetPowered(false), on: 0) == .busy)
         }
     }
 
@@ -112,7 +114,7 @@ struct ManagementTests {
             let scanner = try kernel.hci()
             kernel.setRadioSwitch(adapter: 0, isSoftBlocked: true)
             #expect(await management.nextEvent() == "New Settings: BR/EDR, LE")
-            #expect(try await management.status(of: .setPowered(true), on: 0) == .failed)
+            #expect(try await management.status(of: ManagementSetPowered(true), on: 0) == .failed)
             #expect(
                 scanner.send(try HCIReadBDADDR().packet()) == .failed(KernelError("send", .networkDown)))
             #expect(kernel.environment().radioSwitches.first?.isSoftBlocked == true)
@@ -128,30 +130,30 @@ struct ManagementTests {
 extension Channel {
     var peer: BluetoothAddress { l2cap?.peer ?? .zero }
 
-    /// Sends a command and returns the status and the reply.
-    private func answer(
-        to command: ManagementCommand, on index: UInt16
-    ) async throws -> (ManagementStatus, ManagementReply) {
+    /// Sends a command and returns the status and the reply, nil for a refusal.
+    private func answer<Command: ManagementCommand>(
+        to command: Command, on index: UInt16
+    ) async throws -> (ManagementStatus, Command.Reply?) {
         #expect(send(try command.packet(for: index)) == .sent)
         while let packet = await nextPacket() {
             let packet = try ManagementPacket(decoding: packet.span.bytes)
             if let event = try packet.commandComplete(), event.opcode == command.opcode {
-                return (event.status, try ManagementReply(decoding: event))
+                return (event.status, event.status.isSuccess ? try event.reply(to: Command.self) : nil)
             }
             if let event = try packet.as(ManagementCommandStatus.self), event.opcode == command.opcode {
-                return (event.status, .none)
+                return (event.status, nil)
             }
         }
         throw KernelError("recv", .notConnected)
     }
 
-    func status(of command: ManagementCommand, on index: UInt16) async throws -> ManagementStatus {
+    func status(of command: some ManagementCommand, on index: UInt16) async throws -> ManagementStatus {
         try await answer(to: command, on: index).0
     }
 
-    func reply(
-        to command: ManagementCommand, on index: UInt16 = ManagementPacket.noController
-    ) async throws -> ManagementReply {
+    func reply<Command: ManagementCommand>(
+        to command: Command, on index: UInt16 = ManagementPacket.noController
+    ) async throws -> Command.Reply? {
         try await answer(to: command, on: index).1
     }
 

@@ -45,23 +45,28 @@ struct RobustnessTests {
 
     @Test func noCommandBytesHurtTheManagement() async throws {
         let peer = ManagementAddress(BluetoothAddress(0xC000_0000_0001, kind: .random))
-        let commands: [ManagementCommand] = [
-            .setPowered(true), .setLowEnergy(true), .setStaticAddress(peer.address), .setSecureConnections(.on),
-            .setIOCapability(.displayYesNo), .startDiscovery(.lowEnergy), .stopDiscovery(.lowEnergy),
-            .startServiceDiscovery(.lowEnergy, rssiThreshold: -80, services: [0x180F]),
-            .addAdvertising(
-                AdvertisingInstance(
-                    instance: 1, flags: .connectable, duration: 1, timeout: 1, advertisingData: [2, 0x0A, 4])),
-            .addExtendedAdvertisingParameters(
-                ExtendedAdvertisingInstanceParameters(
-                    instance: 2, flags: .secondaryLE2M, timeout: 1, intervals: .init(minimum: 32, maximum: 32))),
-            .addExtendedAdvertisingData(ExtendedAdvertisingInstanceData(instance: 2, advertisingData: [2, 0x0A, 4])),
-            .removeAdvertising(0), .setAdvertising(.connectable), .addDevice(peer, .autoConnect), .removeDevice(.any),
-            .pairDevice(peer, .noInputNoOutput), .userPasskeyReply(peer, passkey: 1), .disconnect(peer),
-            .unpairDevice(peer, disconnect: true), .getConnectionInformation(peer), .loadIdentityResolvingKeys([]),
-            .loadLongTermKeys([LongTermKey(address: peer.address, kind: .authenticated, isCentral: true, value: .zero)]
+        let commands: [any ManagementCommand] = [
+            ManagementSetPowered(true), ManagementSetLowEnergy(true), ManagementSetStaticAddress(peer.address),
+            ManagementSetSecureConnections(.on),
+            ManagementSetIOCapability(.displayYesNo), ManagementStartDiscovery(.lowEnergy),
+            ManagementStopDiscovery(.lowEnergy),
+            ManagementStartServiceDiscovery(.lowEnergy, rssiThreshold: -80, services: [0x180F]),
+            ManagementAddAdvertising(
+                instance: 1, flags: .connectable, duration: 1, timeout: 1, advertisingData: [2, 0x0A, 4]),
+            ManagementAddExtendedAdvertisingParameters(
+                instance: 2, flags: .secondaryLE2M, timeout: 1, intervals: .init(minimum: 32, maximum: 32)),
+            ManagementAddExtendedAdvertisingData(instance: 2, advertisingData: [2, 0x0A, 4]),
+            ManagementRemoveAdvertising(0), ManagementSetAdvertising(.connectable),
+            ManagementAddDevice(peer, .autoConnect), ManagementRemoveDevice(.any),
+            ManagementPairDevice(peer, .noInputNoOutput), ManagementUserPasskeyReply(peer, passkey: 1),
+            ManagementDisconnect(peer),
+            ManagementUnpairDevice(peer, disconnect: true), ManagementGetConnectionInformation(peer),
+            ManagementLoadIdentityResolvingKeys([]),
+            ManagementLoadLongTermKeys([
+                LongTermKey(address: peer.address, kind: .authenticated, isCentral: true, value: .zero)
+            ]
             ),
-            .loadConnectionParameters([
+            ManagementLoadConnectionParameters([
                 DeviceConnectionParameters(
                     address: peer.address, intervalMinimum: 6, intervalMaximum: 6, latency: 0, supervisionTimeout: 10)
             ]),

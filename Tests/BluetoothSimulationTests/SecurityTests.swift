@@ -27,10 +27,11 @@ struct SecurityTests {
         /// A management socket that accepts bonds, with Secure Connections.
         func management(_ capability: IOCapability = .noInputNoOutput) async throws -> Channel {
             let management = try kernel.management()
-            for command: ManagementCommand in [
-                .setBondable(true), .setSecureSimplePairing(true), .setSecureConnections(.on),
-                .setIOCapability(capability), .loadLongTermKeys([]),
-            ] {
+            for command: any ManagementCommand in [
+                ManagementSetBondable(true), ManagementSetSecureSimplePairing(true),
+                ManagementSetSecureConnections(.on),
+                ManagementSetIOCapability(capability), ManagementLoadLongTermKeys([]),
+            ] as [any ManagementCommand] {
                 #expect(try await management.status(of: command, on: 0) == .success)
             }
             return management
@@ -58,7 +59,7 @@ struct SecurityTests {
             // Pairing waits for the confirmation.
             try await fixture.radio.sleep(for: .seconds(5))
             #expect(channel.tap.pending.isEmpty)
-            #expect(try await management.status(of: .userConfirmationReply(peer), on: 0) == .success)
+            #expect(try await management.status(of: ManagementUserConfirmationReply(peer), on: 0) == .success)
             #expect(await channel.tap.next() == .writable)
             #expect(try socket.security() == LinkSecurity(level: .medium, keySize: 16))
             #expect(channel.send([1]) == .sent)
@@ -140,7 +141,7 @@ struct SecurityTests {
                 try channel.l2cap?.raiseSecurity(to: .high)
                 channel.socket.notifyWhenWritable()
                 #expect(await management.event(after: "User Passkey Request") != nil)
-                let reply = ManagementCommand.userPasskeyReply(
+                let reply = ManagementUserPasskeyReply(
                     ManagementAddress(fixture.peripheral.address), passkey: entered)
                 #expect(try await management.status(of: reply, on: 0) == .success)
                 if isRight {
@@ -161,14 +162,16 @@ struct SecurityTests {
         peripheral.setSecurity(SimulatedSecurity(identity: identity))
         try await radio.run {
             let management = try kernel.management()
-            for command: ManagementCommand in [.setBondable(true), .loadIdentityResolvingKeys([])] {
+            for command: any ManagementCommand in [
+                ManagementSetBondable(true), ManagementLoadIdentityResolvingKeys([]),
+            ] as [any ManagementCommand] {
                 #expect(try await management.status(of: command, on: 0) == .success)
             }
             let channel = try await kernel.link(to: onAir)
             try channel.l2cap?.raiseSecurity(to: .medium)
             channel.socket.notifyWhenWritable()
             #expect(await management.event(after: "User Confirmation Request") != nil)
-            let reply = ManagementCommand.userConfirmationReply(ManagementAddress(onAir))
+            let reply = ManagementUserConfirmationReply(ManagementAddress(onAir))
             #expect(try await management.status(of: reply, on: 0) == .success)
             #expect(await channel.tap.next() == .writable)
             #expect(channel.peer == onAir)
@@ -187,13 +190,13 @@ struct SecurityTests {
         try await fixture.radio.run {
             let (management, agent) = (try await fixture.management(), try fixture.kernel.management())
             let peer = ManagementAddress(fixture.peripheral.address)
-            let pair = ManagementCommand.pairDevice(peer, .noInputNoOutput)
+            let pair = ManagementPairDevice(peer, .noInputNoOutput)
             #expect(management.send(try pair.packet(for: 0)) == .sent)
             #expect(await agent.event(after: "User Confirmation Request") != nil)
-            #expect(try await agent.status(of: .userConfirmationReply(peer), on: 0) == .success)
+            #expect(try await agent.status(of: ManagementUserConfirmationReply(peer), on: 0) == .success)
             #expect(await management.event(after: "Command Complete: Pair Device")?.contains("success") == true)
-            #expect(try await agent.status(of: .unpairDevice(peer, disconnect: true), on: 0) == .success)
-            #expect(try await agent.status(of: .unpairDevice(peer, disconnect: true), on: 0) == .notPaired)
+            #expect(try await agent.status(of: ManagementUnpairDevice(peer, disconnect: true), on: 0) == .success)
+            #expect(try await agent.status(of: ManagementUnpairDevice(peer, disconnect: true), on: 0) == .notPaired)
         }
     }
 }
@@ -203,7 +206,7 @@ extension SecurityTests.Fixture {
         try channel.l2cap?.raiseSecurity(to: level)
         channel.socket.notifyWhenWritable()
         #expect(await management.event(after: "User Confirmation Request") != nil)
-        let reply = ManagementCommand.userConfirmationReply(ManagementAddress(peripheral.address))
+        let reply = ManagementUserConfirmationReply(ManagementAddress(peripheral.address))
         #expect(try await management.status(of: reply, on: 0) == .success)
         #expect(await channel.tap.next() == .writable)
     }

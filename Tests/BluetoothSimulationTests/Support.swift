@@ -5,40 +5,54 @@ import BluetoothSimulation
 import Synchronization
 import Testing
 
-/// A recorder of a socket's events, for which a test can wait.
-final class Tap: Sendable {
+/// What arrives, for which a test can wait.
+final class Received<Element: Sendable>: Sendable {
     private struct State {
-        var events: [SocketEvent] = []
-        var waiter: CheckedContinuation<SocketEvent, Never>?
+        var elements: [Element] = []
+        var waiter: CheckedContinuation<Element, Never>?
     }
 
     private let state = Mutex(State())
 
-    var handler: SocketHandler { { [self] event in record(event) } }
+    /// The elements that were not waited for yet.
+    var pending: [Element] { state.withLock { $0.elements } }
 
-    private func record(_ event: SocketEvent) {
+    func add(_ element: Element) {
         let waiter = state.withLock { state in
-            guard let waiter = state.waiter else {
-                state.events.append(event)
-                return nil as CheckedContinuation<SocketEvent, Never>?
-            }
-            state.waiter = nil
-            return waiter
+            if state.waiter == nil { state.elements.append(element) }
+            return state.waiter.take()
         }
-        waiter?.resume(returning: event)
+        waiter?.resume(returning: element)
     }
 
-    /// The events that were not waited for yet.
-    var pending: [SocketEvent] { state.withLock { $0.events } }
-
-    func next() async -> SocketEvent {
+    func next() async -> Element {
         await withCheckedContinuation { continuation in
-            let event = state.withLock { state -> SocketEvent? in
-                guard state.events.isEmpty else { return state.events.removeFirst() }
+            let element = state.withLock { state -> Element? in
+                guard state.elements.isEmpty else { return state.elements.removeFirst() }
                 state.waiter = continuation
                 return nil
             }
-            if let event { continuation.resume(returning: event) }
+            if let element { continuation.resume(returning: element) }
+        }
+    }
+}
+
+/// The events of a socket.
+typealias Tap = Received<SocketEvent>
+
+extension Tap {
+    var handler: SocketHandler { { [self] event in add(event) } }
+}
+
+/// The connections that a listening socket accepts.
+typealias Accepted = Received<Channel>
+
+extension Accepted {
+    var handler: L2CAPAcceptHandler {
+        { [self] socket in
+            let channel = Channel(socket: socket, tap: Tap())
+            add(channel)
+            return channel.tap.handler
         }
     }
 }
@@ -153,6 +167,16 @@ final class Echo: SimulatedLinkHandler {
     func disconnected(_ link: SimulatedLink, reason: HCIStatus) {
         log.withLock { $0.append("disconnected \(reason.rawValue)") }
     }
+}
+
+/// Runs a test with a machine, and a device that answers every packet with the same packet.
+func withEcho(
+    _ story: @escaping @Sendable (SimulatedRadio, SimulatedKernel, SimulatedPeripheral) async throws -> Void
+) async throws {
+    let radio = SimulatedRadio()
+    let kernel = radio.makeKernel()
+    let peripheral = SimulatedPeripheral(on: radio) { _ in Echo() }
+    try await radio.run { try await story(radio, kernel, peripheral) }
 }
 
 let extendedScan = LESetExtendedScanParameters(le1M: LEScanTiming(type: .active, interval: 0x60, window: 0x60))

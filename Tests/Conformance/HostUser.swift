@@ -21,14 +21,13 @@ actor HostUser: LoopActor {
     private let host: any Host
     private let keys: any HostKeys
     private let receiver: Receiver
-    private var state: AdapterState
     private var listener: (any HostChannelListener)?
     private var channel: (any HostChannel)?
     private var request: LinkRequest?
     private var link: (any HostLink)?
 
-    /// The receiver of scan reports, and of the channel's packets and events.
-    private final class Receiver: HostScanReceiver, ChannelReceiver {
+    /// The receiver of the host's events, and of the channel's packets and events.
+    private final class Receiver: HostReceiver, ChannelReceiver {
         private let told: Journal<String>
 
         init(_ told: Journal<String>) { self.told = told }
@@ -39,10 +38,19 @@ actor HostUser: LoopActor {
                 if let address = report.address { told.add("report \(address)") }
             }
         }
-        func scanStopped() {}
-        func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
-            told.add("scan ended \(reason.code)")
-            return nil
+        func receive(_ event: HostEvent) {
+            switch event {
+            case .ended(let reason, let isForGood): told.add("host ended \(reason.code) \(isForGood)")
+            case .resumed: told.add("host resumed")
+            case .scanEnded(let reason, _): told.add("scan ended \(reason.code)")
+            case .advertising(let id, .state(let state)): told.add("advertising \(id) \(state)")
+            case .advertising(let id, .applied(let error)):
+                told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
+            case .advertising(let id, .removed): told.add("advertising \(id) removed")
+            case .linkEnded: told.add("link ended")
+            case .problem(let problem, let isCertain): told.add("problem \(problem) \(isCertain)")
+            case .scanStopped, .advertising(_, .parameters): break
+            }
         }
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
@@ -65,20 +73,17 @@ actor HostUser: LoopActor {
     private init(_ directory: any HostDirectory, _ information: AdapterInformation) {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
-        state = information.state
         receiver = Receiver(told)
-        let known = KnownState()
-        host = directory.makeHost(of: adapterRecord) { known.state }
+        host = directory.makeHost(of: adapterRecord)
         keys = directory.makeKeys()
-        host.scanning.receiver = receiver
-        let told = told
+        host.start(receiver)
+        let (told, adapterRecord) = (told, adapterRecord)
         directory.follow(
             { change in
                 guard change.adapter.index == information.index else { return }
-                known.state = change.state
+                adapterRecord.state = change.state
                 told.add("adapter \(change.state)")
             }, onEnd: { told.add("directory ended \($0.code)") })
-        host.follow(onUnreachable: {}) { reason, isForGood in told.add("host ended \(reason.code) \(isForGood)") }
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
             case .question(let question, let peer):
@@ -94,8 +99,6 @@ actor HostUser: LoopActor {
         }
         keys.begin(information.index)
     }
-
-    private final class KnownState { var state = AdapterState.poweredOn }
 
     /// Performs the part of initialisation that waits on the loop.
     private actor Opening: LoopActor {
@@ -137,15 +140,7 @@ actor HostUser: LoopActor {
 
     func stopScan() { host.scanning.setScan(nil) }
 
-    func advertise(_ name: String, as id: UInt64 = 1) throws {
-        try host.advertising.follow { [told] id, event in
-            switch event {
-            case .parameters: break
-            case .state(let state): told.add("advertising \(id) \(state)")
-            case .applied(let error): told.add("advertising \(id) settled \(error.map { "\($0.code)" } ?? "well")")
-            case .removed: told.add("advertising \(id) removed")
-            }
-        }
+    func advertise(_ name: String, as id: UInt64 = 1) {
         host.advertising.advertise(AdvertisementContent(localName: name), AdvertisingOptions(), as: id)
     }
 
@@ -239,5 +234,5 @@ actor HostUser: LoopActor {
 
     func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
 
-    func resume() -> Bool { host.resume(with: adapterRecord.information) }
+    func resume() { host.resume(with: adapterRecord.information) }
 }

@@ -109,7 +109,7 @@ import BluetoothLE
         let other = try await Adapter.open(on: fixture.radio.makeKernel())
         let management = ManagementCaller(on: fixture.kernel)
         _ = try await management.send(
-            .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
+            ManagementAddAdvertising(instance: 1, flags: [.connectable, .generalDiscoverable]), to: 0)
         await management.close(.cancelled(.init("advertise")))
         return (other, adapter.information.address)
     }

@@ -62,7 +62,8 @@ import Testing
     // MARK: Advertising
 
     /// Sends a command as other software does, and returns its socket.
-    private static func send(_ command: ManagementCommand, from kernel: SimulatedKernel) throws -> any PacketSocket {
+    private static func send(_ command: some ManagementCommand, from kernel: SimulatedKernel) throws -> any PacketSocket
+    {
         let socket = try kernel.openManagement { _ in }
         let packet = try command.packet(for: 0)
         #expect(socket.send(packet.span.bytes) == .sent)
@@ -95,7 +96,7 @@ import Testing
             let waiting = fixture.begin { try await AdvertisingPage.untilItIsStopped2(adapter) }
             let visitor = try await Self.visitor(fixture)
             _ = try await visitor.firstAdvertisement(timeout: .seconds(5)) { $0.address == adapter.information.address }
-            let other = try Self.send(.removeAdvertising(1), from: fixture.kernel)
+            let other = try Self.send(ManagementRemoveAdvertising(1), from: fixture.kernel)
             try await waiting.value
             #expect(fixture.lines.count == 1)
             #expect(fixture.lines.first?.contains("Another program has removed") == true)
@@ -120,8 +121,8 @@ import Testing
         try await Fixture.withAdapter { fixture, adapter in
             let other = try await Adapter.open(on: fixture.kernel)
             let set = try await other.advertise(AdvertisementContent(localName: "of a running program"))
-            let left = AdvertisingInstance(instance: 2, flags: .connectable)
-            let killed = try Self.send(.addAdvertising(left), from: fixture.kernel)
+            let left = ManagementAddAdvertising(instance: 2, flags: .connectable)
+            let killed = try Self.send(left, from: fixture.kernel)
             try await AdvertisingPage.severalAtOnce2(adapter)
             #expect(fixture.lines == ["1 removed"])
             #expect(set.state == .advertising)

@@ -23,15 +23,15 @@ package actor ManagementCaller: LoopActor {
     package func unfollow(_ follower: UInt64) { client.unfollow(follower) }
 
     @discardableResult
-    package func send(
-        _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
-    ) async throws(BluetoothError) -> ManagementReply {
+    package func send<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
+    ) async throws(BluetoothError) -> Command.Reply {
         try await client.send(command, to: index, timeout: timeout)
     }
 
-    package func sendWhenIdle(
-        _ command: ManagementCommand, to index: UInt16
-    ) async throws(BluetoothError) -> ManagementReply {
+    package func sendWhenIdle<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16
+    ) async throws(BluetoothError) -> Command.Reply {
         try await client.sendWhenIdle(command, to: index)
     }
 

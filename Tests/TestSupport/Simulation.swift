@@ -56,7 +56,7 @@ public final class PairingUser: Sendable {
             guard let packet = try? ManagementPacket(decoding: packet),
                 let request = try? packet.as(ManagementUserConfirmationRequest.self)
             else { return }
-            answer = try? ManagementCommand.userConfirmationReply(request.address).packet(for: packet.index)
+            answer = try? ManagementUserConfirmationReply(request.address).packet(for: packet.index)
         }
         guard let answer else { return }
         state.withLock { $0.count += 1 }

@@ -12,6 +12,7 @@ import plots
 import sessions
 import stage
 import targets
+import walks
 
 # The Debian packages of programs, where they are named differently.
 PACKAGES = {'dot': 'graphviz'}
@@ -67,6 +68,7 @@ ALL = {
     'dissection': still(dissection.dissection, programs=['tshark']),
     'architecture': still(targets.architecture, programs=['dot']),
     'ownership': still(ownership.ownership),
+    'walks': still(walks.walks),
     'costs': still(plots.costs),
     'throughput': still(plots.throughput),
 }

@@ -3,10 +3,12 @@ import BluetoothPrimitives
 // Accessors of common fields. They decode as ADField does, but one field only.
 
 extension AdvertisementData {
-    /// The flags: discoverability and BR/EDR support.
-    public var flags: AdvertisementFlags? {
-        first(.flags) { (reader) throws(TruncatedBytes) in try AdvertisementFlags(reading: &reader) }
+    private func value<Value: ADValue>(_ type: ADType) -> Value? {
+        first(type) { (reader) throws(TruncatedBytes) in try Value(reading: &reader) }
     }
+
+    /// The flags: discoverability and BR/EDR support.
+    public var flags: AdvertisementFlags? { value(.flags) }
 
     /// The device name: a complete name before a shortened one, and a nonempty name before an empty one.
     ///
@@ -143,29 +145,21 @@ extension AdvertisementData {
     }
 
     /// The BR/EDR class of device.
-    public var classOfDevice: ClassOfDevice? {
-        first(.classOfDevice) { (reader) throws(TruncatedBytes) in try ClassOfDevice(reading: &reader) }
-    }
+    public var classOfDevice: ClassOfDevice? { value(.classOfDevice) }
 
     /// The connection intervals that the peripheral prefers.
-    public var peripheralConnectionIntervalRange: ConnectionIntervalRange? {
-        first(.peripheralConnectionIntervalRange) { (reader) throws(TruncatedBytes) in
-            try ConnectionIntervalRange(reading: &reader)
-        }
-    }
+    public var peripheralConnectionIntervalRange: ConnectionIntervalRange? { value(.peripheralConnectionIntervalRange) }
 
     /// The advertising interval, from the short or the long form.
     public var advertisingInterval: AdvertisingInterval? {
-        first(.advertisingInterval) { (reader) throws(TruncatedBytes) in try AdvertisingInterval(reading: &reader) }
+        value(.advertisingInterval)
             ?? first(.advertisingIntervalLong) { (reader) throws(TruncatedBytes) in
                 try AdvertisingInterval(readingLong: &reader)
             }
     }
 
     /// The supported and preferred roles of the device.
-    public var leRole: LERole? {
-        first(.leRole) { (reader) throws(TruncatedBytes) in try LERole(reading: &reader) }
-    }
+    public var leRole: LERole? { value(.leRole) }
 
     /// The device address in out-of-band data.
     public var leBluetoothDeviceAddress: BluetoothAddress? {
@@ -192,9 +186,7 @@ extension AdvertisementData {
     }
 
     /// A new channel map for periodic advertising and its instant.
-    public var channelMapUpdateIndication: ChannelMapUpdate? {
-        first(.channelMapUpdateIndication) { (reader) throws(TruncatedBytes) in try ChannelMapUpdate(reading: &reader) }
-    }
+    public var channelMapUpdateIndication: ChannelMapUpdate? { value(.channelMapUpdateIndication) }
 
     /// The Device ID of a BR/EDR inquiry response.
     public var deviceID: DeviceID? {
@@ -207,11 +199,7 @@ extension AdvertisementData {
     }
 
     /// The Security Manager Out of Band Flags.
-    public var securityManagerOutOfBandFlags: SecurityManagerOutOfBandFlags? {
-        first(.securityManagerOutOfBandFlags) { (reader) throws(TruncatedBytes) in
-            try SecurityManagerOutOfBandFlags(reading: &reader)
-        }
-    }
+    public var securityManagerOutOfBandFlags: SecurityManagerOutOfBandFlags? { value(.securityManagerOutOfBandFlags) }
 
     /// The Simple Pairing Hash C-192, 16 bytes in wire order.
     public var simplePairingHash192: [UInt8]? { key(.simplePairingHash192) }
@@ -252,11 +240,7 @@ extension AdvertisementData {
     }
 
     /// The resolvable identifier of the device's coordinated set.
-    public var resolvableSetIdentifier: ResolvableSetIdentifier? {
-        first(.resolvableSetIdentifier) { (reader) throws(TruncatedBytes) in
-            try ResolvableSetIdentifier(reading: &reader)
-        }
-    }
+    public var resolvableSetIdentifier: ResolvableSetIdentifier? { value(.resolvableSetIdentifier) }
 
     /// The encrypted advertising data, whose key is in the GAP service; each structure is decrypted separately.
     public var encryptedAdvertisingData: [EncryptedAdvertisingData] {
@@ -265,9 +249,7 @@ extension AdvertisementData {
 
     /// The timing of responses to periodic advertising.
     public var periodicAdvertisingResponseTiming: PeriodicAdvertisingResponseTiming? {
-        first(.periodicAdvertisingResponseTiming) { (reader) throws(TruncatedBytes) in
-            try PeriodicAdvertisingResponseTiming(reading: &reader)
-        }
+        value(.periodicAdvertisingResponseTiming)
     }
 
     /// An electronic shelf label message.

@@ -105,58 +105,58 @@ public struct ADStructures: ~Escapable {
 
 /// Queries of the remaining structures, without allocation.
 extension ADStructures {
+    @inlinable @inline(__always)
+    func contains(where condition: (ADStructureView) -> Bool) -> Bool {
+        var rest = self
+        while let structure = rest.next() {
+            if condition(structure) { return true }
+        }
+        return false
+    }
+
+    private func containsLocalName(where condition: (RawSpan) -> Bool) -> Bool {
+        contains { $0.type.isLocalName && condition($0.data) }
+    }
+
     /// Whether a list contains this service, in any width.
     @inlinable
     public func containsService(_ uuid: BluetoothUUID) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            if let width = structure.type.serviceListWidth, structure.contains(uuid, width: width) { return true }
+        contains { structure in
+            structure.type.serviceListWidth.map { structure.contains(uuid, width: $0) } ?? false
         }
-        return false
     }
 
     /// Whether a list solicits this service, in any width.
     @inlinable
     public func solicitsService(_ uuid: BluetoothUUID) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            if let width = structure.type.solicitationListWidth, structure.contains(uuid, width: width) { return true }
+        contains { structure in
+            structure.type.solicitationListWidth.map { structure.contains(uuid, width: $0) } ?? false
         }
-        return false
     }
 
     /// Whether the payload contains data of this service, in any width.
     @inlinable
     public func containsServiceData(of uuid: BluetoothUUID) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            guard let width = structure.type.serviceDataWidth else { continue }
+        contains { structure in
+            guard let width = structure.type.serviceDataWidth else { return false }
             var reader = ByteReader(structure.data)
-            if let found = try? reader.readUUID(width), found == uuid { return true }
+            return (try? reader.readUUID(width)) == uuid
         }
-        return false
     }
 
     /// Whether the payload contains data of this company.
     @inlinable
     public func containsManufacturerData(of company: CompanyIdentifier) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            guard structure.type == .manufacturerSpecificData else { continue }
+        contains { structure in
+            guard structure.type == .manufacturerSpecificData else { return false }
             var reader = ByteReader(structure.data)
-            if let found = try? reader.readUInt16(), found == company.rawValue { return true }
+            return (try? reader.readUInt16()) == company.rawValue
         }
-        return false
     }
 
     /// Whether a local name, complete or shortened, equals `name` bytewise.
     public func localName(equals name: String) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            guard structure.type.isLocalName else { continue }
-            if structure.data.text(equals: name, prefixOnly: false) { return true }
-        }
-        return false
+        containsLocalName { $0.text(equals: name, prefixOnly: false) }
     }
 
     /// Whether the payload contains data of this company that begins with `prefix` in the bits of `mask`; bits beyond
@@ -164,40 +164,25 @@ extension ADStructures {
     public func containsManufacturerData(
         of company: CompanyIdentifier, startingWith prefix: [UInt8], mask: [UInt8]? = nil
     ) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            guard structure.type == .manufacturerSpecificData else { continue }
+        contains { structure in
+            guard structure.type == .manufacturerSpecificData else { return false }
             var reader = ByteReader(structure.data)
-            guard let found = try? reader.readUInt16(), found == company.rawValue,
-                reader.remaining >= prefix.count
-            else { continue }
-            let isSame = prefix.indices.allSatisfy { index in
+            guard (try? reader.readUInt16()) == company.rawValue, reader.remaining >= prefix.count else { return false }
+            return prefix.indices.allSatisfy { index in
                 let bits = mask.map { index < $0.count ? $0[index] : 0xFF } ?? 0xFF
                 return (try? reader.readUInt8()).map { $0 & bits == prefix[index] & bits } ?? false
             }
-            if isSame { return true }
         }
-        return false
     }
 
     /// Whether a local name, complete or shortened, contains these bytes. With `ignoringCase`, `text` must be in
     /// lowercase, and ASCII capitals match it.
     public func localName(contains text: [UInt8], ignoringCase: Bool = false) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            guard structure.type.isLocalName else { continue }
-            if structure.data.text(contains: text, ignoringCase: ignoringCase) { return true }
-        }
-        return false
+        containsLocalName { $0.text(contains: text, ignoringCase: ignoringCase) }
     }
 
     /// Whether a local name, complete or shortened, begins with the bytes of `prefix`.
     public func localName(hasPrefix prefix: String) -> Bool {
-        var rest = self
-        while let structure = rest.next() {
-            guard structure.type.isLocalName else { continue }
-            if structure.data.text(equals: prefix, prefixOnly: true) { return true }
-        }
-        return false
+        containsLocalName { $0.text(equals: prefix, prefixOnly: true) }
     }
 }

@@ -1,7 +1,7 @@
 import BluetoothPrimitives
 
 /// The connection intervals that a peripheral prefers (CSS Part A §1.9), in units of 1.25 ms.
-public struct ConnectionIntervalRange: Hashable, Sendable {
+public struct ConnectionIntervalRange: Hashable, Sendable, ADValue {
     /// The minimum, 6 to 3200; nil for no preference.
     public var minimum: UInt16?
     /// The maximum, 6 to 3200; nil for no preference.
@@ -42,7 +42,7 @@ extension ConnectionIntervalRange: CustomStringConvertible {
 }
 
 /// An advertising interval (CSS Part A §1.15), in units of 0.625 ms.
-public struct AdvertisingInterval: RawRepresentable, Hashable, Sendable {
+public struct AdvertisingInterval: RawRepresentable, Hashable, Sendable, ADValue {
     /// The number of units.
     public var rawValue: UInt32
 
@@ -70,7 +70,7 @@ extension AdvertisingInterval: CustomStringConvertible {
 }
 
 /// A new channel map for periodic advertising and its instant (CSS Part A §1.20).
-public struct ChannelMapUpdate: Hashable, Sendable {
+public struct ChannelMapUpdate: Hashable, Sendable, ADValue {
     /// The channel map, one bit for each of the 37 data channels.
     public let channelMap: UInt64
     /// The periodic advertising event at which the map takes effect.
@@ -106,7 +106,7 @@ extension ChannelMapUpdate: CustomStringConvertible {
 }
 
 /// The timing of responses to periodic advertising (CSS Part A §1.24).
-public struct PeriodicAdvertisingResponseTiming: Hashable, Sendable {
+public struct PeriodicAdvertisingResponseTiming: Hashable, Sendable, ADValue {
     /// The access address of the responses.
     public var responseAccessAddress: UInt32
     /// The number of subevents in a periodic advertising event.

@@ -1,7 +1,12 @@
 import BluetoothPrimitives
 
+/// A value that is the content of an AD structure.
+protocol ADValue {
+    init(reading reader: inout ByteReader) throws(TruncatedBytes)
+}
+
 /// The flags: discoverability and BR/EDR support (CSS Part A §1.3).
-public struct AdvertisementFlags: OptionSet, Hashable, Sendable {
+public struct AdvertisementFlags: OptionSet, Hashable, Sendable, ADValue {
     /// The flags as sent, one byte.
     public var rawValue: UInt8
 
@@ -79,7 +84,7 @@ extension ManufacturerData: CustomStringConvertible {
 }
 
 /// The BR/EDR class of device (Assigned Numbers §2.8), 24 bits.
-public struct ClassOfDevice: RawRepresentable, Hashable, Sendable {
+public struct ClassOfDevice: RawRepresentable, Hashable, Sendable, ADValue {
     /// The 24 bits as sent.
     public let rawValue: UInt32
 
@@ -142,7 +147,7 @@ extension DeviceID: CustomStringConvertible {
 }
 
 /// The Security Manager Out of Band Flags (CSS Part A §1.7).
-public struct SecurityManagerOutOfBandFlags: OptionSet, Hashable, Sendable {
+public struct SecurityManagerOutOfBandFlags: OptionSet, Hashable, Sendable, ADValue {
     /// The flags as sent, one byte.
     public var rawValue: UInt8
 
@@ -166,7 +171,7 @@ public struct SecurityManagerOutOfBandFlags: OptionSet, Hashable, Sendable {
 }
 
 /// The supported and preferred roles of a device (CSS Part A §1.17). An open set.
-public struct LERole: RawRepresentable, Hashable, Sendable {
+public struct LERole: RawRepresentable, Hashable, Sendable, ADValue {
     /// The value as sent, one byte.
     public var rawValue: UInt8
 
@@ -192,13 +197,8 @@ public struct LERole: RawRepresentable, Hashable, Sendable {
 extension LERole: CustomStringConvertible {
     /// The name of the roles, or the value of an unassigned one.
     public var description: String {
-        switch self {
-        case .peripheralOnly: "peripheral only"
-        case .centralOnly: "central only"
-        case .peripheralPreferred: "peripheral preferred"
-        case .centralPreferred: "central preferred"
-        default: "role 0x" + hexadecimal(rawValue, digits: 2)
-        }
+        codeName(rawValue, ["peripheral only", "central only", "peripheral preferred", "central preferred"])
+            ?? "role 0x" + hexadecimal(rawValue, digits: 2)
     }
 }
 
@@ -233,7 +233,7 @@ public struct EncryptedAdvertisingData: Hashable, Sendable {
 }
 
 /// A resolvable identifier of a coordinated set (Coordinated Set Identification Service).
-public struct ResolvableSetIdentifier: Hashable, Sendable {
+public struct ResolvableSetIdentifier: Hashable, Sendable, ADValue {
     /// The 24-bit hash of ``random`` with the set's key.
     public let hash: UInt32
     /// The 24-bit random part, whose two upper bits are 01.

@@ -41,6 +41,8 @@ package struct ATTBearerCore {
         case encodeValue
         /// Resume the caller of a completed operation.
         case end(EndedOperation)
+        /// Notify a transaction that the channel has accepted a request.
+        case began(any ClientTransaction)
         /// Persist the state of the peer's client.
         case clientChanged
         /// Set or cancel a timer.
@@ -58,6 +60,9 @@ package struct ATTBearerCore {
     private var served: BearerServer
     /// The PDU in the writer, until the channel accepts it; nil for a command sent ahead of the queue.
     private var outgoing: TransactionEngine.Outgoing?
+    /// Whether ``Step/began(_:)`` is asked for, which costs each request a step.
+    private var reportsBeginnings = false
+    private var begun: (any ClientTransaction)?
     private var timers = BearerTimers()
     private var quiescence = Quiescence.open
     private var isReadingPaused = false
@@ -108,6 +113,7 @@ extension ATTBearerCore {
     /// The next action for the owner; nil until the next input.
     package mutating func next(into writer: inout ByteWriter) -> Step? {
         if let failure = failure.take() { return .close(failure) }
+        if reportsBeginnings, let begun = begun.take() { return .began(begun) }
         if let ended = engine.nextEnded() { return .end(ended) }
         if served.consumeClientChange() { return .clientChanged }
         if canSend {
@@ -176,9 +182,10 @@ extension ATTBearerCore {
         guard let sent = outgoing.take() else { return }
         engine.didSend(sent)
         switch sent {
+        case .request: if reportsBeginnings { begun = engine.currentTransaction }
         case .response: if let mtu = served.didSendResponse() { engine.mtu = mtu }
         case .serviceChanged: served.didSendServiceChanged()
-        case .confirmation, .request, .indication, .notification, .command: break
+        case .confirmation, .indication, .notification, .command: break
         }
     }
 
@@ -203,8 +210,11 @@ extension ATTBearerCore {
 // MARK: - The client side
 
 extension ATTBearerCore {
-    /// Enqueues the transaction of a client procedure.
-    package mutating func submit(_ transaction: any ClientTransaction) { engine.submit(transaction) }
+    /// Enqueues the transaction of a client procedure; with `reportsBeginning` it learns when its requests are sent.
+    package mutating func submit(_ transaction: any ClientTransaction, reportsBeginning: Bool = false) {
+        if reportsBeginning { reportsBeginnings = true }
+        engine.submit(transaction)
+    }
 
     /// Enqueues a command.
     package mutating func submit(_ command: any CommandMessage) { engine.submit(command) }

@@ -1,4 +1,5 @@
 import BluetoothATT
+import BluetoothPrimitives
 
 /// The services found so far, in the order found and by handle.
 struct FoundServices: Sendable {
@@ -68,11 +69,6 @@ struct FoundServices: Sendable {
 
     /// The first place that does not end before `handle`.
     private func firstPlace(notBefore handle: AttributeHandle) -> Int {
-        var (low, high) = (order.startIndex, order.endIndex)
-        while low < high {
-            let middle = low + (high - low) / 2
-            if order[middle].end < handle { low = middle + 1 } else { high = middle }
-        }
-        return low
+        partitionPoint(of: order) { $0.end < handle }
     }
 }

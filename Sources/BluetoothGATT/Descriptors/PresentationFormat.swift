@@ -200,7 +200,7 @@ extension PresentationFormat {
 extension PresentationFormat.Format: CustomStringConvertible {
     /// The short name, such as `sint16`, or the value in hexadecimal.
     public var description: String {
-        Int(rawValue) < Self.names.count ? Self.names[Int(rawValue)] : "0x" + hexadecimal(rawValue, digits: 2)
+        codeName(rawValue, Self.names) ?? "0x" + hexadecimal(rawValue, digits: 2)
     }
 }
 
@@ -232,7 +232,7 @@ extension PresentationFormat: CustomStringConvertible {
             "front", "back", "top", "bottom", "upper", "lower", "main", "backup", "auxiliary", "supplementary",
             "flash", "inside", "outside", "left", "right", "internal", "external",
         ]
-        let index = Int(valueDescription) - 0x0100
-        return index < places.count ? places[index] : "description 0x" + hexadecimal(valueDescription, digits: 4)
+        return codeName(valueDescription, places, from: 0x0100)
+            ?? "description 0x" + hexadecimal(valueDescription, digits: 4)
     }
 }

@@ -43,12 +43,8 @@ extension ReportReference: CustomStringConvertible {
     /// `input report 1`.
     public var description: String {
         let name =
-            switch kind {
-            case .input: "input"
-            case .output: "output"
-            case .feature: "feature"
-            default: "kind 0x" + hexadecimal(kind.rawValue, digits: 2)
-            }
+            codeName(kind.rawValue, ["input", "output", "feature"], from: 1)
+            ?? "kind 0x" + hexadecimal(kind.rawValue, digits: 2)
         return "\(name) report \(identifier)"
     }
 }
@@ -103,8 +99,7 @@ extension ValueTriggerSetting: CustomStringConvertible {
         case .crossedRange(let lower, let upper): "when it enters or leaves \(lower) to \(upper)"
         case .reachedRange(let lower, let upper): "when it reaches \(lower) or \(upper)"
         case .never: "never"
-        case .other(let condition, let bytes):
-            "condition 0x" + hexadecimal(condition, digits: 2) + (bytes.isEmpty ? "" : " " + bytes.hexadecimal)
+        case .other(let condition, let bytes): unknownCondition(condition, bytes)
         }
     }
 }
@@ -143,8 +138,7 @@ extension TimeTriggerSetting: CustomStringConvertible {
         case .every(let seconds): "every \(seconds) s"
         case .atMostEvery(let seconds): "at most every \(seconds) s"
         case .everyCount(let count): "every \(count) changes"
-        case .other(let condition, let bytes):
-            "condition 0x" + hexadecimal(condition, digits: 2) + (bytes.isEmpty ? "" : " " + bytes.hexadecimal)
+        case .other(let condition, let bytes): unknownCondition(condition, bytes)
         }
     }
 }
@@ -167,11 +161,7 @@ public struct EnvironmentalSensingConfiguration: RawRepresentable, Hashable, Sen
 extension EnvironmentalSensingConfiguration: CustomStringConvertible {
     /// `all triggers`, `any trigger`, or the value in hexadecimal.
     public var description: String {
-        switch self {
-        case .all: "all triggers"
-        case .any: "any trigger"
-        default: "0x" + hexadecimal(rawValue, digits: 2)
-        }
+        codeName(rawValue, ["all triggers", "any trigger"]) ?? "0x" + hexadecimal(rawValue, digits: 2)
     }
 }
 
@@ -207,12 +197,12 @@ extension EnvironmentalSensingMeasurement: CustomStringConvertible {
     /// `arithmetic mean over 10 s, every 60 s, ± 0.5 %`.
     public var description: String {
         let functions = [
-            nil, "instantaneous", "arithmetic mean", "root mean square", "maximum", "minimum", "accumulated", "count",
+            "measured", "instantaneous", "arithmetic mean", "root mean square", "maximum", "minimum", "accumulated",
+            "count",
         ]
         var text =
-            Int(samplingFunction) < functions.count
-            ? functions[Int(samplingFunction)] ?? "measured"
-            : "sampling function 0x" + hexadecimal(samplingFunction, digits: 2)
+            codeName(samplingFunction, functions)
+            ?? "sampling function 0x" + hexadecimal(samplingFunction, digits: 2)
         if measurementPeriod != 0 { text += " over \(measurementPeriod) s" }
         if updateInterval != 0 { text += ", every \(updateInterval) s" }
         if application != 0 { text += ", application 0x" + hexadecimal(application, digits: 2) }
@@ -280,8 +270,11 @@ extension EnvironmentalSensingTriggerSetting: CustomStringConvertible {
         case .atMostEvery(let seconds): "when it changes, at most every \(seconds) s"
         case .changed: "when it changes"
         case .compares(let comparison, let value): "while \(comparison) \(value.isEmpty ? "-" : value.hexadecimal)"
-        case .other(let condition, let bytes):
-            "condition 0x" + hexadecimal(condition, digits: 2) + (bytes.isEmpty ? "" : " " + bytes.hexadecimal)
+        case .other(let condition, let bytes): unknownCondition(condition, bytes)
         }
     }
+}
+
+private func unknownCondition(_ condition: UInt8, _ bytes: [UInt8]) -> String {
+    "condition 0x" + hexadecimal(condition, digits: 2) + (bytes.isEmpty ? "" : " " + bytes.hexadecimal)
 }

@@ -178,21 +178,6 @@ extension AttributeDatabase.Attribute {
     }
 }
 
-/// The index of the first element for which `isBefore` is false; all elements for which it is true precede.
-func partitionPoint<Element>(of elements: [Element], where isBefore: (Element) -> Bool) -> Int {
-    var low = 0
-    var high = elements.count
-    while low < high {
-        let middle = low + (high - low) / 2
-        if isBefore(elements[middle]) {
-            low = middle + 1
-        } else {
-            high = middle
-        }
-    }
-    return low
-}
-
 /// An error in the description or a change of a database.
 public enum AttributeDatabaseError: Error, Hashable, Sendable {
     /// The requested handle is 0x0000, in use, or not above the preceding handles of the same addition.

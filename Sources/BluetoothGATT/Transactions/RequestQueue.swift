@@ -24,7 +24,7 @@ struct RequestQueue {
     private var straysInARow = 0
     /// The opcode of the outstanding request, or of the last one written.
     private var opcode = ATTOpcode(0)
-    private var current: (any ClientTransaction)?
+    private(set) var current: (any ClientTransaction)?
     private var progress = Progress.notBegun
     private var waiting = RingBuffer<any ClientTransaction>()
     private let limit: Int

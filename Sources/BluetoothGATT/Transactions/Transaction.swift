@@ -30,6 +30,9 @@ public protocol ClientTransaction: BearerOperation {
     /// Called again for the same request when the channel was congested.
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure)
 
+    /// Records that the channel has accepted a request, if that is asked for: what is sent from now on follows it.
+    func began()
+
     /// Processes the response to the last request: the matching response or an Error Response.
     ///
     /// Also called for an abandoned transaction, which must track the state of the peer.
@@ -40,6 +43,11 @@ public protocol ClientTransaction: BearerOperation {
     /// Called between requests, after the first has been sent; when the bearer ends, also while a request is
     /// outstanding.
     func stop() -> TransactionStep
+}
+
+extension ClientTransaction {
+    /// Does nothing.
+    public func began() {}
 }
 
 /// A notification or an indication of a local value, encoded at its turn.

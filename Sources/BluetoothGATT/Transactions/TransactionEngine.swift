@@ -89,6 +89,9 @@ public struct TransactionEngine {
     /// The number of the outstanding request; nil when there is none. Each new number restarts the 30 s timer.
     public var requestInFlight: UInt64? { requests.inFlight }
 
+    /// The transaction whose turn it is; nil when there is none.
+    var currentTransaction: (any ClientTransaction)? { requests.current }
+
     /// The number of responses that matched no request.
     public var strayResponseCount: Int { requests.strayResponseCount }
 
@@ -164,16 +167,12 @@ public struct TransactionEngine {
         writer.removeAll()
         writer.capacity = mtu
         if pendingConfirmations > 0 {
-            return write(.confirmation, into: &writer) { (writer) throws(TransactionFailure) in
-                try encode(.handleValueConfirmation, into: &writer)
-            }
+            return (try? encode(.handleValueConfirmation, into: &writer)).map { .confirmation }
         }
         if hasResponse {
             // The response fitted the ATT_MTU at its creation, and the peer waits for it.
             writer.capacity = max(mtu, response.count)
-            return write(.response, into: &writer) { (writer) throws(TransactionFailure) in
-                do throws(BufferFull) { try writer.write(response) } catch { throw .invalid("\(error)") }
-            }
+            return (try? writer.write(response)).map { .response }
         }
         guard !isQuiesced else { return nil }
         if requests.isReady, requests.writeNext(into: &writer, &ended) { return .request }
@@ -185,17 +184,6 @@ public struct TransactionEngine {
 
     private var isIndicationReady: Bool {
         indicationInFlight == nil && (isServiceChangedPending || !indications.isEmpty)
-    }
-
-    private func write(
-        _ kind: Outgoing, into writer: inout ByteWriter, _ body: (inout ByteWriter) throws(TransactionFailure) -> Void
-    ) -> Outgoing? {
-        do {
-            try body(&writer)
-            return kind
-        } catch {
-            return nil
-        }
     }
 
     private mutating func nextIndication() -> Outgoing? {

@@ -26,14 +26,10 @@ public struct LEAdvertisingType: PacketCode, Hashable, Sendable {
 extension LEAdvertisingType: CustomStringConvertible {
     /// The name of the type.
     public var description: String {
-        switch self {
-        case .connectableUndirected: return "connectable"
-        case .connectableDirectedHighDutyCycle: return "directed, high duty cycle"
-        case .scannableUndirected: return "scannable"
-        case .nonConnectableUndirected: return "non-connectable"
-        case .connectableDirectedLowDutyCycle: return "directed, low duty cycle"
-        default: return "advertising type 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(
+            rawValue,
+            ["connectable", "directed, high duty cycle", "scannable", "non-connectable", "directed, low duty cycle"])
+            ?? "advertising type 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 

@@ -124,14 +124,8 @@ public struct LEAdvertisingDataOperation: PacketCode, Hashable, Sendable {
 extension LEAdvertisingDataOperation: CustomStringConvertible {
     /// The name of the operation.
     public var description: String {
-        switch self {
-        case .intermediateFragment: return "intermediate fragment"
-        case .firstFragment: return "first fragment"
-        case .lastFragment: return "last fragment"
-        case .complete: return "complete"
-        case .unchanged: return "unchanged"
-        default: return "operation 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(rawValue, ["intermediate fragment", "first fragment", "last fragment", "complete", "unchanged"])
+            ?? "operation 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 

@@ -20,11 +20,8 @@ public struct LEScanType: PacketCode, Hashable, Sendable {
 extension LEScanType: CustomStringConvertible {
     /// The name of the type.
     public var description: String {
-        switch self {
-        case .passive: return "passive"
-        case .active: return "active"
-        default: return "scan type 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(rawValue, ["passive", "active"])
+            ?? "scan type 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 
@@ -51,13 +48,13 @@ public struct LEScanFilterPolicy: PacketCode, Hashable, Sendable {
 extension LEScanFilterPolicy: CustomStringConvertible {
     /// The name of the policy.
     public var description: String {
-        switch self {
-        case .all: return "all advertisers"
-        case .acceptList: return "accept list"
-        case .allAndUnresolvedDirected: return "all advertisers and unresolved directed"
-        case .acceptListAndUnresolvedDirected: return "accept list and unresolved directed"
-        default: return "filter policy 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(
+            rawValue,
+            [
+                "all advertisers", "accept list", "all advertisers and unresolved directed",
+                "accept list and unresolved directed",
+            ])
+            ?? "filter policy 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 
@@ -200,12 +197,8 @@ public struct LEDuplicateFilter: PacketCode, Hashable, Sendable {
 extension LEDuplicateFilter: CustomStringConvertible {
     /// The name of the filter.
     public var description: String {
-        switch self {
-        case .disabled: return "all reports"
-        case .enabled: return "each device once"
-        case .resetEachPeriod: return "each device once a period"
-        default: return "duplicate filter 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(rawValue, ["all reports", "each device once", "each device once a period"])
+            ?? "duplicate filter 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 

@@ -256,11 +256,8 @@ public struct LEConnectionRole: PacketCode, Hashable, Sendable, CustomStringConv
 
     /// The name of the role.
     public var description: String {
-        switch self {
-        case .central: return "central"
-        case .peripheral: return "peripheral"
-        default: return "role 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(rawValue, ["central", "peripheral"])
+            ?? "role 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 

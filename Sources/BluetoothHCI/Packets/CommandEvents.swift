@@ -204,13 +204,8 @@ public struct HCIDeviceEvent: Hashable, Sendable, CustomStringConvertible {
 
         /// The name of the kind.
         public var description: String {
-            switch self {
-            case .registered: return "registered"
-            case .unregistered: return "unregistered"
-            case .up: return "up"
-            case .down: return "down"
-            default: return "device event \(rawValue)"
-            }
+            codeName(rawValue, ["registered", "unregistered", "up", "down"], from: 1)
+                ?? "device event \(rawValue)"
         }
     }
 

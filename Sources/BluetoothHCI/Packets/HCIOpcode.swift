@@ -51,34 +51,21 @@ extension HCIOpcode: CustomStringConvertible {
     }
 
     /// The name of a command that has no type.
-    private var nameWithoutType: String? {
-        switch rawValue {
-        case 0x0000: "No Operation"
-        case 0x041D: "Read Remote Version Information"
-        case 0x1005: "Read Buffer Size"
-        case 0x2007: "LE Read Advertising Physical Channel Tx Power"
-        case 0x2017: "LE Encrypt"
-        case 0x2018: "LE Rand"
-        case 0x2019: "LE Enable Encryption"
-        case 0x201A: "LE Long Term Key Request Reply"
-        case 0x201B: "LE Long Term Key Request Negative Reply"
-        case 0x2020: "LE Remote Connection Parameter Request Reply"
-        case 0x2021: "LE Remote Connection Parameter Request Negative Reply"
-        case 0x2023: "LE Read Suggested Default Data Length"
-        case 0x2024: "LE Write Suggested Default Data Length"
-        case 0x2027: "LE Add Device To Resolving List"
-        case 0x2028: "LE Remove Device From Resolving List"
-        case 0x2029: "LE Clear Resolving List"
-        case 0x202D: "LE Set Address Resolution Enable"
-        case 0x202E: "LE Set Resolvable Private Address Timeout"
-        case 0x2031: "LE Set Default PHY"
-        case 0x204E: "LE Set Privacy Mode"
-        case 0x2060: "LE Read Buffer Size [v2]"
-        case 0x2074: "LE Set Host Feature"
-        case 0x207E: "LE Subrate Request"
-        default: nil
-        }
-    }
+    private var nameWithoutType: String? { Self.namesWithoutType[rawValue] }
+
+    private static let namesWithoutType: [UInt16: String] = [
+        0x0000: "No Operation", 0x041D: "Read Remote Version Information", 0x1005: "Read Buffer Size",
+        0x2007: "LE Read Advertising Physical Channel Tx Power", 0x2017: "LE Encrypt", 0x2018: "LE Rand",
+        0x2019: "LE Enable Encryption", 0x201A: "LE Long Term Key Request Reply",
+        0x201B: "LE Long Term Key Request Negative Reply", 0x2020: "LE Remote Connection Parameter Request Reply",
+        0x2021: "LE Remote Connection Parameter Request Negative Reply",
+        0x2023: "LE Read Suggested Default Data Length", 0x2024: "LE Write Suggested Default Data Length",
+        0x2027: "LE Add Device To Resolving List", 0x2028: "LE Remove Device From Resolving List",
+        0x2029: "LE Clear Resolving List", 0x202D: "LE Set Address Resolution Enable",
+        0x202E: "LE Set Resolvable Private Address Timeout", 0x2031: "LE Set Default PHY",
+        0x204E: "LE Set Privacy Mode", 0x2060: "LE Read Buffer Size [v2]", 0x2074: "LE Set Host Feature",
+        0x207E: "LE Subrate Request",
+    ]
 
     /// The definition of the opcode's command; nil for one without a type.
     var known: DescribedPacket<HCIOpcode>? { Self.known.first { $0.definition.code == self } }

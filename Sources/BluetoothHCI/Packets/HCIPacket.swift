@@ -29,14 +29,8 @@ public struct HCIPacketType: PacketCode, Hashable, Sendable {
 extension HCIPacketType: CustomStringConvertible {
     /// The name of the packet type.
     public var description: String {
-        switch self {
-        case .command: return "command"
-        case .acl: return "ACL data"
-        case .synchronous: return "synchronous data"
-        case .event: return "event"
-        case .isochronous: return "isochronous data"
-        default: return "packet type 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(rawValue, ["command", "ACL data", "synchronous data", "event", "isochronous data"], from: 1)
+            ?? "packet type 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 
@@ -148,13 +142,8 @@ public struct LEOwnAddressType: PacketCode, Hashable, Sendable {
 extension LEOwnAddressType: CustomStringConvertible {
     /// The name of the type.
     public var description: String {
-        switch self {
-        case .public: return "public"
-        case .random: return "random"
-        case .resolvablePrivateOrPublic: return "resolvable private or public"
-        case .resolvablePrivateOrRandom: return "resolvable private or random"
-        default: return "own address type 0x\(hexadecimal(rawValue, digits: 2))"
-        }
+        codeName(rawValue, ["public", "random", "resolvable private or public", "resolvable private or random"])
+            ?? "own address type 0x\(hexadecimal(rawValue, digits: 2))"
     }
 }
 

@@ -155,75 +155,36 @@ extension HCIStatus: CustomStringConvertible {
     /// The name and the value of the status.
     public var description: String { "\(words) (0x\(hexadecimal(rawValue, digits: 2)))" }
 
-    private var words: String {
-        switch self {
-        case .success: return "success"
-        case .unknownHCICommand: return "unknown HCI command"
-        case .unknownConnectionIdentifier: return "unknown connection identifier"
-        case .hardwareFailure: return "hardware failure"
-        case .pageTimeout: return "page timeout"
-        case .authenticationFailure: return "authentication failure"
-        case .pinOrKeyMissing: return "PIN or key missing"
-        case .memoryCapacityExceeded: return "memory capacity exceeded"
-        case .connectionTimeout: return "connection timeout"
-        case .connectionLimitExceeded: return "connection limit exceeded"
-        case .synchronousConnectionLimitExceeded: return "synchronous connection limit exceeded"
-        case .connectionAlreadyExists: return "connection already exists"
-        case .commandDisallowed: return "command disallowed"
-        case .rejectedLimitedResources: return "connection rejected: limited resources"
-        case .rejectedSecurityReasons: return "connection rejected: security reasons"
-        case .rejectedUnacceptableAddress: return "connection rejected: unacceptable device address"
-        case .connectionAcceptTimeout: return "connection accept timeout exceeded"
-        case .unsupportedFeatureOrParameterValue: return "unsupported feature or parameter value"
-        case .invalidHCICommandParameters: return "invalid HCI command parameters"
-        case .remoteUserTerminatedConnection: return "remote user terminated the connection"
-        case .remoteDeviceLowResources: return "remote device terminated the connection: low resources"
-        case .remoteDevicePoweringOff: return "remote device terminated the connection: powering off"
-        case .connectionTerminatedByLocalHost: return "connection terminated by the local host"
-        case .repeatedAttempts: return "repeated attempts"
-        case .pairingNotAllowed: return "pairing not allowed"
-        case .unknownLMPPDU: return "unknown LMP PDU"
-        case .unsupportedRemoteFeature: return "unsupported remote feature"
-        case .scoOffsetRejected: return "SCO offset rejected"
-        case .scoIntervalRejected: return "SCO interval rejected"
-        case .scoAirModeRejected: return "SCO air mode rejected"
-        case .invalidLinkLayerParameters: return "invalid link layer parameters"
-        case .unspecifiedError: return "unspecified error"
-        case .unsupportedLinkLayerParameterValue: return "unsupported link layer parameter value"
-        case .roleChangeNotAllowed: return "role change not allowed"
-        case .linkLayerResponseTimeout: return "link layer response timeout"
-        case .linkLayerProcedureCollision: return "link layer procedure collision"
-        case .lmpPDUNotAllowed: return "LMP PDU not allowed"
-        case .encryptionModeNotAcceptable: return "encryption mode not acceptable"
-        case .linkKeyCannotBeChanged: return "link key cannot be changed"
-        case .requestedQoSNotSupported: return "requested QoS not supported"
-        case .instantPassed: return "instant passed"
-        case .pairingWithUnitKeyNotSupported: return "pairing with unit key not supported"
-        case .differentTransactionCollision: return "different transaction collision"
-        case .qosUnacceptableParameter: return "QoS unacceptable parameter"
-        case .qosRejected: return "QoS rejected"
-        case .channelAssessmentNotSupported: return "channel assessment not supported"
-        case .insufficientSecurity: return "insufficient security"
-        case .parameterOutOfMandatoryRange: return "parameter out of mandatory range"
-        case .roleSwitchPending: return "role switch pending"
-        case .reservedSlotViolation: return "reserved slot violation"
-        case .roleSwitchFailed: return "role switch failed"
-        case .extendedInquiryResponseTooLarge: return "extended inquiry response too large"
-        case .secureSimplePairingNotSupportedByHost: return "secure simple pairing not supported by the host"
-        case .hostBusyPairing: return "host busy: pairing"
-        case .rejectedNoSuitableChannel: return "connection rejected: no suitable channel found"
-        case .controllerBusy: return "controller busy"
-        case .unacceptableConnectionParameters: return "unacceptable connection parameters"
-        case .advertisingTimeout: return "advertising timeout"
-        case .connectionTerminatedMICFailure: return "connection terminated: MIC failure"
-        case .connectionFailedToBeEstablished: return "connection failed to be established"
-        case .coarseClockAdjustmentRejected: return "coarse clock adjustment rejected"
-        case .type0SubmapNotDefined: return "type 0 submap not defined"
-        case .unknownAdvertisingIdentifier: return "unknown advertising identifier"
-        case .limitReached: return "limit reached"
-        case .operationCancelledByHost: return "operation cancelled by the host"
-        case .packetTooLong: return "packet too long"
-        default: return "unknown status"
-        }
-    }
+    private var words: String { Self.names[rawValue] ?? "unknown status" }
+
+    private static let names: [UInt8: String] = [
+        0x00: "success", 0x01: "unknown HCI command", 0x02: "unknown connection identifier",
+        0x03: "hardware failure", 0x04: "page timeout", 0x05: "authentication failure", 0x06: "PIN or key missing",
+        0x07: "memory capacity exceeded", 0x08: "connection timeout", 0x09: "connection limit exceeded",
+        0x0A: "synchronous connection limit exceeded", 0x0B: "connection already exists", 0x0C: "command disallowed",
+        0x0D: "connection rejected: limited resources", 0x0E: "connection rejected: security reasons",
+        0x0F: "connection rejected: unacceptable device address", 0x10: "connection accept timeout exceeded",
+        0x11: "unsupported feature or parameter value", 0x12: "invalid HCI command parameters",
+        0x13: "remote user terminated the connection",
+        0x14: "remote device terminated the connection: low resources",
+        0x15: "remote device terminated the connection: powering off",
+        0x16: "connection terminated by the local host", 0x17: "repeated attempts", 0x18: "pairing not allowed",
+        0x19: "unknown LMP PDU", 0x1A: "unsupported remote feature", 0x1B: "SCO offset rejected",
+        0x1C: "SCO interval rejected", 0x1D: "SCO air mode rejected", 0x1E: "invalid link layer parameters",
+        0x1F: "unspecified error", 0x20: "unsupported link layer parameter value", 0x21: "role change not allowed",
+        0x22: "link layer response timeout", 0x23: "link layer procedure collision", 0x24: "LMP PDU not allowed",
+        0x25: "encryption mode not acceptable", 0x26: "link key cannot be changed",
+        0x27: "requested QoS not supported", 0x28: "instant passed", 0x29: "pairing with unit key not supported",
+        0x2A: "different transaction collision", 0x2C: "QoS unacceptable parameter", 0x2D: "QoS rejected",
+        0x2E: "channel assessment not supported", 0x2F: "insufficient security",
+        0x30: "parameter out of mandatory range", 0x32: "role switch pending", 0x34: "reserved slot violation",
+        0x35: "role switch failed", 0x36: "extended inquiry response too large",
+        0x37: "secure simple pairing not supported by the host", 0x38: "host busy: pairing",
+        0x39: "connection rejected: no suitable channel found", 0x3A: "controller busy",
+        0x3B: "unacceptable connection parameters", 0x3C: "advertising timeout",
+        0x3D: "connection terminated: MIC failure", 0x3E: "connection failed to be established",
+        0x40: "coarse clock adjustment rejected", 0x41: "type 0 submap not defined",
+        0x42: "unknown advertising identifier", 0x43: "limit reached", 0x44: "operation cancelled by the host",
+        0x45: "packet too long",
+    ]
 }

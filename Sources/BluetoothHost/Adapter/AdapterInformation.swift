@@ -127,16 +127,24 @@ extension AdapterSelector: CustomStringConvertible {
 /// The information of an opened adapter: readable on any thread, written on the loop.
 package final class AdapterRecord: Sendable {
     private let known: Mutex<AdapterInformation>
+    private let lastState: Mutex<AdapterState>
     /// Whether another program has switched the adapter's private addresses on or off while this one uses it: to peers
     /// that know only its other addresses it is a stranger.
     package let isStranger = Atomic(false)
 
     package init(_ information: AdapterInformation) {
         known = Mutex(information)
+        lastState = Mutex(information.state)
     }
 
     /// The current information; while the adapter is absent, the last.
     package var information: AdapterInformation { known.withLock { $0 } }
+
+    /// The state that the session has reported last.
+    package var state: AdapterState {
+        get { lastState.withLock { $0 } }
+        set { lastState.withLock { $0 = newValue } }
+    }
 
     /// Replaces the information; a static address that only this program knows is kept.
     package func update(_ now: AdapterInformation) {

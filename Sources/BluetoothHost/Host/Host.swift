@@ -25,7 +25,6 @@ package protocol Host: AnyObject {
     var advertising: any HostAdvertising { get }
     var pairing: any HostPairing { get }
     var health: any HostHealth { get }
-    var capacity: any HostCapacity { get }
 
     /// The privileges that this program lacks to scan and connect, and to advertise and accept connections.
     var obstacles: HostObstacles { get }
@@ -42,10 +41,8 @@ package protocol Host: AnyObject {
         _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError)
 
-    /// Registers the session: `onUnreachable` reports that the adapter may be off or gone, before its directory does;
-    /// `onEnd` that the adapter cannot be used for now, or ever again.
-    func follow(
-        onUnreachable: @escaping () -> Void, onEnd: @escaping (_ reason: BluetoothError, _ isForGood: Bool) -> Void)
+    /// Registers the receiver of the events; called once, before anything is declared.
+    func start(_ receiver: any HostReceiver)
 
     /// Delivers what has arrived from the controller: the directory may have reported first what happened after it.
     func receiveWaiting()
@@ -53,8 +50,8 @@ package protocol Host: AnyObject {
     /// Suspends the pending operations: the adapter cannot be used for now.
     func suspend(_ reason: BluetoothError)
 
-    /// Resumes what is declared: the adapter can be used again; returns false if it was not suspended.
-    func resume(with adapter: AdapterInformation) -> Bool
+    /// Resumes what is declared, if it was suspended: the adapter can be used again.
+    func resume(with adapter: AdapterInformation)
 
     /// Closes the host.
     func close(_ reason: BluetoothError)

@@ -38,9 +38,6 @@ package enum AdvertisingEvent {
 /// its state.
 // Lives on the loop, with the session.
 package protocol HostAdvertising: AnyObject {
-    /// Registers the handler of the events; a second call does nothing.
-    func follow(_ onEvent: @escaping (_ id: UInt64, AdvertisingEvent) -> Void) throws(BluetoothError)
-
     /// Declares a set, in place of an earlier content of `id`; ``AdvertisingEvent/applied(_:)`` follows, or the end.
     func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64)
 
@@ -54,6 +51,9 @@ package protocol HostAdvertising: AnyObject {
     nonisolated(nonsending) func removeForeign(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int
+
+    /// The number of advertising sets, and of those in use; nil if they cannot be counted.
+    nonisolated(nonsending) func capacity() async -> (count: Int, inUse: Int)?
 
     /// Waits until no change is pending.
     nonisolated(nonsending) func finish() async

@@ -58,8 +58,8 @@ package protocol HostDirectory: AnyObject {
     /// Creates the store of an adapter's keys in the host; it reports nothing yet.
     func makeKeys() -> any HostKeys
 
-    /// Creates the host of a prepared adapter; `state` returns the adapter's last reported state.
-    func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host
+    /// Creates the host of a prepared adapter.
+    func makeHost(of adapter: AdapterRecord) -> any Host
 
     /// Closes the directory without notifying its followers; waiting calls fail with the reason.
     func close(_ reason: BluetoothError)

@@ -77,9 +77,6 @@ extension RecoveryStep: CustomStringConvertible {
 //
 // Lives on the loop, with the session. Completions are called on the loop, once.
 package protocol HostHealth: AnyObject {
-    /// Registers the handler of problems; what a device or another program may cause as well is not certain.
-    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void)
-
     /// Reads what the controller reports of itself.
     nonisolated(nonsending) func controllerProperties(
         _ operation: BluetoothError.Operation
@@ -91,8 +88,8 @@ package protocol HostHealth: AnyObject {
     /// Whether an adapter could not be powered on because its controller did not answer.
     func showsHang(_ failure: BluetoothError) -> Bool
 
-    /// Counts the adapter's links; nil if they cannot be counted.
-    func countLinks(then completion: @escaping (Int?) -> Void)
+    /// The number of the adapter's links, this program's and others'; nil if they cannot be counted.
+    func countLinks() -> Int?
 
     /// Whether another session of this process runs a recovery step that makes the adapter temporarily unavailable.
     var isRecoveredElsewhere: Bool { get }

@@ -7,9 +7,6 @@ import BluetoothHCI
 //
 // Lives on the loop, with the session.
 package protocol HostScanning: AnyObject {
-    /// The receiver of the reports. Retained, since each report passes here, so it must not retain the host.
-    var receiver: (any HostScanReceiver)? { get set }
-
     /// Declares a scan, nil for none, without waiting.
     func setScan(_ wanted: ScanSettings?)
 
@@ -22,19 +19,6 @@ package protocol HostScanning: AnyObject {
     nonisolated(nonsending) func features(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> LEFeatures
-}
-
-/// The receiver of an adapter's advertising reports.
-package protocol HostScanReceiver: AnyObject {
-    /// Receives borrowed reports.
-    func receive(_ reports: AdvertisingReports)
-
-    /// Reports that scanning was interrupted: chains of fragments will not be completed.
-    func scanStopped()
-
-    /// Reports that the declared scan failed or the adapter left, permanently if `isForGood`; returns the scan to
-    /// declare from now on.
-    func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings?
 }
 
 /// The settings of a scan, of this program or another.

@@ -17,16 +17,12 @@ struct AdapterPreparation {
     private nonisolated(nonsending) func information(_ index: UInt16) async throws(BluetoothError)
         -> AdapterInformation?
     {
-        let reply: ManagementReply
         do {
-            reply = try await management.send(.readControllerInformation, to: index)
+            return AdapterInformation(
+                try await management.send(ManagementReadControllerInformation(), to: index), index: index)
         } catch  where error.code == .noAdapter {
             return nil
         }
-        guard case .controllerInformation(let read) = reply else {
-            throw .unreadable(.init("describe an adapter", adapter: "hci\(index)"))
-        }
-        return AdapterInformation(read, index: index)
     }
 
     /// Brings an adapter into the state in which LE works, as far as `power` allows, and returns its information.
@@ -46,7 +42,7 @@ struct AdapterPreparation {
             if power == .leave, let error = BluetoothError.unavailable(.poweredOff, operation) { throw error }
         }
         if !information.isLowEnergyEnabled {
-            try await management.send(.setLowEnergy(true), to: information.index)
+            try await management.send(ManagementSetLowEnergy(true), to: information.index)
         }
         let wasPowered = information.isPowered
         // Another session of this process must not take it for another program's power-off.
@@ -94,7 +90,7 @@ struct AdapterPreparation {
     private nonisolated(nonsending) func powerOnAgain(_ index: UInt16) async {
         let management = LoopBound(management, on: kernel.loop)
         await Task(executorPreference: kernel.loop) {
-            _ = try? await management.value.sendWhenIdle(.setPowered(true), to: index)
+            _ = try? await management.value.sendWhenIdle(ManagementSetPowered(true), to: index)
         }.value
     }
 
@@ -125,10 +121,10 @@ struct AdapterPreparation {
         if isBare, isOwn, information.staticAddress == nil { information.staticAddress = identity?.staticAddress }
         guard !information.isPowered else { return }
         if isBare, let address = information.staticAddress {
-            try await management.send(.setStaticAddress(address), to: information.index)
+            try await management.send(ManagementSetStaticAddress(address), to: information.index)
         }
         if let privacy, let key = privacy == .off ? .zero : identity?.identityResolvingKey {
-            try await management.send(.setPrivacy(privacy, key), to: information.index)
+            try await management.send(ManagementSetPrivacy(privacy, key), to: information.index)
         }
     }
 
@@ -167,7 +163,7 @@ struct AdapterPreparation {
 
     /// Powers an adapter on or off.
     nonisolated(nonsending) func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) {
-        try await management.sendWhenIdle(.setPowered(isOn), to: index)
+        try await management.sendWhenIdle(ManagementSetPowered(isOn), to: index)
     }
 
     private func checkRadioSwitch(

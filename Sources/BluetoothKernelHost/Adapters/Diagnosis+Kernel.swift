@@ -92,8 +92,7 @@ extension Diagnosis {
                 let remedy = BluetoothError.remedy(inCode: call, orRun: "\(command) -i \(name)")
                 findings.append(Finding(name, .warning, "\(leftover), which \(origin)", remedy: remedy))
             }
-            let reply = try? await management.send(.readAdvertisingFeatures, to: adapter.index)
-            if case .advertisingFeatures(let features)? = reply {
+            if let features = try? await management.send(ManagementReadAdvertisingFeatures(), to: adapter.index) {
                 for instance in features.instances where marks.isLeft(instance) {
                     warn(
                         "advertising instance \(instance)", "removeForeignAdvertising() ends it.",
@@ -102,7 +101,8 @@ extension Diagnosis {
             }
             do throws(BluetoothError) {
                 // The kernel compares the types only if there is a discovery, and none has these.
-                try await management.send(.stopDiscovery(ManagementAddressTypes(rawValue: 0xFF)), to: adapter.index)
+                try await management.send(
+                    ManagementStopDiscovery(ManagementAddressTypes(rawValue: 0xFF)), to: adapter.index)
             } catch {
                 if error.cause == .management(.invalidParameters), marks.count(.scanning) == 0 {
                     warn("an active scan", "the next scan() ends it.", orRun: "scan --for 1")

@@ -26,16 +26,13 @@ final class KernelDefaults {
     nonisolated(nonsending) func read(
         on index: UInt16, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdapterDefaults {
-        let reply: ManagementReply
+        var defaults: AdapterDefaults
         do {
-            reply = try await management.send(.readDefaultSystemConfiguration, to: index)
+            defaults = .init(
+                try await management.send(ManagementReadDefaultSystemConfiguration(), to: index).parameters)
         } catch {
             throw error.about(operation)
         }
-        guard case .systemConfiguration(let parameters) = reply else {
-            throw BluetoothError(.failed, operation, "The kernel reports no defaults.")
-        }
-        var defaults = AdapterDefaults(parameters)
         do {
             defaults.phys = try await phyPolicy.configuration(operation).selected.lePHYs
         } catch {
@@ -59,7 +56,7 @@ final class KernelDefaults {
         }
         guard !parameters.isEmpty else { return }
         do {
-            _ = try await management.send(.setDefaultSystemConfiguration(parameters), to: index)
+            _ = try await management.send(ManagementSetDefaultSystemConfiguration(.init(parameters)), to: index)
         } catch {
             throw error.about(operation)
         }
@@ -71,8 +68,8 @@ final class KernelDefaults {
     func resume(on index: UInt16) {
         if let declaredPHYs { phyPolicy.restore(declaredPHYs) }
         guard !declared.isEmpty else { return }
-        management.post(.setDefaultSystemConfiguration(declared), to: index) { [log] answer in
-            if case .failure(let error) = answer { log.notice("the adapter's defaults are lost: \(error)") }
+        management.perform(ManagementSetDefaultSystemConfiguration(.init(declared)), on: index) { [log] error in
+            if let error { log.notice("the adapter's defaults are lost: \(error)") }
         }
     }
 }

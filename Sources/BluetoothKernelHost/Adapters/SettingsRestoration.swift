@@ -9,19 +9,21 @@ import BluetoothPrimitives
 package enum SettingsRestoration {
     package static func commands(
         from now: ManagementSettings, to former: ManagementSettings
-    ) -> [ManagementCommand] {
+    ) -> [AnyManagementCommand] {
         let lost = former.subtracting(now)
         let gained = now.subtracting(former)
-        var commands: [ManagementCommand] = []
-        if gained.contains(.secureConnections) { commands.append(.setSecureConnections(.off)) }
-        if gained.contains(.secureSimplePairing) { commands.append(.setSecureSimplePairing(false)) }
-        if lost.contains(.secureSimplePairing) { commands.append(.setSecureSimplePairing(true)) }
-        if lost.contains(.secureConnections) { commands.append(.setSecureConnections(.on)) }
-        if gained.contains(.bondable) { commands.append(.setBondable(false)) }
-        if lost.contains(.bondable) { commands.append(.setBondable(true)) }
-        if gained.contains(.staticAddress), !now.contains(.powered) { commands.append(.setStaticAddress(.zero)) }
-        if gained.contains(.lowEnergy) { commands.append(.setLowEnergy(false)) }
-        if lost.contains(.lowEnergy) { commands.append(.setLowEnergy(true)) }
+        var commands: [AnyManagementCommand] = []
+        if gained.contains(.secureConnections) { commands.append(.init(ManagementSetSecureConnections(.off))) }
+        if gained.contains(.secureSimplePairing) { commands.append(.init(ManagementSetSecureSimplePairing(false))) }
+        if lost.contains(.secureSimplePairing) { commands.append(.init(ManagementSetSecureSimplePairing(true))) }
+        if lost.contains(.secureConnections) { commands.append(.init(ManagementSetSecureConnections(.on))) }
+        if gained.contains(.bondable) { commands.append(.init(ManagementSetBondable(false))) }
+        if lost.contains(.bondable) { commands.append(.init(ManagementSetBondable(true))) }
+        if gained.contains(.staticAddress), !now.contains(.powered) {
+            commands.append(.init(ManagementSetStaticAddress(.zero)))
+        }
+        if gained.contains(.lowEnergy) { commands.append(.init(ManagementSetLowEnergy(false))) }
+        if lost.contains(.lowEnergy) { commands.append(.init(ManagementSetLowEnergy(true))) }
         return commands
     }
 }

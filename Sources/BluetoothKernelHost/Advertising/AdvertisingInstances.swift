@@ -17,9 +17,7 @@ struct AdvertisingInstances {
     nonisolated(nonsending) func features(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> AdvertisingFeatures {
-        let reply = try await management.sendWhenIdle(.readAdvertisingFeatures, to: index)
-        guard case .advertisingFeatures(let features) = reply else { throw .unreadable(operation) }
-        return features
+        try await management.sendWhenIdle(ManagementReadAdvertisingFeatures(), to: index)
     }
 
     /// Adds or replaces an instance according to a plan; returns its transmit power, if one can be requested. An
@@ -28,15 +26,13 @@ struct AdvertisingInstances {
         _ plan: AdvertisingPlan, as instance: UInt8, _ features: AdvertisingFeatures,
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int? {
-        let parameters = ExtendedAdvertisingInstanceParameters(
+        let parameters = ManagementAddExtendedAdvertisingParameters(
             instance: instance, flags: plan.flags, intervals: plan.intervals, transmitPower: plan.transmitPower)
-        let answer = try await management.sendWhenIdle(.addExtendedAdvertisingParameters(parameters), to: index)
-        guard case .extendedAdvertisingParameters(let limits) = answer else { throw .unreadable(operation) }
+        let limits = try await management.sendWhenIdle(parameters, to: index)
         try await management.sendWhenIdle(
-            .addExtendedAdvertisingData(
-                ExtendedAdvertisingInstanceData(
-                    instance: instance, advertisingData: plan.payloads.advertising,
-                    scanResponse: plan.payloads.scanResponse)), to: index)
+            ManagementAddExtendedAdvertisingData(
+                instance: instance, advertisingData: plan.payloads.advertising,
+                scanResponse: plan.payloads.scanResponse), to: index)
         return features.supportedFlags.contains(.canSetTransmitPower) ? Int(limits.transmitPower) : nil
     }
 
@@ -44,7 +40,7 @@ struct AdvertisingInstances {
     @discardableResult
     nonisolated(nonsending) func remove(_ instance: UInt8) async throws(BluetoothError) -> Bool {
         do throws(BluetoothError) {
-            try await management.sendWhenIdle(.removeAdvertising(instance), to: index)
+            try await management.sendWhenIdle(ManagementRemoveAdvertising(instance), to: index)
             return true
         } catch {
             guard error.cause == .management(.invalidParameters) else { throw error }

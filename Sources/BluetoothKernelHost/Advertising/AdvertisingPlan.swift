@@ -7,7 +7,7 @@ import BluetoothManagement
 /// The kernel's parameters for an advertising set, derived from the content, the options and the adapter's features.
 package struct AdvertisingPlan: Hashable, Sendable {
     package var flags: AdvertisingInstanceFlags
-    package var intervals: ExtendedAdvertisingInstanceParameters.Intervals
+    package var intervals: ManagementAddExtendedAdvertisingParameters.Intervals
     package var transmitPower: Int8?
     package var payloads: AdvertisingPayloads
 
@@ -106,7 +106,7 @@ extension AdvertisingOptions {
     /// The interval in the controller's units of 0.625 ms.
     fileprivate func intervals(
         _ operation: BluetoothError.Operation
-    ) throws(BluetoothError) -> ExtendedAdvertisingInstanceParameters.Intervals {
+    ) throws(BluetoothError) -> ManagementAddExtendedAdvertisingParameters.Intervals {
         let most: Int64 = format == .legacy ? 0x4000 : 0xFF_FFFF
         let bounds = [interval.lowerBound, interval.upperBound].map { $0.clampedNanoseconds / 625_000 }
         guard bounds[0] >= 0x20, bounds[1] <= most else {

@@ -14,35 +14,26 @@ final class KernelAdvertising: HostAdvertising {
     private let management: ManagementClient
     private let kernel: any BluetoothKernel
     private let instances: AdvertisingInstances
-    private let state: () -> AdapterState
     private let log: Logger
     private var table = AdvertisingTable()
-    /// The numbers of this program's instances.
-    var ownInstances: Set<UInt8> { table.instances }
     /// The task that sends changes to the kernel; nil while there are none.
     private var worker: Task<Void, Never>?
     private var isClosed = false
-    private var onEvent: ((UInt64, AdvertisingEvent) -> Void)?
+    weak var receiver: (any HostReceiver)?
 
-    init(
-        of adapter: AdapterRecord, on kernel: any BluetoothKernel, by management: ManagementClient,
-        state: @escaping () -> AdapterState, log: Logger
-    ) {
+    init(of adapter: AdapterRecord, on kernel: any BluetoothKernel, by management: ManagementClient, log: Logger) {
         mark = management.loop.components.mark("KernelAdvertising")
-        (self.adapter, self.kernel, self.management, self.state, self.log) = (adapter, kernel, management, state, log)
+        (self.adapter, self.kernel, self.management, self.log) = (adapter, kernel, management, log)
         instances = AdvertisingInstances(of: adapter, by: management)
+        // If this is not available, the adapter cannot be followed either, and the error is reported there.
+        _ = try? management.follow { [weak self] notice in self?.receive(notice) }
     }
 
     private var marks: AdapterMarks { AdapterMarks(of: adapter.information, on: kernel) }
 
     private var operation: BluetoothError.Operation { .init("advertise", adapter: adapter.information.name) }
 
-    func follow(_ onEvent: @escaping (UInt64, AdvertisingEvent) -> Void) throws(BluetoothError) {
-        guard self.onEvent == nil else { return }
-        // The client lives as long as self.
-        _ = try management.follow { [weak self] notice in self?.receive(notice) }
-        self.onEvent = onEvent
-    }
+    private func report(_ id: UInt64, _ event: AdvertisingEvent) { receiver?.receive(.advertising(id, event)) }
 
     // MARK: Declaring
 
@@ -77,6 +68,12 @@ final class KernelAdvertising: HostAdvertising {
         try await instances.removeAll(where: { !table.instances.contains($0) && marks.isLeft($0) }, operation)
     }
 
+    nonisolated(nonsending) func capacity() async -> (count: Int, inUse: Int)? {
+        guard let features = try? await instances.features(.init("read the advertising sets")) else { return nil }
+        // The kernel does not list an instance whose number exceeds their count.
+        return (Int(features.maximumInstances), table.instances.union(features.instances).count)
+    }
+
     nonisolated(nonsending) func finish() async { await worker?.value }
 
     // MARK: Events
@@ -105,7 +102,7 @@ final class KernelAdvertising: HostAdvertising {
 
     func adapterBecameUnavailable(_ reason: BluetoothError, comesBack: Bool) {
         // An absent adapter has lost its instances as well.
-        let isAbsent = state() == .absent
+        let isAbsent = adapter.state == .absent
         if isAbsent { table.leftovers = [] }
         table.leftoverTimer = nil
         for id in table.ids {
@@ -138,12 +135,12 @@ final class KernelAdvertising: HostAdvertising {
         entry.parameters.instance = entry.progress.instance
         if isRenumbered { entry.mark = entry.progress.instance.flatMap { marks.hold(.advertising, $0) } }
         table[id] = entry
-        if isRenumbered { onEvent?(id, .parameters(entry.parameters)) }
+        if isRenumbered { report(id, .parameters(entry.parameters)) }
         for action in actions {
             switch action {
-            case .report(let state): onEvent?(id, .state(state))
-            case .settle(let error): onEvent?(id, .applied(error))
-            case .end(let reason): onEvent?(id, .state(.ended(reason)))
+            case .report(let state): report(id, .state(state))
+            case .settle(let error): report(id, .applied(error))
+            case .end(let reason): report(id, .state(.ended(reason)))
             }
         }
     }
@@ -188,15 +185,15 @@ final class KernelAdvertising: HostAdvertising {
         worker = nil
     }
 
-    private var nextWork: AdvertisingTable.Work? { table.next(isReady: !isClosed && state().isReady) }
+    private var nextWork: AdvertisingTable.Work? { table.next(isReady: !isClosed && adapter.state.isReady) }
 
     private nonisolated(nonsending) func remove(_ id: UInt64) async {
         if let instance = table[id]?.progress.instance {
             advance(id, .use(nil))
-            if state().isReady { await removeInstance(instance) } else { table.leftovers.insert(instance) }
+            if adapter.state.isReady { await removeInstance(instance) } else { table.leftovers.insert(instance) }
         }
         table[id] = nil
-        onEvent?(id, .removed)
+        report(id, .removed)
     }
 
     /// Removes an instance; one that no longer exists is no error.
@@ -206,10 +203,10 @@ final class KernelAdvertising: HostAdvertising {
             try await instances.remove(instance)
         } catch {
             log.debug("\(error)")
-            guard state() != .absent else { return }
+            guard adapter.state != .absent else { return }
             // It may still be on the air, or will be when the adapter is back.
             table.leftovers.insert(instance)
-            guard state().isReady else { return }
+            guard adapter.state.isReady else { return }
             log.warning("the kernel did not remove advertising instance \(instance): \(error)")
             let timer = management.loop.makeLocalTimer { [weak self] in
                 self?.table.leftoverTimer = nil
@@ -253,7 +250,7 @@ final class KernelAdvertising: HostAdvertising {
             now.sent = entry.content
             (now.parameters.payloads, now.parameters.transmitPower) = (plan.payloads, power)
             table[id] = now
-            onEvent?(id, .parameters(now.parameters))
+            report(id, .parameters(now.parameters))
         } catch {
             if table[id]?.progress.instance == instance {
                 advance(id, .use(nil))

@@ -77,13 +77,7 @@ struct ControllerReader {
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> Int? {
         let call = Promise<Int?, BluetoothError>()
-        management.post(.getConnections, to: commands.index) { answer in
-            guard case .success(.connections(let all)) = answer else {
-                call.succeed(nil)
-                return
-            }
-            call.succeed(all.count)
-        }
+        management.post(ManagementGetConnections(), to: commands.index) { call.succeed(try? $0.get().elements.count) }
         return try await call.value(operation, timeout: .seconds(10), on: loop)
     }
 }

@@ -17,6 +17,8 @@ package protocol HCIReceiver: AnyObject {
     func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus)
     /// The controller has not answered a command.
     func wasUnanswered(_ command: HCIOpcode)
+    /// A command could not be sent.
+    func couldNotSend()
     /// The kernel has closed the socket.
     func socketClosed(_ error: KernelError)
     /// Whether the receiver needs the socket's events apart from command answers.
@@ -47,8 +49,6 @@ package final class HCICommandQueue {
     package private(set) var index: UInt16
     /// The receiver of the events.
     package weak var receiver: (any HCIReceiver)?
-    /// Called when a command cannot be sent: the adapter may be off or gone, before the directory reports that.
-    package var whenUnreachable: (() -> Void)?
 
     private let kernel: any BluetoothKernel
     private let log: Logger
@@ -144,7 +144,7 @@ package final class HCICommandQueue {
                 next.fail(BluetoothError(.busy, operation, "The adapter's command queue is full.", isRetryable: true))
             case .failed(let error):
                 // If the adapter is down, its user ends everything with the reason.
-                whenUnreachable?()
+                receiver?.couldNotSend()
                 next.fail(end ?? .controller(operation, error, kernel.environment()))
             }
         }

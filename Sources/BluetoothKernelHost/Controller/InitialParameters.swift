@@ -76,7 +76,7 @@ final class InitialParameters {
                 defer { lists.replaced(lists.ended) }
                 return lists.whole(defaults: defaults)
             }
-            management.sendLast(.loadConnectionParameters(list), to: commands.index)
+            management.sendLast(ManagementLoadConnectionParameters(list), to: commands.index)
         }
     }
 
@@ -90,9 +90,9 @@ final class InitialParameters {
     }
 
     private func readDefaults() {
-        management.post(.readDefaultSystemConfiguration, to: commands.index) { [weak self] answer in
+        management.post(ManagementReadDefaultSystemConfiguration(), to: commands.index) { [weak self] answer in
             guard let self else { return }
-            if case .success(.systemConfiguration(let all)) = answer, let read = LEConnectionParameters(all) {
+            if case .success(let all) = answer, let read = LEConnectionParameters(all.parameters) {
                 defaults = read
             }
             loadNow()
@@ -101,8 +101,8 @@ final class InitialParameters {
 
     private func loadNow() {
         let (list, ended) = Self.lists.with(adapter) { ($0.whole(defaults: defaults), $0.ended) }
-        management.post(.loadConnectionParameters(list), to: commands.index) { [weak self] answer in
-            self?.loaded(answer.map { _ in }, replaced: ended)
+        management.perform(ManagementLoadConnectionParameters(list), on: commands.index) { [weak self] error in
+            self?.loaded(error.map { .failure($0) } ?? .success(()), replaced: ended)
         }
     }
 

@@ -19,17 +19,17 @@ package final class KernelController: HCIReceiver {
     let phyPolicy: PHYPolicy
     private let scanner: KernelScanner
     let health: KernelHealth
+    private let directory: any HostDirectory
     private var isClosed = false
-    /// Called when the adapter cannot be used for now, or ever again.
-    package var onEnd: (_ reason: BluetoothError, _ isForGood: Bool) -> Void = { _, _ in }
+    /// Retained, since each report passes here.
+    private var receiver: (any HostReceiver)?
 
     package init(
-        _ adapter: AdapterInformation, management: ManagementClient, on kernel: any BluetoothKernel, log: Logger,
-        trace: PacketSynthesis? = nil
+        _ adapter: AdapterInformation, in directory: any HostDirectory, management: ManagementClient,
+        on kernel: any BluetoothKernel, log: Logger, trace: PacketSynthesis?
     ) {
         mark = kernel.loop.components.mark("KernelController")
-        self.kernel = kernel
-        self.log = log
+        (self.directory, self.kernel, self.log) = (directory, kernel, log)
         commands = HCICommandQueue(adapter: adapter.index, on: kernel, log: log, trace: trace)
         let initialParameters = InitialParameters(of: adapter.address, commands, management, log: log)
         phyPolicy = PHYPolicy(of: adapter.address, commands, management, log: log)
@@ -37,9 +37,7 @@ package final class KernelController: HCIReceiver {
         let scanner = KernelScanner(
             adapter.ownAddress, AdapterMarks(of: adapter, on: kernel), commands, management, on: kernel, log: log)
         self.scanner = scanner
-        health = KernelHealth(
-            of: adapter.publicAddress, commands, management, on: kernel,
-            restartScan: { [weak scanner] in scanner?.restart() })
+        health = KernelHealth(of: adapter.publicAddress, commands, management, scanner, on: kernel)
         commands.receiver = self
     }
 
@@ -61,9 +59,11 @@ package final class KernelController: HCIReceiver {
     /// Whether the socket is open.
     package var hasSocket: Bool { commands.hasSocket }
 
-    /// Sets the handler called when a command cannot be sent: the adapter may be off or gone, before the directory
-    /// reports that.
-    package func setUnreachableHandler(_ handler: @escaping () -> Void) { commands.whenUnreachable = handler }
+    /// Registers the receiver of the host's events.
+    func start(_ receiver: any HostReceiver) {
+        self.receiver = receiver
+        (scanner.receiver, health.receiver) = (receiver, receiver)
+    }
 
     // MARK: Suspension and end
 
@@ -79,8 +79,12 @@ package final class KernelController: HCIReceiver {
         commands.reopen(adapter.index)
         scanner.resume(with: adapter.ownAddress)
         links.resume()
+        receiver?.receive(.resumed)
         return true
     }
+
+    /// Reports that the controller has ended a link.
+    func linkEnded() { receiver?.receive(.linkEnded) }
 
     /// Closes the controller.
     package func close(_ reason: BluetoothError) { end(reason, isForGood: true) }
@@ -96,7 +100,7 @@ package final class KernelController: HCIReceiver {
         commands.receiveWaiting()
         commands.refuse(reason)
         links.end(reason)
-        onEnd(reason, isForGood)
+        receiver?.receive(.ended(reason, isForGood: isForGood))
         scanner.end(reason, isForGood: isForGood)
         commands.close()
     }
@@ -105,7 +109,7 @@ package final class KernelController: HCIReceiver {
 
     package func handle(_ event: SocketEvent) { commands.handle(event, for: self) }
 
-    package func receive(_ reports: AdvertisingReports) { scanner.receiver?.receive(reports) }
+    package func receive(_ reports: AdvertisingReports) { receiver?.receive(reports) }
 
     package func receive(_ event: HCIEventPacket) throws(TruncatedBytes) {
         if let event = try event.connectionComplete() {
@@ -114,7 +118,7 @@ package final class KernelController: HCIReceiver {
         } else if event.code == LEScanTimeout.code {
             scanner.scanTimedOut()
         } else if let error = try event.as(HCIHardwareError.self) {
-            health.hardwareError(error.value)
+            health.report(.hardwareError(code: error.value), isCertain: true)
         } else {
             try links.receive(event)
         }
@@ -125,7 +129,12 @@ package final class KernelController: HCIReceiver {
         links.receiveOthers(command, status)
     }
 
-    package func wasUnanswered(_ command: HCIOpcode) { health.wasUnanswered(command) }
+    package func wasUnanswered(_ command: HCIOpcode) {
+        health.report(.unanswered(command: "\(command)"), isCertain: true)
+    }
+
+    // If the adapter is off or gone, its directory has not reported it yet.
+    package func couldNotSend() { directory.refreshState(of: commands.index) }
 
     package func socketClosed(_ error: KernelError) {
         suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))

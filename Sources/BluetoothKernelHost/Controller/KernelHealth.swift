@@ -13,45 +13,36 @@ final class KernelHealth: HostHealth {
     private let commands: HCICommandQueue
     private let management: ManagementClient
     private let kernel: any BluetoothKernel
-    private let restartScan: () -> Void
+    private let scanner: KernelScanner
     private let address: BluetoothAddress
     /// The steps of this object that are under way; a driver that is bound again brings the adapter back a moment later.
     private var steps: [PowerChanges.Adapter] = []
     private lazy var rebindTimer = kernel.loop.makeTimer(of: self) { $0.endSteps() }
-    private var onProblem: (RadioProblem, Bool) -> Void = { _, _ in }
+    weak var receiver: (any HostReceiver)?
 
     private static let rebindTime = Duration.seconds(10)
 
-    /// - Parameters:
-    ///   - address: the adapter's public address.
-    ///   - restartScan: ends the scan, if one runs, and starts it again.
+    /// - Parameter address: the adapter's public address.
     init(
         of address: BluetoothAddress, _ commands: HCICommandQueue, _ management: ManagementClient,
-        on kernel: any BluetoothKernel,
-        restartScan: @escaping () -> Void
+        _ scanner: KernelScanner, on kernel: any BluetoothKernel
     ) {
         mark = kernel.loop.components.mark("KernelHealth")
         (self.commands, self.management, self.kernel) = (commands, management, kernel)
-        (self.address, self.restartScan) = (address, restartScan)
+        (self.address, self.scanner) = (address, scanner)
         // If this is not available, the adapter cannot be followed either, and the error is reported there.
         _ = try? management.follow { [weak self] notice in
             guard let self, case .unanswered(self.commands.index, let opcode) = notice else { return }
-            onProblem(.unanswered(command: "\(opcode)"), false)
+            report(.unanswered(command: "\(opcode)"), isCertain: false)
         }
     }
 
     deinit { for step in steps { PowerChanges.endStep(on: step) } }
 
-    func follow(_ onProblem: @escaping (RadioProblem, _ isCertain: Bool) -> Void) { self.onProblem = onProblem }
-
-    /// Records that the controller has not answered a command.
-    func wasUnanswered(_ command: HCIOpcode) { onProblem(.unanswered(command: "\(command)"), true) }
-
-    /// Records that nothing has reported the end of a link.
-    func linkStays(_ peer: BluetoothAddress) { onProblem(.linkStalled(peer), false) }
-
-    /// Records the controller's own report of an error.
-    func hardwareError(_ code: UInt8) { onProblem(.hardwareError(code: code), true) }
+    /// Reports a problem that the controller shows.
+    func report(_ problem: RadioProblem, isCertain: Bool) {
+        receiver?.receive(.problem(problem, isCertain: isCertain))
+    }
 
     nonisolated(nonsending) func controllerProperties(
         _ operation: BluetoothError.Operation
@@ -77,11 +68,9 @@ final class KernelHealth: HostHealth {
         return failure.code == .timedOut || failure.cause == .management(.timeout)
     }
 
-    func countLinks(then completion: @escaping (Int?) -> Void) {
-        management.post(.getConnections, to: commands.index) { answer in
-            guard case .success(.connections(let all)) = answer else { return completion(nil) }
-            completion(all.count)
-        }
+    func countLinks() -> Int? {
+        // The kernel lists its attempts, too, with handles that no link has (Core Vol 4 Part E §5.4.2).
+        (try? kernel.linkHandles(ofAdapter: commands.index))?.count { $0 <= 0x0EFF }
     }
 
     // MARK: Steps
@@ -92,7 +81,7 @@ final class KernelHealth: HostHealth {
 
     func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
         guard step > .restartScan else {
-            restartScan()
+            scanner.restart()
             return completion(nil)
         }
         let adapter = PowerChanges.Adapter(commands.index, address, on: kernel.loop)
@@ -129,7 +118,7 @@ final class KernelHealth: HostHealth {
                     if let failure { return completion(failure) }
                     // An adapter that was taken up this way has LE switched off, and is not powered for the management
                     // interface.
-                    post(.setLowEnergy(true)) { [self] _ in setPowered(true, then: completion) }
+                    post(ManagementSetLowEnergy(true)) { [self] _ in setPowered(true, then: completion) }
                 }
             }
         case .rebind: control(.rebind, operation, then: completion)
@@ -137,13 +126,11 @@ final class KernelHealth: HostHealth {
     }
 
     private func setPowered(_ isOn: Bool, then completion: @escaping (BluetoothError?) -> Void) {
-        post(.setPowered(isOn), then: completion)
+        post(ManagementSetPowered(isOn), then: completion)
     }
 
-    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
-        management.postWhenIdle(command, to: commands.index) { answer in
-            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
-        }
+    private func post(_ command: some ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
+        management.perform(command, on: commands.index, whenIdle: true, completion: completion)
     }
 
     private func control(

@@ -18,7 +18,7 @@ final class KernelScanner: HostScanning {
     private let log: Logger
     private var ownAddress: OwnAddress
     private var machine = ScannerStateMachine()
-    var receiver: (any HostScanReceiver)?
+    weak var receiver: (any HostReceiver)?
     /// The callers that wait until the scanner is reconciled.
     private var waiters = WaiterList<Void, BluetoothError>()
     /// Limit the wait for the kernel's answer to the end of a discovery, and that for other programs that use the scanner;
@@ -161,15 +161,14 @@ final class KernelScanner: HostScanning {
         case .success(let family?): machine.succeed(family)
         case .success:
             machine.succeed()
-            if step == .disable { receiver?.scanStopped() }
+            if step == .disable { receiver?.receive(.scanStopped) }
             if step == .enable { updatePrivateAddressTimer() }
         case .failure(let error):
             if case .controller(let status) = error.cause {
                 if machine.refuse(status) { fail(error) }
             } else {
-                // First, since it declares what is wanted from now on.
-                fail(error)
                 machine.fail()
+                fail(error)
             }
         }
         advance()
@@ -216,11 +215,11 @@ final class KernelScanner: HostScanning {
         fail(error, isForGood: true)
     }
 
-    /// Fails all scans and waiting callers; scans with the resume policy survive unless `isForGood`.
+    /// Fails the waiting callers, and reports the failure: what is declared stays so until the receiver replaces it.
     func fail(_ reason: BluetoothError, isForGood: Bool) {
-        machine.request = receiver?.scanEnded(reason, isForGood: isForGood)
         waiters.failAll(reason)
         (timers.hold, timers.privateAddress) = (nil, nil)
+        receiver?.receive(.scanEnded(reason, isForGood: isForGood))
     }
 
     // MARK: Absence of the adapter
@@ -235,7 +234,7 @@ final class KernelScanner: HostScanning {
                 ? commands.sendLast(LESetExtendedScanEnable(isEnabled: false))
                 : commands.sendLast(LESetScanEnable(false)))
         if isSwitchedOff || (isForGood && machine.leavesDiscovery) {
-            management.post(.stopDiscovery(machine.typesToEnd), to: commands.index) { _ in }
+            management.perform(ManagementStopDiscovery(machine.typesToEnd), on: commands.index) { _ in }
         }
         fail(reason, isForGood: isForGood)
     }
@@ -256,8 +255,8 @@ final class KernelScanner: HostScanning {
         let timer = loop.makeTimer(of: self) { $0.discoveryEnded(.unknown) }
         timer.set(after: .seconds(2))
         timers.discovery = timer
-        management.post(.stopDiscovery(types), to: commands.index) { [weak self] answer in
-            self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(answer))
+        management.perform(ManagementStopDiscovery(types), on: commands.index) { [weak self] failure in
+            self?.discoveryEnded(ScannerStateMachine.DiscoveryEnd(failure))
         }
     }
 
@@ -279,7 +278,7 @@ final class KernelScanner: HostScanning {
     /// Receives the answer to a command of another program or of the kernel.
     func receiveOthers(_ command: AnyHCICommand, _ status: HCIStatus) {
         guard machine.otherCommand(command, status), machine.request != nil else { return }
-        if !machine.mayBeOn { receiver?.scanStopped() }
+        if !machine.mayBeOn { receiver?.receive(.scanStopped) }
         restartHold()
     }
 
@@ -317,15 +316,12 @@ final class KernelScanner: HostScanning {
 }
 
 extension ScannerStateMachine.DiscoveryEnd {
-    init(_ answer: ManagementClient.Answer) {
-        switch answer {
-        case .success: self = .ended
-        case .failure(let error):
-            switch error.cause {
-            case .management(.rejected): self = .none
-            case .management(.invalidParameters): self = .otherTypes
-            default: self = .unknown
-            }
+    init(_ failure: BluetoothError?) {
+        switch failure?.cause {
+        case nil where failure == nil: self = .ended
+        case .management(.rejected): self = .none
+        case .management(.invalidParameters): self = .otherTypes
+        default: self = .unknown
         }
     }
 }

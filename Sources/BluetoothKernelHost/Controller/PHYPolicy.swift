@@ -40,13 +40,11 @@ final class PHYPolicy {
         _ operation: BluetoothError.Operation, timeout: Duration? = nil
     ) async throws(BluetoothError) -> PHYConfiguration {
         do {
-            let reply = try await management.send(
-                .getPHYConfiguration, to: commands.index, timeout: timeout ?? ManagementClient.answerLimit)
-            if case .phyConfiguration(let configuration) = reply { return configuration }
+            return try await management.send(
+                ManagementGetPHYConfiguration(), to: commands.index, timeout: timeout ?? ManagementClient.answerLimit)
         } catch {
             throw error.about(operation)
         }
-        throw .unreadable(operation)
     }
 
     // MARK: Connecting
@@ -91,7 +89,7 @@ final class PHYPolicy {
             return holds.takeUndone()
         }
         own = []
-        if let undone { management.sendLast(.setPHYConfiguration(undone), to: commands.index) }
+        if let undone { management.sendLast(ManagementSetPHYConfiguration(undone), to: commands.index) }
     }
 
     /// Goes on without the selection after a refusal of the kernel's, which is logged: the first at a level that is shown.
@@ -117,28 +115,32 @@ final class PHYPolicy {
     }
 
     private func read() {
-        management.post(.getPHYConfiguration, to: commands.index) { [weak self] in self?.select($0) }
+        management.post(ManagementGetPHYConfiguration(), to: commands.index) { [weak self] in self?.select($0) }
     }
 
-    private func select(_ answer: ManagementClient.Answer) {
-        guard case .success(.phyConfiguration(let configuration)) = answer else { return finish(answer) }
-        let present = configuration.selected
+    private func select(_ answer: Result<PHYConfiguration, BluetoothError>) {
+        let present: ManagementPHYs
+        switch answer {
+        case .success(let configuration): present = configuration.selected
+        case .failure(let error): return finish(error)
+        }
         let needed = Self.holds.with(adapter) { $0.selection(from: present) }
-        guard needed != present else { return finish(answer) }
-        management.postWhenIdle(.setPHYConfiguration(needed), to: commands.index) { [weak self] answer in
+        guard needed != present else { return finish(nil) }
+        let command = ManagementSetPHYConfiguration(needed)
+        management.perform(command, on: commands.index, whenIdle: true) { [weak self] failure in
             guard let self else { return }
-            if case .success = answer { Self.holds.with(adapter) { $0.changed(from: present, to: needed) } }
-            finish(answer)
+            if failure == nil { Self.holds.with(adapter) { $0.changed(from: present, to: needed) } }
+            finish(failure)
         }
     }
 
-    private func finish(_ answer: ManagementClient.Answer) {
+    private func finish(_ failure: BluetoothError?) {
         let (waiters, beginsAgain) = change.finish()
-        if case .failure(let error) = answer {
-            if waiters.isEmpty { log.debug("LE Coded stays selected: \(error)") }
+        if let failure {
+            if waiters.isEmpty { log.debug("LE Coded stays selected: \(failure)") }
             Self.holds.with(adapter) { $0.giveUpUndoing() }
         }
-        for waiter in waiters { waiter.resolve(answer.map { _ in }) }
+        for waiter in waiters { waiter.resolve(failure.map { .failure($0) } ?? .success(())) }
         if beginsAgain { read() }
     }
 
@@ -154,7 +156,7 @@ final class PHYPolicy {
         let selection = configuration.selecting(phys)
         guard selection != configuration.selected else { return }
         do {
-            _ = try await management.sendWhenIdle(.setPHYConfiguration(selection), to: commands.index)
+            _ = try await management.sendWhenIdle(ManagementSetPHYConfiguration(selection), to: commands.index)
         } catch {
             throw error.about(operation)
         }
@@ -162,12 +164,13 @@ final class PHYPolicy {
 
     /// Selects PHYs again: the kernel selects all that the controller has when it powers an adapter on.
     func restore(_ phys: LEPHYSet) {
-        management.post(.getPHYConfiguration, to: commands.index) { [weak self] answer in
-            guard let self, case .success(.phyConfiguration(let configuration)) = answer else { return }
+        management.post(ManagementGetPHYConfiguration(), to: commands.index) { [weak self] answer in
+            guard let self, case .success(let configuration) = answer else { return }
             let selection = configuration.selecting(phys.intersection(configuration.supported.lePHYs))
             guard selection != configuration.selected else { return }
-            management.postWhenIdle(.setPHYConfiguration(selection), to: commands.index) { [log] answer in
-                if case .failure(let error) = answer { log.notice("the adapter's PHYs are lost: \(error)") }
+            let command = ManagementSetPHYConfiguration(selection)
+            management.perform(command, on: commands.index, whenIdle: true) { [log] error in
+                if let error { log.notice("the adapter's PHYs are lost: \(error)") }
             }
         }
     }

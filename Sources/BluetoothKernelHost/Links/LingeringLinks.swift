@@ -220,7 +220,9 @@ package final class LingeringLinks {
         } catch {
             // The kernel must have dropped the link, or the caller waits no longer.
             departures.removeAll { $0.call === departure.call }
-            if error.code == .timedOut, timeout >= limit { controller.health.linkStays(peer) }
+            if error.code == .timedOut, timeout >= limit {
+                controller.health.report(.linkStalled(peer), isCertain: false)
+            }
         }
     }
 

@@ -35,8 +35,6 @@ package final class LinkEndAttribution {
     private let adapterRecord: AdapterRecord
     private let directory: any HostDirectory
     private let loop: EventLoop
-    /// The adapter's last reported state.
-    private let state: () -> AdapterState
     private let controller: KernelController
     private var waiting: [UInt64: Waiting] = [:]
     private var nextID: UInt64 = 0
@@ -44,13 +42,12 @@ package final class LinkEndAttribution {
 
     package init(
         of adapterRecord: AdapterRecord, _ directory: any HostDirectory, _ controller: KernelController,
-        on loop: EventLoop, state: @escaping () -> AdapterState
+        on loop: EventLoop
     ) {
         mark = loop.components.mark("LinkEndAttribution")
         self.adapterRecord = adapterRecord
         self.directory = directory
         self.loop = loop
-        self.state = state
         self.controller = controller
     }
 
@@ -92,7 +89,7 @@ package final class LinkEndAttribution {
         // Queued events of the adapter are processed before its state is read.
         directory.refreshState(of: information.index)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
-        if let reason = BluetoothError.unavailable(state(), operation) { return .adapter(reason) }
+        if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return .adapter(reason) }
         // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if
         // either reports this machine.
         let isOurs = isLocal || error.number == .connectionAborted || controller.isPoweringOff

@@ -34,16 +34,14 @@ package final class ManagementClient {
         var next: UInt64 = 0
     }
 
-    package typealias Answer = Result<ManagementReply, BluetoothError>
-
     /// The time limit for the kernel's reply. Powering on a controller that hangs takes it the longest.
     package static let answerLimit = Duration.seconds(10)
+    /// The number of times that a command is sent again to a busy kernel.
+    private static let repetitions = 20
 
     private struct Request {
-        let command: ManagementCommand
+        let call: any Call
         let index: UInt16
-        let isAbandoned: () -> Bool
-        let completion: (Answer) -> Void
         /// The socket it was sent on; nil while it is queued.
         var socket: UInt64?
         /// The time limit, once it has been sent.
@@ -52,7 +50,7 @@ package final class ManagementClient {
         var hasFailed = false
 
         func hasSameKey(as other: Request) -> Bool {
-            index == other.index && command.opcode == other.command.opcode
+            index == other.index && call.opcode == other.call.opcode
         }
     }
 
@@ -94,74 +92,86 @@ package final class ManagementClient {
     ///
     /// The kernel accepts each command only once at a time for each adapter, so a second call waits for the first.
     @discardableResult
-    package nonisolated(nonsending) func send(
-        _ command: ManagementCommand, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
-    ) async throws(BluetoothError) -> ManagementReply {
-        let call = Promise<ManagementReply, BluetoothError>()
-        post(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
-        return try await call.value(Self.operation(command, index), timeout: timeout, on: loop)
+    package nonisolated(nonsending) func send<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16 = ManagementPacket.noController, timeout: Duration = .seconds(10)
+    ) async throws(BluetoothError) -> Command.Reply {
+        let promise = Promise<Command.Reply, BluetoothError>()
+        enqueue(TypedCall(command, .promise(promise)), to: index)
+        return try await promise.value(Self.operation(Command.opcode, index), timeout: timeout, on: loop)
     }
 
     /// Sends a command as ``send(_:to:timeout:)`` does, and repeats it for two seconds while the kernel answers that it
     /// is busy with an earlier change.
     @discardableResult
-    package nonisolated(nonsending) func sendWhenIdle(
-        _ command: ManagementCommand, to index: UInt16
-    ) async throws(BluetoothError) -> ManagementReply {
-        let call = Promise<ManagementReply, BluetoothError>()
-        postWhenIdle(command, to: index, isAbandoned: { call.isResolved }, completion: { call.resolve($0) })
-        return try await call.value(Self.operation(command, index), timeout: .seconds(12), on: loop)
+    package nonisolated(nonsending) func sendWhenIdle<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16
+    ) async throws(BluetoothError) -> Command.Reply {
+        let promise = Promise<Command.Reply, BluetoothError>()
+        enqueue(TypedCall(command, .promise(promise), repetitions: Self.repetitions), to: index)
+        return try await promise.value(Self.operation(Command.opcode, index), timeout: .seconds(12), on: loop)
     }
 
-    /// Sends a command and passes the reply to `completion`, on the loop, unless the caller has abandoned it.
-    package func post(
-        _ command: ManagementCommand, to index: UInt16, isAbandoned: @escaping () -> Bool = { false },
-        completion: @escaping (Answer) -> Void
+    /// Sends a command and passes the reply to `completion`, on the loop.
+    package func post<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16, completion: @escaping (Result<Command.Reply, BluetoothError>) -> Void
     ) {
-        if let end { return completion(.failure(end)) }
-        let operation = Self.operation(command, index)
+        enqueue(TypedCall(command, .completion(completion)), to: index)
+    }
+
+    /// Posts a command as ``post(_:to:completion:)`` does, and repeats it for two seconds while the kernel answers that
+    /// it is busy with an earlier change.
+    package func postWhenIdle<Command: ManagementCommand>(
+        _ command: Command, to index: UInt16, completion: @escaping (Result<Command.Reply, BluetoothError>) -> Void
+    ) {
+        enqueue(TypedCall(command, .completion(completion), repetitions: Self.repetitions), to: index)
+    }
+
+    /// Posts a command of any type, whose reply does not matter, and passes its failure to `completion`.
+    package func perform(
+        _ command: some ManagementCommand, on index: UInt16, whenIdle: Bool = false,
+        completion: @escaping (BluetoothError?) -> Void
+    ) {
+        enqueue(TypedCall(command, .done(completion), repetitions: whenIdle ? Self.repetitions : 0), to: index)
+    }
+
+    private func enqueue(_ call: some Call, to index: UInt16) {
+        if let end { return call.finish(end) }
         guard requests.count < 64 else {
-            return completion(
-                .failure(BluetoothError(.busy, operation, "64 commands are already waiting.", isRetryable: true)))
+            let operation = Self.operation(call.opcode, index)
+            return call.finish(
+                BluetoothError(.busy, operation, "64 commands are already waiting.", isRetryable: true))
         }
-        requests.append(Request(command: command, index: index, isAbandoned: isAbandoned, completion: completion))
+        requests.append(Request(call: call, index: index))
         sendWaiting()
     }
 
-    /// Posts a command as ``post(_:to:isAbandoned:completion:)`` does, and repeats it for two seconds while the kernel
-    /// answers that it is busy with an earlier change.
-    package func postWhenIdle(
-        _ command: ManagementCommand, to index: UInt16, attempts: Int = 21,
-        isAbandoned: @escaping () -> Bool = { false }, completion: @escaping (Answer) -> Void
-    ) {
-        post(command, to: index, isAbandoned: isAbandoned) { [weak self] answer in
-            guard attempts > 1, case .failure(let error) = answer, error.cause == .management(.busy), let self,
-                !isAbandoned()
-            else { return completion(answer) }
-            let id = pauses.next
-            pauses.next &+= 1
-            pauses.all[id] = loop.makeLocalTimer { [weak self] in
-                self?.pauses.all[id] = nil
-                self?.postWhenIdle(
-                    command, to: index, attempts: attempts - 1, isAbandoned: isAbandoned, completion: completion)
-            }
-            pauses.all[id]?.set(after: .milliseconds(100))
+    /// Ends a request, or repeats its command after a pause if the kernel is busy.
+    private func finish(_ request: Request, _ failure: BluetoothError?) {
+        guard failure?.cause == .management(.busy), request.call.takeRepetition() else {
+            return request.call.finish(failure)
         }
+        let id = pauses.next
+        pauses.next &+= 1
+        let timer = loop.makeTimer(of: self) { client in
+            client.pauses.all[id] = nil
+            client.enqueue(request.call, to: request.index)
+        }
+        timer.set(after: .milliseconds(100))
+        pauses.all[id] = timer
     }
 
     /// Sends a command just before ``close(_:)``, ahead of those that wait; its reply is not received.
-    package func sendLast(_ command: ManagementCommand, to index: UInt16) {
+    package func sendLast(_ command: some ManagementCommand, to index: UInt16) {
         guard end == nil else { return }
         do {
-            _ = try transmit(Request(command: command, index: index, isAbandoned: { true }, completion: { _ in }))
+            _ = try transmit(command, to: index)
         } catch {
             log.debug("\(error)")
         }
     }
 
-    private static func operation(_ command: ManagementCommand, _ index: UInt16) -> BluetoothError.Operation {
-        BluetoothError.Operation(
-            "\(command.opcode)", adapter: index == ManagementPacket.noController ? nil : "hci\(index)")
+    private static func operation(_ opcode: ManagementOpcode, _ index: UInt16) -> BluetoothError.Operation {
+        BluetoothError.Operation("\(opcode)", adapter: index == ManagementPacket.noController ? nil : "hci\(index)")
     }
 
     /// Sends every request that has no earlier one with the same command for the same adapter before it.
@@ -169,13 +179,13 @@ package final class ManagementClient {
     /// An abandoned request keeps its place until the kernel replies, so that its reply is not taken for another's, or
     /// until the reply is overdue, when its socket is replaced.
     private func sendWaiting() {
-        requests.removeAll { $0.socket == nil && $0.isAbandoned() }
+        requests.removeAll { $0.socket == nil && $0.call.isAbandoned }
         var failures: [(Request, BluetoothError)] = []
         for position in requests.indices where requests[position].socket == nil {
             let request = requests[position]
             if requests[..<position].contains(where: { !$0.hasFailed && $0.hasSameKey(as: request) }) { continue }
             do {
-                requests[position].socket = try transmit(request)
+                requests[position].socket = try transmit(request.call.command, to: request.index)
                 requests[position].deadline = loop.now.advanced(by: Self.answerLimit)
             } catch {
                 failures.append((request, error))
@@ -184,14 +194,14 @@ package final class ManagementClient {
         }
         if !failures.isEmpty { requests.removeAll { $0.hasFailed } }
         setOverdueTimer()
-        for (request, error) in failures { request.completion(.failure(error)) }
+        for (request, error) in failures { finish(request, error) }
     }
 
-    /// Sends a request and returns the socket used.
-    private func transmit(_ request: Request) throws(BluetoothError) -> UInt64 {
-        let operation = Self.operation(request.command, request.index)
+    /// Sends a command and returns the socket used.
+    private func transmit(_ command: some ManagementCommand, to index: UInt16) throws(BluetoothError) -> UInt64 {
+        let operation = Self.operation(command.opcode, index)
         let (id, socket) = try openSocket(operation)
-        guard let packet = try? request.command.packet(for: request.index) else {
+        guard let packet = try? command.packet(for: index) else {
             throw .invalidArgument(operation, "The command does not fit in a packet.")
         }
         switch socket.send(packet.span.bytes) {
@@ -238,10 +248,10 @@ package final class ManagementClient {
         }
         closeUnusedSockets()
         for request in overdue {
-            let operation = Self.operation(request.command, request.index)
+            let operation = Self.operation(request.call.opcode, request.index)
             log.debug("never answered: \(operation)")
-            report(.unanswered(request.index, request.command.opcode))
-            request.completion(.failure(.timedOut(operation, after: Self.answerLimit)))
+            report(.unanswered(request.index, request.call.opcode))
+            finish(request, .timedOut(operation, after: Self.answerLimit))
         }
         if let loss { lose(loss) } else { sendWaiting() }
     }
@@ -290,8 +300,8 @@ package final class ManagementClient {
         var received = Received()
         guard socket.receive({ received = receive($0, id) }) == .packet else { return false }
         if let notice = received.notice { report(notice) }
-        if let (request, answer) = received.answered {
-            request.completion(answer)
+        if let (request, failure) = received.answered {
+            finish(request, failure)
             sendWaiting()
         }
         return true
@@ -300,7 +310,7 @@ package final class ManagementClient {
     /// The effects of a packet: on the followers, and then on the caller that it answers.
     private struct Received {
         var notice: AdapterNotice?
-        var answered: (Request, Answer)?
+        var answered: (Request, failure: BluetoothError?)?
     }
 
     private func receive(_ packet: RawSpan, _ id: UInt64) -> Received {
@@ -309,16 +319,10 @@ package final class ManagementClient {
         do {
             let packet = try ManagementPacket(decoding: packet)
             if let event = try packet.commandComplete() {
-                do {
-                    let reply = event.status.isSuccess ? try ManagementReply(decoding: event) : .none
-                    return resolve(event.opcode, packet.index, event.status, reply, id)
-                } catch {
-                    log.debug("\(error)")
-                    return resolve(event.opcode, packet.index, event.status, nil, id)
-                }
+                return resolve(event.opcode, packet.index, event.status, event.returnParameters, id)
             }
             if let event = try packet.as(ManagementCommandStatus.self) {
-                return resolve(event.opcode, packet.index, event.status, ManagementReply.none, id)
+                return resolve(event.opcode, packet.index, event.status, RawSpan(), id)
             }
             return Received(notice: try AdapterNotice(packet))
         } catch {
@@ -328,34 +332,35 @@ package final class ManagementClient {
     }
 
     private func resolve(
-        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: ManagementReply?, _ id: UInt64
+        _ opcode: ManagementOpcode, _ index: UInt16, _ status: ManagementStatus, _ reply: RawSpan, _ id: UInt64
     ) -> Received {
         guard
             let position = requests.firstIndex(where: {
-                $0.socket == id && $0.index == index && $0.command.opcode == opcode
+                $0.socket == id && $0.index == index && $0.call.opcode == opcode
             })
         else { return Received() }
         let request = requests.remove(at: position)
-        let operation = Self.operation(request.command, index)
-        // Linux 6.12 answers Set Powered for one that has just ended as well, and does nothing.
-        let status = status.isSuccess && Self.isContradicted(request.command, by: reply) ? .busy : status
+        let operation = Self.operation(opcode, index)
+        func failed(_ status: ManagementStatus) -> (Request, BluetoothError?) {
+            (request, .management(operation, status, kernel.environment()))
+        }
         guard status.isSuccess else {
             // Linux says so of a controller that has not answered; no command here authenticates.
             let isUnanswered = status == .timeout || status == .authenticationFailed
-            return Received(
-                notice: isUnanswered ? .unanswered(index, opcode) : nil,
-                answered: (request, .failure(.management(operation, status, kernel.environment()))))
+            return Received(notice: isUnanswered ? .unanswered(index, opcode) : nil, answered: failed(status))
         }
-        var received = Received(
-            answered: (request, reply.map { .success($0) } ?? .failure(.unreadable(operation))))
-        // The caller of a change receives the settings in the reply; the event is for the followers.
-        if case .settings(let settings) = reply { received.notice = .settings(index, settings) }
-        return received
-    }
-
-    private static func isContradicted(_ command: ManagementCommand, by reply: ManagementReply?) -> Bool {
-        guard case .setPowered(let isOn) = command, case .settings(let settings) = reply else { return false }
-        return settings.contains(.powered) != isOn
+        do {
+            let settings = try request.call.receive(reply) as? ManagementSettings
+            // Linux 6.12 answers Set Powered for one that has just ended as well, and does nothing.
+            if let power = request.call.command as? ManagementSetPowered, settings?.contains(.powered) != power.value {
+                return Received(answered: failed(.busy))
+            }
+            // The caller of a change receives the settings in the reply; the event is for the followers.
+            return Received(notice: settings.map { .settings(index, $0) }, answered: (request, nil))
+        } catch {
+            log.debug("\(error)")
+            return Received(answered: (request, .unreadable(operation)))
+        }
     }
 
     /// Reports the end to the followers, and ends.
@@ -375,6 +380,73 @@ package final class ManagementClient {
         sockets.current = nil
         let ended = requests
         requests = []
-        for request in ended { request.completion(.failure(reason)) }
+        for request in ended { request.call.finish(reason) }
+    }
+}
+
+/// A command, and the caller that waits for its reply.
+private protocol Call: AnyObject {
+    var command: any ManagementCommand { get }
+    /// Whether the caller has stopped waiting.
+    var isAbandoned: Bool { get }
+    /// Decodes and keeps the reply, and returns it.
+    func receive(_ reply: RawSpan) throws(TruncatedBytes) -> any ManagementReply
+    /// Whether the command of a busy kernel is to be sent once more.
+    func takeRepetition() -> Bool
+    /// Passes the reply, or a failure, to the caller.
+    func finish(_ failure: BluetoothError?)
+}
+
+extension Call {
+    var opcode: ManagementOpcode { command.opcode }
+}
+
+private final class TypedCall<Command: ManagementCommand>: Call {
+    enum Caller {
+        case promise(Promise<Command.Reply, BluetoothError>)
+        case completion((Result<Command.Reply, BluetoothError>) -> Void)
+        case done((BluetoothError?) -> Void)
+    }
+
+    private let typed: Command
+    private let caller: Caller
+    private var repetitions: Int
+    private var reply: Command.Reply?
+
+    init(_ command: Command, _ caller: Caller, repetitions: Int = 0) {
+        (typed, self.caller, self.repetitions) = (command, caller, repetitions)
+    }
+
+    var command: any ManagementCommand { typed }
+
+    var isAbandoned: Bool {
+        if case .promise(let promise) = caller { promise.isResolved } else { false }
+    }
+
+    func receive(_ reply: RawSpan) throws(TruncatedBytes) -> any ManagementReply {
+        var reader = ByteReader(reply)
+        let reply = try Command.Reply(reading: &reader)
+        self.reply = reply
+        return reply
+    }
+
+    func takeRepetition() -> Bool {
+        repetitions -= 1
+        return repetitions >= 0 && !isAbandoned
+    }
+
+    func finish(_ failure: BluetoothError?) {
+        let answer: Result<Command.Reply, BluetoothError>
+        switch (failure, reply) {
+        case (let failure?, _): answer = .failure(failure)
+        case (nil, let reply?): answer = .success(reply)
+        // Without a failure it has been received.
+        case (nil, nil): return
+        }
+        switch caller {
+        case .promise(let promise): promise.resolve(answer)
+        case .completion(let completion): completion(answer)
+        case .done(let completion): completion(failure)
+        }
     }
 }

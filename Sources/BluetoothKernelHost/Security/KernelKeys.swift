@@ -92,16 +92,18 @@ package final class KernelKeys: HostKeys {
             peer.identityResolvingKey.map { IdentityResolvingKey(address: peer.identity, value: $0) }
         }
         let keys = peers.flatMap(\.longTermKeys)
-        var commands: [ManagementCommand] = []
+        var commands: [any ManagementCommand] = []
         if evenIfEmpty || !exchangesIdentities || !identities.isEmpty {
-            commands.append(.loadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))))
+            commands.append(ManagementLoadIdentityResolvingKeys(Array(identities.prefix(Self.identityLimit))))
             exchangesIdentities = true
         }
-        if evenIfEmpty || !keys.isEmpty { commands.append(.loadLongTermKeys(Array(keys.prefix(Self.keyLimit)))) }
+        if evenIfEmpty || !keys.isEmpty {
+            commands.append(ManagementLoadLongTermKeys(Array(keys.prefix(Self.keyLimit))))
+        }
         var outstanding = commands.count
         if outstanding == 0 { completion() }
         for command in commands {
-            post(command) { [weak self] error in
+            management.value.perform(command, on: index) { [weak self] error in
                 if let error { self?.loadingFailed(error) }
                 outstanding -= 1
                 if outstanding == 0 { completion() }
@@ -150,7 +152,8 @@ package final class KernelKeys: HostKeys {
     private func unpair(
         _ identity: BluetoothAddress, disconnect: Bool, then completion: @escaping (BluetoothError?) -> Void
     ) {
-        post(.unpairDevice(ManagementAddress(identity), disconnect: disconnect)) { [weak self] error in
+        let command = ManagementUnpairDevice(ManagementAddress(identity), disconnect: disconnect)
+        management.value.perform(command, on: index) { [weak self] error in
             switch (error?.code, error?.cause) {
             case (nil, _), (_, .management(.notPaired)?), (.noAdapter?, _): completion(nil)
             // The kernel cannot forget a device while the adapter is off, but accepts another list.
@@ -158,12 +161,6 @@ package final class KernelKeys: HostKeys {
                 if let self { load(evenIfEmpty: true) { completion(nil) } } else { completion(nil) }
             default: completion(error)
             }
-        }
-    }
-
-    private func post(_ command: ManagementCommand, then completion: @escaping (BluetoothError?) -> Void) {
-        management.value.post(command, to: index) { answer in
-            if case .failure(let error) = answer { completion(error) } else { completion(nil) }
         }
     }
 

@@ -13,9 +13,9 @@ extension KernelPairing {
     package nonisolated(nonsending) func makeOutOfBandData(
         _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> OutOfBandData {
-        let reply: ManagementReply
+        let reply: ManagementReadLocalOutOfBandExtendedData.Reply
         do throws(BluetoothError) {
-            reply = try await send(.readLocalOutOfBandExtendedData(.lowEnergy))
+            reply = try await send(ManagementReadLocalOutOfBandExtendedData(.lowEnergy))
         } catch {
             if error.cause == .management(.notSupported) {
                 // Although LE does not use it, and the values of other devices are accepted.
@@ -35,7 +35,7 @@ extension KernelPairing {
                 remedy: BluetoothError.remedy(inCode: "Adapter.open(privacy: .off).", orRun: "oob --privacy off"),
                 cause: error.cause)
         }
-        guard case .outOfBandData(_, let structures) = reply, let data = try? OutOfBandData(structures) else {
+        guard let data = try? OutOfBandData(reply.structures) else {
             throw BluetoothError(
                 .unsupported, operation, "The kernel has no values for Secure Connections on this adapter.",
                 remedy: "In code, out-of-band data needs Secure Connections: setPairingAgent(_:secureConnections: .on)."
@@ -49,7 +49,7 @@ extension KernelPairing {
     ) async throws(BluetoothError) {
         do throws(BluetoothError) {
             _ = try await send(
-                .addRemoteOutOfBandData(
+                ManagementAddRemoteOutOfBandData(
                     ManagementAddress(peer), confirmation: data.confirmation, random: data.random))
         } catch {
             throw error.about(operation)
@@ -57,11 +57,13 @@ extension KernelPairing {
     }
 
     package func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {
-        post(.addRemoteOutOfBandData(ManagementAddress(peer), confirmation: data.confirmation, random: data.random))
+        post(
+            ManagementAddRemoteOutOfBandData(
+                ManagementAddress(peer), confirmation: data.confirmation, random: data.random))
     }
 
     package func removeOutOfBandData(of peer: BluetoothAddress) {
         // Remove Remote OOB Data is for BR/EDR only; values of zero count as none.
-        post(.addRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
+        post(ManagementAddRemoteOutOfBandData(ManagementAddress(peer), confirmation: .zero, random: .zero))
     }
 }

@@ -98,7 +98,9 @@ package final class KernelPairing: HostPairing {
     package func release(isLast: Bool) {
         guard !isServing else { return }
         for command in progress.release(for: adapter.information, isLast: isLast) {
-            management.value.post(command, to: adapter.information.index) { [weak self] _ in self?.progress.restored() }
+            management.value.perform(command.base, on: adapter.information.index) { [weak self] _ in
+                self?.progress.restored()
+            }
         }
     }
 
@@ -111,14 +113,14 @@ package final class KernelPairing: HostPairing {
         switch action {
         case nil: break
         case .send(let command):
-            management.value.postWhenIdle(command, to: adapter.information.index) { [weak self] in self?.answered($0) }
+            management.value.perform(command.base, on: adapter.information.index, whenIdle: true) { [weak self] in
+                self?.answered($0)
+            }
         case .finish(let error): waiters.resolveAll(error.map { .failure($0) } ?? .success(()))
         }
     }
 
-    private func answered(_ answer: ManagementClient.Answer) {
-        var failure: BluetoothError?
-        if case .failure(let error) = answer { failure = error }
+    private func answered(_ failure: BluetoothError?) {
         if let failure { log.debug("\(failure)") }
         perform(progress.answered(failure, for: adapter.information))
     }
@@ -130,16 +132,18 @@ package final class KernelPairing: HostPairing {
     package func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {
         ending.linkGoesDown(connected)
         guard kernel.environment().hasNetAdmin else { return }
-        post(.disconnect(ManagementAddress(peer))) { [ending] in ending.linkIsDown(connected) }
+        post(ManagementDisconnect(ManagementAddress(peer))) { [ending] in ending.linkIsDown(connected) }
     }
 
-    nonisolated(nonsending) func send(_ command: ManagementCommand) async throws(BluetoothError) -> ManagementReply {
+    nonisolated(nonsending) func send<Command: ManagementCommand>(
+        _ command: Command
+    ) async throws(BluetoothError) -> Command.Reply {
         try await management.value.sendWhenIdle(command, to: adapter.information.index)
     }
 
-    func post(_ command: ManagementCommand, then completion: @escaping () -> Void = {}) {
-        management.value.post(command, to: adapter.information.index) { [log] answer in
-            if case .failure(let error) = answer {
+    func post(_ command: some ManagementCommand, then completion: @escaping () -> Void = {}) {
+        management.value.perform(command, on: adapter.information.index) { [log] error in
+            if let error {
                 log.debug("\(error)")
                 // Newer kernels answer Disconnect with the second.
                 guard [.management(.notConnected), .management(.disconnected)].contains(error.cause) else { return }

@@ -11,7 +11,7 @@ package struct KernelPairingSettings: Hashable {
         /// Nothing was sent; the kernel needs the settings for the first pairing.
         case unsent
         /// A command is outstanding, and `rest` follows it.
-        case sending(PairingSettings, rest: [ManagementCommand])
+        case sending(PairingSettings, rest: [AnyManagementCommand])
         /// A command is outstanding, but the adapter it was for is gone.
         case draining(thenSend: Bool)
         /// The kernel has these settings.
@@ -23,7 +23,7 @@ package struct KernelPairingSettings: Hashable {
 
     package enum Action: Hashable {
         /// To be answered by ``answered(_:for:)``.
-        case send(ManagementCommand)
+        case send(AnyManagementCommand)
         /// Resumes the callers that wait for the kernel to have the settings.
         case finish(BluetoothError?)
     }
@@ -31,7 +31,7 @@ package struct KernelPairingSettings: Hashable {
     package var wanted = PairingSettings()
     package private(set) var state = State.unsent
     /// The commands that restore what was in force before, by opcode.
-    private var former: [ManagementOpcode: ManagementCommand] = [:]
+    private var former: [ManagementOpcode: AnyManagementCommand] = [:]
     /// Whether Secure Connections were made exclusive, which cannot be read.
     private var isExclusive = false
     /// The number of restoring commands without an answer: until then the adapter's settings are not those in force.
@@ -65,7 +65,7 @@ package struct KernelPairingSettings: Hashable {
     /// far as no other program has changed them since.
     ///
     /// - Parameter isLast: whether no caller waits any longer.
-    package mutating func release(for adapter: AdapterInformation, isLast: Bool) -> [ManagementCommand] {
+    package mutating func release(for adapter: AdapterInformation, isLast: Bool) -> [AnyManagementCommand] {
         let isSending: Bool
         switch state {
         case .sending, .draining: isSending = true
@@ -82,7 +82,7 @@ package struct KernelPairingSettings: Hashable {
     /// Records the answer to a restoring command.
     package mutating func restored() { restoring -= 1 }
 
-    private func isNeeded(_ command: ManagementCommand, on adapter: AdapterInformation) -> Bool {
+    private func isNeeded(_ command: AnyManagementCommand, on adapter: AdapterInformation) -> Bool {
         command.isNeeded(on: adapter) || restoring > 0 || isExclusive && command.opcode == .setSecureConnections
     }
 
@@ -139,40 +139,42 @@ package struct KernelPairingSettings: Hashable {
 extension PairingSettings {
     /// The commands that apply the settings, of which the last is always needed: it cannot be read. LE-only adapters have no
     /// Secure Simple Pairing, and dual-mode ones need it.
-    package func commands(for adapter: AdapterInformation) -> [ManagementCommand] {
-        var commands: [ManagementCommand] = [.setBondable(isBondable)]
+    package func commands(for adapter: AdapterInformation) -> [AnyManagementCommand] {
+        var commands: [AnyManagementCommand] = [.init(ManagementSetBondable(isBondable))]
         if adapter.supportedSettings.contains(.secureSimplePairing), adapter.currentSettings.contains(.brEDR) {
-            commands.append(.setSecureSimplePairing(true))
+            commands.append(.init(ManagementSetSecureSimplePairing(true)))
         }
         if adapter.supportedSettings.contains(.secureConnections) || secureConnections == .only {
-            commands.append(.setSecureConnections(secureConnections))
+            commands.append(.init(ManagementSetSecureConnections(secureConnections)))
         }
-        return commands + [.setIOCapability(ioCapability)]
+        return commands + [.init(ManagementSetIOCapability(ioCapability))]
     }
 }
 
-extension ManagementCommand {
+extension AnyManagementCommand {
     /// Whether the command changes a setting of the adapter, as far as it can be read: who wants Secure Connections leaves
     /// them exclusive.
     fileprivate func isNeeded(on adapter: AdapterInformation) -> Bool {
         let now = adapter.currentSettings
-        return switch self {
-        case .setBondable(let isOn): now.contains(.bondable) != isOn
-        case .setSecureSimplePairing(let isOn): now.contains(.secureSimplePairing) != isOn
-        case .setSecureConnections(.only): true
-        case .setSecureConnections(let mode): now.contains(.secureConnections) != (mode == .on)
+        return switch base {
+        case let command as ManagementSetBondable: now.contains(.bondable) != command.value
+        case let command as ManagementSetSecureSimplePairing: now.contains(.secureSimplePairing) != command.value
+        case let command as ManagementSetSecureConnections:
+            command.value == .only || now.contains(.secureConnections) != (command.value == .on)
         default: true
         }
     }
 
     /// The command that restores what this one replaces; nil if nothing is to be restored.
-    fileprivate func opposite(on adapter: AdapterInformation) -> ManagementCommand? {
-        switch self {
-        case .setBondable(let isOn): .setBondable(!isOn)
-        case .setSecureConnections:
-            .setSecureConnections(adapter.currentSettings.contains(.secureConnections) ? .on : .off)
+    fileprivate func opposite(on adapter: AdapterInformation) -> AnyManagementCommand? {
+        switch base {
+        case let command as ManagementSetBondable: .init(ManagementSetBondable(!command.value))
+        case is ManagementSetSecureConnections:
+            .init(
+                ManagementSetSecureConnections(adapter.currentSettings.contains(.secureConnections) ? .on : .off))
         // The kernel's default.
-        case .setIOCapability(let capability) where capability != .noInputNoOutput: .setIOCapability(.noInputNoOutput)
+        case let command as ManagementSetIOCapability where command.value != .noInputNoOutput:
+            .init(ManagementSetIOCapability(.noInputNoOutput))
         default: nil
         }
     }

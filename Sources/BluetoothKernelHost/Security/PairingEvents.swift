@@ -37,14 +37,14 @@ extension PairingEvent {
 
 extension PairingQuestion {
     /// The kernel's command for an answer; nil if it expects none.
-    package func command(_ answer: PairingAnswer, to peer: BluetoothAddress) -> ManagementCommand? {
+    package func command(_ answer: PairingAnswer, to peer: BluetoothAddress) -> (any ManagementCommand)? {
         let device = ManagementAddress(peer)
         return switch (self, answer) {
         case (.show, _): nil
-        case (.enter, .passkey(let passkey)): .userPasskeyReply(device, passkey: passkey.value)
-        case (.enter, _): .userPasskeyNegativeReply(device)
-        case (_, .yes): .userConfirmationReply(device)
-        case (_, _): .userConfirmationNegativeReply(device)
+        case (.enter, .passkey(let passkey)): ManagementUserPasskeyReply(device, passkey: passkey.value)
+        case (.enter, _): ManagementUserPasskeyNegativeReply(device)
+        case (_, .yes): ManagementUserConfirmationReply(device)
+        case (_, _): ManagementUserConfirmationNegativeReply(device)
         }
     }
 }

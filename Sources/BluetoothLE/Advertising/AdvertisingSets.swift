@@ -38,7 +38,6 @@ final class AdvertisingSets {
         _ content: AdvertisementContent, _ options: AdvertisingOptions, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) -> (id: UInt64, record: AdvertisingRecord) {
         if Task.isCancelled { throw .cancelled(operation) }
-        try host.follow { [weak self] id, event in self?.handle(event, of: id) }
         let record = AdvertisingRecord(operation, on: loop)
         nextID += 1
         let id = nextID
@@ -111,7 +110,7 @@ final class AdvertisingSets {
         try await call.value(operation, timeout: nil, on: loop)
     }
 
-    private func handle(_ event: AdvertisingEvent, of id: UInt64) {
+    func handle(_ event: AdvertisingEvent, of id: UInt64) {
         guard let record = entries[id]?.record else { return }
         switch event {
         case .parameters(let parameters): record.parameters.withLock { $0 = parameters }

@@ -138,10 +138,11 @@ final class CreditBasedChannel: ChannelReceiver {
         let reason = BluetoothError(
             .disconnected, operation("use the channel"), "The channel was closed by this program.")
         guard isOpen, let channel, writer.mayLackCredits else { return finish(reason) }
-        let timer = loop.makeLocalTimer { [weak self, log, peer] in
-            log.warning(
-                "the peer grants no credits: a closed channel's last data are dropped", metadata: ["peer": "\(peer)"])
-            self?.release()
+        let timer = loop.makeTimer(of: self) { channel in
+            channel.log.warning(
+                "the peer grants no credits: a closed channel's last data are dropped",
+                metadata: ["peer": "\(channel.peer)"])
+            channel.release()
         }
         timer.set(after: Self.closingLimit)
         finish(reason, closing: timer)

@@ -19,10 +19,10 @@ final class RadioHealth {
     private var isEnded = false
     /// The callers that wait for the end of the step under way.
     private var waiters = WaiterList<Void, BluetoothError>()
-    /// Returns the number of this program's links.
-    var ownLinkCount: () -> Int = { 0 }
-    /// Receives the events before programs do.
-    var onEvent: (HealthEvent) -> Void = { _ in }
+    /// The number of this program's links.
+    var ownLinkCount = 0
+    /// The session's components, which receive the events before programs do.
+    var followers = HandlerList<HealthEvent>()
 
     /// The timer, and when it is due; it is not set again for each advertisement.
     private struct Alarm {
@@ -37,10 +37,6 @@ final class RadioHealth {
         mark = loop.components.mark("RadioHealth")
         (self.adapterRecord, self.host, self.loop, self.log) = (adapterRecord, host, loop, log)
         machine = HealthStateMachine(options)
-        host.follow { [weak self] problem, isCertain in
-            guard let self else { return }
-            run(isCertain ? machine.noticed(problem, at: loop.now) : machine.suspected(problem, at: loop.now))
-        }
     }
 
     /// The limit of a wait for a step, whose commands have shorter ones.
@@ -107,10 +103,13 @@ final class RadioHealth {
     /// The adapter can be used from now on, or no longer.
     func adapterChanged(isReady: Bool) { run(machine.adapterChanged(isReady: isReady, at: loop.now)) }
 
-    /// A device does not respond, or its link accepts nothing.
-    func linkStalled(_ peer: BluetoothAddress) {
-        run(machine.suspected(.linkStalled(peer), at: loop.now))
+    /// The host has noticed a problem; what a device or another program may cause as well is not certain.
+    func noticed(_ problem: RadioProblem, isCertain: Bool) {
+        run(isCertain ? machine.noticed(problem, at: loop.now) : machine.suspected(problem, at: loop.now))
     }
+
+    /// A device does not respond, or its link accepts nothing.
+    func linkStalled(_ peer: BluetoothAddress) { noticed(.linkStalled(peer), isCertain: false) }
 
     /// The error of an attempt to reach a device. The controller may be why it was not answered: that is checked, and an error
     /// that says so replaces one that asks for the device while it is known.
@@ -194,11 +193,8 @@ final class RadioHealth {
                 run(machine.probed(isAnswered: isAnswered, at: loop.now))
             }
         case .countLinks:
-            host.countLinks { [weak self] count in
-                guard let self else { return }
-                let own = ownLinkCount()
-                run(machine.counted(own: own, others: count.map { max(0, $0 - own) }, at: loop.now))
-            }
+            let others = host.countLinks().map { max(0, $0 - ownLinkCount) }
+            run(machine.counted(own: ownLinkCount, others: others, at: loop.now))
         case .perform(let step):
             host.perform(step) { [weak self] failure in
                 guard let self else { return }
@@ -207,7 +203,7 @@ final class RadioHealth {
             }
         case .report(let event):
             log.notice("\(name): \(event)")
-            onEvent(event)
+            followers(event)
             events.send(event)
         // Done after every action.
         case .setTimer: break

@@ -418,7 +418,7 @@ final class Link: BearerOwner {
                 metadata: ["peer": "\(peer)"])
         } else if error?.code == .timedOut {
             patience.missed()
-            if !isSpared, isConnected { adapter?.registry.onNothingTaken(peer) }
+            if !isSpared, isConnected { adapter?.registry.linkStalled(peer) }
         }
     }
 }

@@ -18,7 +18,7 @@ package enum LinkEvent: Sendable {
     case value([UInt8], of: AttributeHandle)
     /// The peer's attributes in a range have changed; in order with its values.
     case servicesChanged(AttributeHandleRange)
-    /// A request is about to be sent for the first time: a command submitted now follows it.
+    /// The host has accepted the first packet of a request: a command submitted now follows it.
     case began(AttributeRequest.ID)
     /// The peer has responded to a request: with the value of a read; empty for a write.
     case answered(AttributeRequest.ID, [UInt8])
@@ -30,7 +30,7 @@ package enum LinkEvent: Sendable {
 ///
 /// Events are not queued: a receiver that cannot keep pace applies its own policy.
 package protocol LinkEventReceiver: AnyObject {
-    /// Handles an event. It must not call the connection.
+    /// Handles an event.
     func receive(_ event: LinkEvent)
 }
 
@@ -51,7 +51,7 @@ final class RequestReport {
         (self.id, self.events) = (id, events)
     }
 
-    /// Reports that the request is about to be sent; only the first of several counts.
+    /// Reports that a packet of the request was sent; only the first of several counts.
     func begin() {
         if hasBegun { return }
         hasBegun = true

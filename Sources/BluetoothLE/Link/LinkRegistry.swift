@@ -7,8 +7,9 @@ final class LinkRegistry {
     private var links: [Link] = []
     /// The number of links and channels that are being made.
     var attempts = 0
-    /// Called when a device has not responded in time, or its link accepts no data.
-    var onNothingTaken: (BluetoothAddress) -> Void = { _ in }
+    private let health: RadioHealth
+
+    init(_ health: RadioHealth) { self.health = health }
 
     /// The links that the program holds.
     var all: [Link] { links.filter { $0.connection != nil } }
@@ -22,13 +23,20 @@ final class LinkRegistry {
         links.last { ($0.peer == peer || $0.identity == peer) && !$0.hasChannelEnded }?.connection
     }
 
-    func add(_ link: Link) { links.append(link) }
+    func add(_ link: Link) {
+        links.append(link)
+        health.ownLinkCount = links.count
+    }
 
     /// Removes a link that has ended.
     func remove(_ link: Link) {
         links.removeAll { $0 === link }
-        if link.endReason?.disconnectReason == .attributeTimeout { onNothingTaken(link.peer) }
+        health.ownLinkCount = links.count
+        if link.endReason?.disconnectReason == .attributeTimeout { linkStalled(link.peer) }
     }
+
+    /// A device has not responded in time, or its link accepts no data: the controller may be the reason.
+    func linkStalled(_ peer: BluetoothAddress) { health.linkStalled(peer) }
 }
 
 // What the adapter's pairings ask of its links.

@@ -56,9 +56,9 @@ final class KeptSubscriptions {
         let id = lastID
         subscriptions[id] = Subscription(target: target, channel: channel, forwarder: forwarder)
         // The stream retains neither this nor the adapter.
-        let unsubscribe = LoopBound({ [weak self] in self?.remove(id) }, on: loop)
+        let this = LoopBound(WeakReference(to: self), on: loop)
         return BoundedStream(channel: channel) { [loop] in
-            loop.execute { unsubscribe.value() }
+            loop.execute { this.value.object?.remove(id) }
         }
     }
 

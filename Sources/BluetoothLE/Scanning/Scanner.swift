@@ -9,10 +9,10 @@ import Logging
 /// The scans on an adapter: the host's combined scan settings, and the delivery of reports to each scan.
 //
 // Lives on the loop, with the session.
-final class Scanner: HostScanReceiver {
+final class Scanner {
     private let mark: ComponentCount.Mark
     private let adapterRecord: AdapterRecord
-    /// The host, which retains this object as its receiver. The session holds both.
+    /// The host, which retains the receiver of its events, and so this object. The session holds both.
     private weak var host: (any HostScanning)?
     private let identities: DeviceIdentities
     private let health: RadioHealth
@@ -32,7 +32,6 @@ final class Scanner: HostScanReceiver {
             host, adapterRecord, identities, loop, log
         )
         self.health = health
-        host.receiver = self
     }
 
     private var name: String { adapterRecord.information.name }
@@ -101,10 +100,9 @@ final class Scanner: HostScanReceiver {
 
     /// Schedules the end of a scan after its duration.
     private func setTimer(of id: UInt64, to duration: Duration) {
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            subscribers.finish(id)
-            declare()
+        let timer = loop.makeTimer(of: self) { scanner in
+            scanner.subscribers.finish(id)
+            scanner.declare()
         }
         timer.set(after: duration)
         subscribers.setTimer(timer, of: id)
@@ -126,14 +124,15 @@ final class Scanner: HostScanReceiver {
     private func setResponseTimer(to deadline: KernelInstant) {
         // Another scan's deadline may be later.
         if let set = responseTimer?.deadline, set <= deadline { return }
-        let timer = loop.makeLocalTimer { [weak self] in
-            guard let self else { return }
-            responseTimer = nil
-            subscribers.releaseHeld(at: loop.now)
-            if let next = subscribers.nextDeadline { setResponseTimer(to: next) }
-        }
+        let timer = loop.makeTimer(of: self) { $0.releaseHeld() }
         timer.set(at: deadline)
         responseTimer = (timer, deadline)
+    }
+
+    private func releaseHeld() {
+        responseTimer = nil
+        subscribers.releaseHeld(at: loop.now)
+        if let next = subscribers.nextDeadline { setResponseTimer(to: next) }
     }
 
     func scanStopped() { subscribers.scanStopped() }
@@ -148,14 +147,14 @@ final class Scanner: HostScanReceiver {
         subscribers.finish(reason, isForGood: isForGood)
     }
 
-    func scanEnded(_ reason: BluetoothError, isForGood: Bool) -> ScanSettings? {
+    /// Ends the scans that do not wait for the adapter, and declares the others from now on: the host's scan has ended.
+    func scanEnded(_ reason: BluetoothError, isForGood: Bool) {
+        let before = subscribers.request
         // The recovery takes the adapter away, or notices that it does not answer, and brings all scans back.
         let isKept =
             isForGood
             ? [.timedOut, .adapterOff].contains(reason.code) && health.keepsScans : health.willRestoreAdapter
         if isKept { subscribers.scanStopped() } else { finish(reason, isForGood: isForGood) }
-        let request = subscribers.request
-        if request == nil { health.scanChanged(isOn: false) }
-        return request
+        if subscribers.request != before { declare() }
     }
 }

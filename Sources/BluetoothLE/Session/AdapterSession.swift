@@ -7,78 +7,50 @@ import Logging
 /// The session of an opened adapter: the owner and isolation domain of its components.
 ///
 /// Its public handle is ``Adapter``.
+// Holds more than ten variables: it owns every component of the adapter, and does little but connect them.
 package actor AdapterSession: LoopActor {
     private let mark: ComponentCount.Mark
     package nonisolated let loop: EventLoop
-
     let log: Logger
     /// The packet trace, retained with the adapter.
     let trace: PacketTrace?
-    nonisolated private let view: View
-    /// The host below the host seam.
-    let host: any Host
+
+    // Read on any thread.
+
+    /// The adapter's information and state; written on the loop.
+    nonisolated let adapterRecord: AdapterRecord
+    nonisolated let stateSource: LatestValue<AdapterState>
+    /// The attributes served to connected devices; see AdapterSession+Peripheral.
+    nonisolated let localServer: LocalServer
+    /// The pairings and their agent.
+    nonisolated let pairings: LoopBound<Pairings>
     /// The adapter's power state machine.
     package nonisolated let powerState: LoopBound<PowerStateMachine>
-    let central: CentralComponents
-    let peripheral: PeripheralComponents
-    let shared: SharedComponents
-    /// The bonds of the adapter; see AdapterSession+Bonds.
-    let bondManager: BondManager
+
+    // Confined to the loop.
+
+    /// The host below the host seam.
+    let host: any Host
     /// The watch over the controller and its scan.
     let health: RadioHealth
-
-    /// The state that handles access from any thread.
-    private struct View {
-        /// The adapter's information and state; written on the loop.
-        let adapterRecord: AdapterRecord
-        let stateSource: LatestValue<AdapterState>
-        /// The attributes served to connected devices; see AdapterSession+Peripheral.
-        let localServer: LocalServer
-        /// The pairings and their agent.
-        let pairings: LoopBound<Pairings>
-    }
-
-    /// The components that find devices and connect to them.
-    struct CentralComponents {
-        /// The connection attempts, under way and waiting.
-        let scheduler: ConnectScheduler
-        /// The room for links, and the connects that wait for it.
-        let slots: LinkSlots
-        let scanner: Scanner
-        /// The identities and names of devices in range.
-        let identities: DeviceIdentities
-    }
-
-    /// The components of the peripheral role.
-    struct PeripheralComponents {
-        /// The advertising sets.
-        let advertising: AdvertisingSets
-        /// The incoming connections.
-        let incoming: IncomingLinks
-    }
-
-    /// The components that both roles share.
-    struct SharedComponents {
-        /// The established links, and their factory.
-        let links: LinkRegistry
-        let maker: LinkMaker
-        /// The connection-oriented channels.
-        let channels: ChannelMaker
-    }
-
-    nonisolated var adapterRecord: AdapterRecord { view.adapterRecord }
-    nonisolated var stateSource: LatestValue<AdapterState> { view.stateSource }
-    nonisolated var localServer: LocalServer { view.localServer }
-    nonisolated var pairings: LoopBound<Pairings> { view.pairings }
-    var scheduler: ConnectScheduler { central.scheduler }
-    var slots: LinkSlots { central.slots }
-    var scanner: Scanner { central.scanner }
-    var identities: DeviceIdentities { central.identities }
-    var advertising: AdvertisingSets { peripheral.advertising }
-    var incoming: IncomingLinks { peripheral.incoming }
-    var links: LinkRegistry { shared.links }
-    var linkMaker: LinkMaker { shared.maker }
-    var channels: ChannelMaker { shared.channels }
+    /// The bonds of the adapter; see AdapterSession+Bonds.
+    let bondManager: BondManager
+    /// The identities and names of devices in range.
+    let identities: DeviceIdentities
+    let scanner: Scanner
+    /// The connection attempts, under way and waiting.
+    let scheduler: ConnectScheduler
+    /// The room for links, and the connects that wait for it.
+    let slots: LinkSlots
+    /// The established links, and their factory.
+    let links: LinkRegistry
+    let linkMaker: LinkMaker
+    /// The connection-oriented channels.
+    let channels: ChannelMaker
+    /// The advertising sets.
+    let advertising: AdvertisingSets
+    /// The incoming connections.
+    let incoming: IncomingLinks
 
     /// Called on the loop.
     init(
@@ -92,34 +64,30 @@ package actor AdapterSession: LoopActor {
         let adapterRecord = AdapterRecord(information)
         let stateSource = LatestValue(
             information.state, .init("follow the adapter", adapter: information.name), on: loop)
-        let host = directory.makeHost(of: adapterRecord) { stateSource.value }
+        let host = directory.makeHost(of: adapterRecord)
         (bondManager, self.host, self.log, self.trace, self.loop) = (bonds.value, host, log, trace, loop)
-        let localServer = LocalServer(.generic(deviceName: information.localName))
-        let links = LinkRegistry()
-        let identities = DeviceIdentities()
+        (self.adapterRecord, self.stateSource) = (adapterRecord, stateSource)
+        localServer = LocalServer(.generic(deviceName: information.localName))
+        identities = DeviceIdentities()
         health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
-        central = CentralComponents(
-            scheduler: ConnectScheduler(on: loop),
-            slots: LinkSlots(host.capacity, on: loop, ownLinkCount: { [links] in links.count }),
-            scanner: Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log),
-            identities: identities)
-        let advertising = AdvertisingSets(host.advertising, on: loop)
-        let pairings = LoopBound(
-            Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log), on: loop)
-        view = View(
-            adapterRecord: adapterRecord, stateSource: stateSource, localServer: localServer, pairings: pairings)
+        let links = LinkRegistry(health)
+        scheduler = ConnectScheduler(on: loop)
+        slots = LinkSlots(host.health, host.advertising, on: loop, ownLinkCount: { [links] in links.count })
+        scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
+        advertising = AdvertisingSets(host.advertising, on: loop)
+        let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
         powerState = LoopBound(
             PowerStateMachine(
-                of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, log: log), on: loop)
-        let channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings.value, on: loop, log: log)
+                of: adapterRecord, stateSource, requirements, in: directory, store: bondManager, health: health,
+                log: log), on: loop)
+        channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings.value, channels)
-        let maker = LinkMaker(
+            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings, channels)
+        linkMaker = LinkMaker(
             of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
-        shared = SharedComponents(links: links, maker: maker, channels: channels)
-        let incoming = IncomingLinks(
-            making: maker, localServer, advertising, links, pairings.value, on: loop, log: log)
-        peripheral = PeripheralComponents(advertising: advertising, incoming: incoming)
+        incoming = IncomingLinks(
+            making: linkMaker, localServer, advertising, links, pairings, on: loop, log: log)
+        (self.links, self.pairings) = (links, LoopBound(pairings, on: loop))
     }
 
     nonisolated var information: AdapterInformation { adapterRecord.information }
@@ -168,7 +136,7 @@ package actor AdapterSession: LoopActor {
     }
 
     private func resume() {
-        if host.resume(with: information) { scheduler.adapterBecameAvailable() }
+        host.resume(with: information)
     }
 
     /// Connects the components with each other, and begins to follow the adapter.
@@ -176,25 +144,16 @@ package actor AdapterSession: LoopActor {
         linkMaker.session = self
         channels.session = self
         followBonds()
-        host.follow(
-            onUnreachable: { [weak powerState = powerState.value] in powerState?.refreshState() },
-            onEnd: { [weak scheduler, weak slots] reason, isForGood in
-                scheduler?.adapterEnds(reason, isForGood: isForGood)
-                slots?.adapterEnds(reason)
-            })
+        host.start(HostEvents(to: scanner, health, scheduler, slots, advertising))
         advertising.onOffersChanged = { [weak incoming] in incoming?.offersChanged() }
         pairings.value.follow()
+        followHealth()
         followPowerState()
-        powerState.value.recovery = PowerStateMachine.Recovery(
-            isUnderWay: { [weak health] in health?.isRecovering ?? false },
-            isInAnotherSession: { [weak health] in health?.isRecoveredElsewhere ?? false },
-            restorationFailed: { [weak health] reason in health?.restorationFailed(reason) },
-            willRestoreAdapter: { [weak health] in health?.willRestoreAdapter ?? false },
-            addressChanged: { [weak health] own, other in health?.addressChanged(from: own, to: other) },
-            replacementWasRemoved: { [weak health] in health?.replacementWasRemoved() })
-        links.onNothingTaken = { [weak health] peer in health?.linkStalled(peer) }
-        health.ownLinkCount = { [links] in links.all.count }
-        health.onEvent = { [weak scanner, stateSource, advertising = host.advertising] event in
+        powerState.value.begin()
+    }
+
+    private func followHealth() {
+        _ = health.followers.add { [weak scanner, stateSource, advertising = host.advertising] event in
             switch event {
             // A controller that has lost the scan may have lost more.
             case .recovered(.restartScan): advertising.sendAgain()
@@ -204,13 +163,12 @@ package actor AdapterSession: LoopActor {
             default: break
             }
         }
-        powerState.value.begin()
     }
 
     private func followPowerState() {
         _ = powerState.value.follow {
             [
-                adapterRecord, incoming, localServer, channels, pairings, host, scheduler, bondManager, health,
+                adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health,
                 weak powerState = powerState.value
             ] turn in
             switch turn {
@@ -224,8 +182,8 @@ package actor AdapterSession: LoopActor {
                     health.adapterChanged(isReady: false)
                     host.suspend(reason)
                     host.channels.adapterBecameUnavailable(reason)
-                } else if host.resume(with: adapterRecord.information) {
-                    scheduler.adapterBecameAvailable()
+                } else {
+                    host.resume(with: adapterRecord.information)
                 }
             case .changed(let before, let state, let reason?):
                 // One that was plugged in, or is no longer blocked, is off as well.

@@ -21,22 +21,6 @@ package final class PowerStateMachine {
         case ended(BluetoothError)
     }
 
-    /// The adapter's recovery, as far as the restoration must know of it.
-    struct Recovery {
-        /// Returns whether a step is under way, which powers the adapter on itself.
-        var isUnderWay: () -> Bool = { false }
-        /// Returns whether the step is another session's, which may end without this one's knowledge.
-        var isInAnotherSession: () -> Bool = { false }
-        /// Receives the reason why the adapter could not be restored.
-        var restorationFailed: (BluetoothError) -> Void = { _ in }
-        /// Returns whether the adapter is away because of a step.
-        var willRestoreAdapter: () -> Bool = { false }
-        /// Receives the addresses of the adapter and of its controller, which has another one now.
-        var addressChanged: (_ own: BluetoothAddress, _ other: BluetoothAddress) -> Void = { _, _ in }
-        /// The controller with the other address was unplugged.
-        var replacementWasRemoved: () -> Void = {}
-    }
-
     /// The restoration under way, the error of the last one, and the next attempt.
     private struct Restoration {
         enum Progress {
@@ -58,23 +42,24 @@ package final class PowerStateMachine {
     private let stateSource: LatestValue<AdapterState>
     private let directory: any HostDirectory
     private let store: any AdapterStore
+    /// The adapter's recovery, whose steps power the adapter on themselves.
+    private let health: RadioHealth
     private let log: Logger
     private var rules: RestorationRules
     private var restoration = Restoration()
     private var readyWaiters = WaiterList<Void, BluetoothError>()
     /// The reason of the end; nil before.
     package private(set) var end: BluetoothError?
-    var recovery = Recovery()
     /// The followers, the session's components first.
     private var followers = HandlerList<Turn>()
 
     init(
         of adapterRecord: AdapterRecord, _ stateSource: LatestValue<AdapterState>, _ requirements: AdapterRequirements,
-        in directory: any HostDirectory, store: any AdapterStore, log: Logger
+        in directory: any HostDirectory, store: any AdapterStore, health: RadioHealth, log: Logger
     ) {
         mark = directory.loop.components.mark("PowerStateMachine")
-        (self.adapterRecord, self.stateSource, self.directory, self.store, self.log) = (
-            adapterRecord, stateSource, directory, store, log
+        (self.adapterRecord, self.stateSource, self.directory, self.store, self.health, self.log) = (
+            adapterRecord, stateSource, directory, store, health, log
         )
         rules = RestorationRules(requirements)
     }
@@ -115,9 +100,6 @@ package final class PowerStateMachine {
     }
 
     // MARK: State
-
-    /// Reads the adapter's state before the host reports a change.
-    func refreshState() { directory.refreshState(of: adapterRecord.information.index) }
 
     /// Throws the reason if the adapter cannot be used now.
     func checkUsable() throws(BluetoothError) {
@@ -172,7 +154,7 @@ package final class PowerStateMachine {
         switch change {
         case .removed(let adapter):
             guard adapter.index == known.index else { return }
-            if isHere { update(nil) } else if directory.adapter(known.index) == nil { recovery.replacementWasRemoved() }
+            if isHere { update(nil) } else if directory.adapter(known.index) == nil { health.replacementWasRemoved() }
         case .changed(let adapter):
             if isHere, adapter.index == known.index { update(adapter) }
         case .added(let adapter):
@@ -180,7 +162,7 @@ package final class PowerStateMachine {
             if isThisOne(adapter) {
                 update(adapter)
             } else if isOtherAddress(adapter) {
-                recovery.addressChanged(known.publicAddress, adapter.publicAddress)
+                health.addressChanged(from: known.publicAddress, to: adapter.publicAddress)
             }
         }
     }
@@ -189,7 +171,7 @@ package final class PowerStateMachine {
     private func isOtherAddress(_ other: AdapterInformation) -> Bool {
         let known = adapterRecord.information
         guard other.index == known.index, other.manufacturer == known.manufacturer else { return false }
-        return other.formerAddress == known.publicAddress || recovery.willRestoreAdapter()
+        return other.formerAddress == known.publicAddress || health.willRestoreAdapter
     }
 
     /// The reason why the adapter cannot be used in a state; nil if it can.
@@ -216,12 +198,13 @@ package final class PowerStateMachine {
         if state == .poweredOff, directory.isSwitchedOff(adapterRecord.information.index) {
             rules.isSwitchedOffHere = true
         }
-        rules.stateChanged(from: before, to: state, byRecovery: recovery.isUnderWay())
+        rules.stateChanged(from: before, to: state, byRecovery: health.isRecovering)
         if state != .poweredOff, state != .lowEnergyOff { (restoration.failure, restoration.failureCount) = (nil, 0) }
         log.debug("\(adapterRecord.information.name): \(state)")
         let reason = reason(state)
         followers(.changing(from: before, to: state, reason))
         stateSource.set(state)
+        adapterRecord.state = state
         followers(.changed(from: before, to: state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()
@@ -251,8 +234,9 @@ package final class PowerStateMachine {
     private func restoreIfNeeded() {
         guard end == nil, isRestorationNeeded else { return }
         // A step of the recovery powers the adapter on itself.
-        guard !recovery.isUnderWay() else {
-            if recovery.isInAnotherSession() { setRetryTimer() }
+        guard !health.isRecovering else {
+            // That of another session may end without this one's knowledge.
+            if health.isRecoveredElsewhere { setRetryTimer() }
             return
         }
         if case .underWay(let task, _) = restoration.progress {
@@ -290,7 +274,7 @@ package final class PowerStateMachine {
         // What this program may not do, it may not do later either.
         guard ![.notPermitted, .unsupported].contains(reason.code) else { return }
         setRetryTimer()
-        recovery.restorationFailed(reason)
+        health.restorationFailed(reason)
     }
 
     private func setRetryTimer() {
@@ -301,7 +285,7 @@ package final class PowerStateMachine {
 
     private func retry() {
         guard end == nil, isRestorationNeeded else { return }
-        if recovery.isUnderWay() { setRetryTimer() } else { restoreIfNeeded() }
+        if health.isRecovering { setRetryTimer() } else { restoreIfNeeded() }
     }
 
     // MARK: Inspection

@@ -21,14 +21,8 @@ public struct IOCapability: RawRepresentable, Hashable, Sendable, CustomStringCo
 
     /// The name in the specification.
     public var description: String {
-        switch self {
-        case .displayOnly: return "DisplayOnly"
-        case .displayYesNo: return "DisplayYesNo"
-        case .keyboardOnly: return "KeyboardOnly"
-        case .noInputNoOutput: return "NoInputNoOutput"
-        case .keyboardDisplay: return "KeyboardDisplay"
-        default: return "IO capability \(rawValue)"
-        }
+        codeName(rawValue, ["DisplayOnly", "DisplayYesNo", "KeyboardOnly", "NoInputNoOutput", "KeyboardDisplay"])
+            ?? "IO capability \(rawValue)"
     }
 }
 
@@ -50,7 +44,7 @@ public struct SecureConnectionsMode: RawRepresentable, Hashable, Sendable, Custo
     public static let only = SecureConnectionsMode(rawValue: 2)
 
     /// The name of the mode.
-    public var description: String { [0: "off", 1: "on", 2: "only"][rawValue] ?? "mode \(rawValue)" }
+    public var description: String { codeName(rawValue, ["off", "on", "only"]) ?? "mode \(rawValue)" }
 }
 
 /// The adapter's use of private addresses.
@@ -71,5 +65,5 @@ public struct PrivacyMode: RawRepresentable, Hashable, Sendable, CustomStringCon
     public static let limited = PrivacyMode(rawValue: 2)
 
     /// The name of the mode.
-    public var description: String { [0: "off", 1: "on", 2: "limited"][rawValue] ?? "mode \(rawValue)" }
+    public var description: String { codeName(rawValue, ["off", "on", "limited"]) ?? "mode \(rawValue)" }
 }

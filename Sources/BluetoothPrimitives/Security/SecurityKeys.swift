@@ -93,14 +93,10 @@ public struct LongTermKey: Hashable, Sendable {
 
         /// The name of the kind.
         public var description: String {
-            switch self {
-            case .unauthenticatedLegacy: return "unauthenticated legacy"
-            case .authenticatedLegacy: return "authenticated legacy"
-            case .unauthenticated: return "unauthenticated"
-            case .authenticated: return "authenticated"
-            case .debug: return "debug"
-            default: return "kind \(rawValue)"
-            }
+            codeName(
+                rawValue,
+                ["unauthenticated legacy", "authenticated legacy", "unauthenticated", "authenticated", "debug"])
+                ?? "kind \(rawValue)"
         }
     }
 
@@ -187,13 +183,10 @@ public struct SignatureResolvingKey: Hashable, Sendable {
 
         /// The name of the kind.
         public var description: String {
-            switch self {
-            case .unauthenticatedLocal: return "unauthenticated local"
-            case .unauthenticatedRemote: return "unauthenticated remote"
-            case .authenticatedLocal: return "authenticated local"
-            case .authenticatedRemote: return "authenticated remote"
-            default: return "kind \(rawValue)"
-            }
+            codeName(
+                rawValue,
+                ["unauthenticated local", "unauthenticated remote", "authenticated local", "authenticated remote"])
+                ?? "kind \(rawValue)"
         }
     }
 

@@ -16,7 +16,7 @@ extension Controller {
         case LEReadRemoteFeatures.opcode:
             answer(command, .success)
             // The request goes out at one connection event, the response comes at a later one.
-            end.send(.procedure { end.other.send(.procedure { [weak self] in self?.receivedRemoteFeatures(end) }) })
+            end.ask { [weak self] in self?.receivedRemoteFeatures(end) }
             return .success
         default: break
         }
@@ -31,10 +31,7 @@ extension Controller {
         {
             answer(LESetDataLength.self, handle)
             let limits = DataLengthLimits(octets: Int(length.octets), time: Int(length.time))
-            end.send(
-                .procedure {
-                    end.other.send(.procedure { end.link.changeDataLength(of: end, to: limits) })
-                })
+            end.ask { end.link.changeDataLength(of: end, to: limits) }
         } else if let preference = command.as(LESetPHY.self)?.preference {
             answer(command, .success)
             changePHY(end, preference)
@@ -53,16 +50,10 @@ extension Controller {
     /// the peer refuses (Core Vol 6 Part B §5.1.1).
     private func changeParameters(_ end: LinkEnd, to parameters: LEConnectionParameters) {
         if let refusal = end.other.side.node.parameterRefusal {
-            end.send(
-                .procedure {
-                    end.other.send(
-                        .procedure { [weak self] in
-                            self?.emit(
-                                LEConnectionUpdateComplete(
-                                    status: refusal, handle: end.handle, parameters: end.link.parameters))
-                        })
-                })
-            return
+            return end.ask { [weak self] in
+                self?.emit(
+                    LEConnectionUpdateComplete(status: refusal, handle: end.handle, parameters: end.link.parameters))
+            }
         }
         end.send(
             .procedure {
@@ -86,14 +77,10 @@ extension Controller {
             wanted.contains(.le2M)
             ? .le2M : wanted.contains(.le1M) ? .le1M : wanted.contains(.leCoded) ? .leCoded : nil
         end.side.prefersS2 = preference.codedOptions == 0 ? nil : preference.codedOptions == 1
-        end.send(
-            .procedure {
-                end.other.send(
-                    .procedure {
-                        guard let phy, phy != end.link.phy else { return end.link.change(.phy) { _ in } }
-                        end.link.atInstant { end.link.change(.phy) { $0.phy = phy } }
-                    })
-            })
+        end.ask {
+            guard let phy, phy != end.link.phy else { return end.link.change(.phy) { _ in } }
+            end.link.atInstant { end.link.change(.phy) { $0.phy = phy } }
+        }
     }
 }
 

@@ -16,24 +16,13 @@ protocol ControllerHost: AnyObject {
     func receivedRemoteFeatures(_ end: LinkEnd)
     /// Receives a connection's end.
     func disconnected(_ end: LinkEnd, reason: HCIStatus)
-    /// Receives a packet of a connection.
-    func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd)
-    /// A connection has room for packets to send.
-    func hasRoom(_ end: LinkEnd)
+    func receive(_ notice: LinkNotice, on end: LinkEnd)
     /// A connection's security has changed.
     func securityChanged(_ end: LinkEnd)
     /// A peer requests a connection-oriented channel.
     func openChannel(
         _ psm: UInt16, key: ChannelKey, _ terms: ChannelTerms, on end: LinkEnd,
         _ completion: @escaping (ChannelAnswer) -> Void)
-    /// A peripheral requests other connection parameters.
-    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd)
-    /// Receives a frame of a connection-oriented channel that is not the last of its SDU.
-    func frameArrived(_ key: ChannelKey, on end: LinkEnd)
-    /// The peer grants credits of a connection-oriented channel.
-    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd)
-    /// A peer has closed a connection-oriented channel.
-    func channelClosed(_ key: ChannelKey, on end: LinkEnd)
 }
 
 /// An adapter's controller, radio and link layer: commands in, events out, as a chip (Core Vol 4 Part E).
@@ -63,8 +52,6 @@ final class Controller: RadioNode {
     private(set) var acceptList = FilterAcceptList()
     /// The family of commands used since the last reset.
     private var usedFamily: HCICommandFamily?
-    private var lastHandle: UInt16 = 0
-
     /// Its own public address, and the one that the kernel has read, which is another after some faults.
     private struct PublicAddresses {
         let own: BluetoothAddress
@@ -97,11 +84,6 @@ final class Controller: RadioNode {
     override func uses(_ address: BluetoothAddress) -> Bool {
         (address == publicAddress && !address.isZero) || (address == randomAddress && !address.isZero)
             || super.uses(address)
-    }
-
-    override func makeHandle() -> ConnectionHandle {
-        lastHandle = lastHandle % 0x0EFF + 1
-        return ConnectionHandle(rawValue: lastHandle)
     }
 
     func address(_ type: LEOwnAddressType) -> BluetoothAddress {
@@ -289,12 +271,8 @@ final class Controller: RadioNode {
         advertiser.isFor(address) && hasRoom && !world.links(of: self).contains { $0.peerAddress == address }
     }
 
-    override func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
-        host?.received(packet, channel: channel, on: end)
-    }
-
-    override func hasRoom(_ end: LinkEnd) {
-        host?.hasRoom(end)
+    override func receive(_ notice: LinkNotice, on end: LinkEnd) {
+        host?.receive(notice, on: end)
     }
 
     override func openChannel(
@@ -303,22 +281,6 @@ final class Controller: RadioNode {
     ) {
         guard let host else { return completion(.refused) }
         host.openChannel(psm, key: key, terms, on: end, completion)
-    }
-
-    override func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
-        host?.parametersRequested(parameters, on: end)
-    }
-
-    override func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
-        host?.frameArrived(key, on: end)
-    }
-
-    override func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
-        host?.creditsGranted(count, key, on: end)
-    }
-
-    override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
-        host?.channelClosed(key, on: end)
     }
 
     override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {

@@ -1,4 +1,5 @@
 import BluetoothSockets
+import BluetoothHCI
 import BluetoothHost
 
 /// A change of a link.
@@ -22,6 +23,19 @@ enum ChannelKey: Hashable {
         case .dynamic(let number): return number
         }
     }
+}
+
+/// What a link reports to the device at one of its ends.
+enum LinkNotice {
+    case packet([UInt8], channel: ChannelKey)
+    /// There is room for another message.
+    case room
+    /// The peer requests other connection parameters.
+    case parametersRequested(LEConnectionParameters)
+    /// A frame of an SDU that is not its last.
+    case frame(ChannelKey)
+    case credits(Int, ChannelKey)
+    case channelClosed(ChannelKey)
 }
 
 /// A message that a link carries, in one or several Link Layer packets.

@@ -26,6 +26,8 @@ class RadioNode {
     /// Its identity address and the key that resolves its private addresses; nil if it does not use any.
     var identityResolvingKey: IdentityResolvingKey?
 
+    private var lastHandle: UInt16 = 0
+
     init(world: World) {
         self.world = world
     }
@@ -63,7 +65,10 @@ class RadioNode {
     func linkEnded(_ end: LinkEnd, reason: HCIStatus) {}
 
     /// A handle for a new link.
-    func makeHandle() -> ConnectionHandle { 0 }
+    func makeHandle() -> ConnectionHandle {
+        lastHandle = lastHandle % 0x0EFF + 1
+        return ConnectionHandle(rawValue: lastHandle)
+    }
 
     /// The other side of a link requests a channel to a PSM; the answer is passed to `completion`.
     func openChannel(
@@ -73,23 +78,8 @@ class RadioNode {
         completion(.refused)
     }
 
-    /// The other side, a peripheral, requests other connection parameters.
-    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {}
-
-    /// Receives a frame of a connection-oriented channel that is not the last of its SDU.
-    func frameArrived(_ key: ChannelKey, on end: LinkEnd) {}
-
-    /// The other side grants credits of a connection-oriented channel.
-    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {}
-
-    /// The other side has closed a connection-oriented channel.
-    func channelClosed(_ key: ChannelKey, on end: LinkEnd) {}
-
-    /// Receives a packet.
-    func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {}
-
-    /// The controller of `end` has room for packets again.
-    func hasRoom(_ end: LinkEnd) {}
+    /// The link reports something to this device.
+    func receive(_ notice: LinkNotice, on end: LinkEnd) {}
 
     /// The link's parameters, data length or PHYs have changed.
     func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {}

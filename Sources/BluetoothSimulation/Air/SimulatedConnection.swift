@@ -75,6 +75,16 @@ struct LinkEnd {
     func disconnect(reason: HCIStatus) {
         link.terminate(by: self, reason: reason)
     }
+
+    /// Sends a request, and performs `action` when the peer's answer arrives.
+    func ask(_ byteCount: Int = LinkMessage.controlByteCount, _ action: @escaping () -> Void) {
+        send(.procedure(byteCount) { other.send(.procedure(byteCount, action)) })
+    }
+
+    /// Reports to the device at this end.
+    func receive(_ notice: LinkNotice) {
+        side.node.receive(notice, on: self)
+    }
 }
 
 /// A connection between two devices: packets cross it in connection events, in order, and it ends when its sides do not
@@ -148,7 +158,7 @@ final class SimulatedConnection {
         let end = LinkEnd(link: self, isCentral: isCentral)
         guard let message = end.side.queue.removeFirst() else { return }
         deliver(message, from: end)
-        if end.hasRoom, termination == nil { end.side.node.hasRoom(end) }
+        if end.hasRoom, termination == nil { end.receive(.room) }
     }
 
     /// Whether a side is ending the link.
@@ -186,7 +196,7 @@ final class SimulatedConnection {
         switch message.content {
         case .data(let channel, let packet):
             world.statistics.packetsDelivered += 1
-            end.side.node.receive(packet, channel: channel, on: end)
+            end.receive(.packet(packet, channel: channel))
         case .procedure(let action): action()
         }
     }

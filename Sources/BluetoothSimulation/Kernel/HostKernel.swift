@@ -3,26 +3,36 @@ import BluetoothPrimitives
 import BluetoothHCI
 import BluetoothManagement
 
-/// The privileges of a process on the simulated kernel, and the other software of the machine.
-struct HostConditions {
-    var hasNetRaw = true
-    var hasNetAdmin = true
-    var hasNetBindService = false
-    var canWatchRadioSwitches = true
-    var hasEnhancedFlowControl = true
+/// The conditions of a simulated machine: the privileges of its processes, its kernel and its other software.
+public struct MachineConditions: Sendable {
+    /// Whether processes have CAP_NET_RAW. Checked when a socket is used.
+    public var hasNetRaw = true
+    /// Whether processes have CAP_NET_ADMIN. Management sockets keep the privilege they were opened with.
+    public var hasNetAdmin = true
+    /// Whether processes have CAP_NET_BIND_SERVICE, which PSMs below 0x80 need.
+    public var hasNetBindService = false
+    /// Whether the process may follow the radio switches, which requires read access to `/dev/rfkill`.
+    public var canWatchRadioSwitches = true
+    /// Whether the kernel's Enhanced Credit Based Flow Control Mode is on (`enable_ecred`).
+    public var hasEnhancedFlowControl = true
     /// Whether another program is discovering devices.
     var isDiscoveryTaken = false
-    var isBluetoothDaemonRunning = false
-    var socketError: KernelError?
-    var executablePath: String? = "/usr/bin/simulated"
-    var kernelRelease = "6.12.0-simulated"
-    var isSecureExecution = false
+    /// Whether the environment reports that BlueZ's daemon is running.
+    public var isBluetoothDaemonRunning = false
+    /// The error of opening a Bluetooth socket; nil if that works.
+    public var socketError: KernelError?
+    /// The running program's file in the environment.
+    public var executablePath: String? = "/usr/bin/simulated"
+    /// The kernel's release in the environment.
+    public var kernelRelease = "6.12.0-simulated"
+    /// Whether the environment reports a program with privileges that its caller does not have (`AT_SECURE`).
+    public var isSecureExecution = false
 }
 
 /// One machine: its kernel's Bluetooth with all adapters and sockets.
 final class HostKernel {
     unowned let world: KernelWorld
-    var conditions: HostConditions
+    var conditions: MachineConditions
     /// The adapters in the order in which they were plugged in.
     private(set) var adapters: [SimulatedAdapter] = []
     /// The number of adapters plugged in so far.
@@ -34,7 +44,7 @@ final class HostKernel {
     let rawSockets = RawSockets()
     private(set) lazy var l2cap = L2CAPSockets(kernel: self)
 
-    init(world: KernelWorld, conditions: HostConditions) {
+    init(world: KernelWorld, conditions: MachineConditions) {
         self.world = world
         self.conditions = conditions
     }

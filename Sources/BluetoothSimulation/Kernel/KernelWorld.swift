@@ -19,7 +19,7 @@ final class KernelWorld: World {
 
     /// Adds a machine with adapters, in the order of their indexes; returns its number.
     func addKernel(adapters: [SimulatedController]) -> Int {
-        let kernel = HostKernel(world: self, conditions: HostConditions())
+        let kernel = HostKernel(world: self, conditions: MachineConditions())
         kernels.append(kernel)
         for controller in adapters { kernel.plug(controller, address: address(for: controller), isSettled: true) }
         return kernels.count - 1

@@ -68,7 +68,7 @@ final class PeripheralChannels {
         for end in node.world.links(of: node) {
             for (key, channel) in channels(of: end) where channel.psm == psm {
                 channels[key] = nil
-                end.send(.procedure { end.other.side.node.channelClosed(key, on: end.other) })
+                end.send(.procedure { end.other.receive(.channelClosed(key)) })
             }
         }
     }
@@ -89,7 +89,7 @@ final class PeripheralChannels {
 
     private func grantCredits(_ key: ChannelKey, on end: LinkEnd) {
         guard isGrantingCredits, let count = channels[key]?.credits.grant(room: Self.room), count > 0 else { return }
-        end.send(.procedure { end.other.side.node.creditsGranted(count, key, on: end.other) })
+        end.send(.procedure { end.other.receive(.credits(count, key)) })
     }
 
     // MARK: Sending
@@ -107,7 +107,7 @@ final class PeripheralChannels {
         credits.accept(ofSDU: byteCount)
         var frame = credits.sendFrame(ofSDU: byteCount)
         while !frame.isLast {
-            end.send(.procedure(frame.byteCount) { end.other.side.node.frameArrived(key, on: end.other) })
+            end.send(.procedure(frame.byteCount) { end.other.receive(.frame(key)) })
             frame = credits.sendFrame(ofSDU: byteCount)
         }
         channels[key]?.credits = credits

@@ -16,8 +16,6 @@ final class PeripheralNode: RadioNode {
     var isMute = false
     private(set) lazy var security = PeripheralSecurity(node: self)
     private(set) lazy var channels = PeripheralChannels(node: self)
-    private var lastHandle: UInt16 = 0
-
     init(
         world: World, address: BluetoothAddress, makeHandler: (@Sendable (SimulatedLink) -> any SimulatedLinkHandler)?
     ) {
@@ -75,11 +73,6 @@ final class PeripheralNode: RadioNode {
 
     // MARK: Links
 
-    override func makeHandle() -> ConnectionHandle {
-        lastHandle = lastHandle % 0x0EFF + 1
-        return ConnectionHandle(rawValue: lastHandle)
-    }
-
     override func accepts(_ address: BluetoothAddress, by advertiser: Advertiser) -> Bool {
         let links = world.links(of: self)
         return advertiser.isFor(address) && links.count < connectionLimit
@@ -106,7 +99,21 @@ final class PeripheralNode: RadioNode {
         updateAdvertisers()
     }
 
-    override func receive(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
+    override func receive(_ notice: LinkNotice, on end: LinkEnd) {
+        switch notice {
+        case .packet(let packet, let channel): receive(packet, channel, on: end)
+        case .room: hasRoom(end)
+        case .frame(let key): _ = channels.frameArrived(key, on: end)
+        case .credits(let count, let key):
+            channels.creditsGranted(count, key)
+            end.side.awaitsCredits = false
+            if end.hasRoom { hasRoom(end) }
+        case .channelClosed(let key): channels.closed(key)
+        case .parametersRequested: break
+        }
+    }
+
+    private func receive(_ packet: [UInt8], _ channel: ChannelKey, on end: LinkEnd) {
         guard !isMute else { return }
         switch channel {
         case .fixed(let identifier): notifyHandler(.received(.fixed(identifier), packet), at: end)
@@ -116,7 +123,7 @@ final class PeripheralNode: RadioNode {
         }
     }
 
-    override func hasRoom(_ end: LinkEnd) {
+    private func hasRoom(_ end: LinkEnd) {
         guard end.side.awaitsRoom, !end.side.awaitsCredits else { return }
         end.side.awaitsRoom = false
         notifyHandler(.writable, at: end)
@@ -128,20 +135,6 @@ final class PeripheralNode: RadioNode {
     ) {
         guard !isMute else { return }
         completion(channels.open(psm, key: key, terms, on: end))
-    }
-
-    override func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
-        _ = channels.frameArrived(key, on: end)
-    }
-
-    override func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
-        channels.creditsGranted(count, key)
-        end.side.awaitsCredits = false
-        if end.hasRoom { hasRoom(end) }
-    }
-
-    override func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
-        channels.closed(key)
     }
 
     override func linkChanged(_ end: LinkEnd, _ change: SimulatedLinkChange) {

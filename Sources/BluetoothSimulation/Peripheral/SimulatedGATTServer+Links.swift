@@ -112,7 +112,7 @@ extension SimulatedGATTServer.State {
                 }
             case .end(let ended): if let ended = EndedIndication(ended) { indications.append(ended) }
             // A simulated device has no time limits and no back-pressure.
-            case .clientChanged, .setTimer, .setReading, .quiet, .close: break
+            case .began, .clientChanged, .setTimer, .setReading, .quiet, .close: break
             }
         }
         return indications

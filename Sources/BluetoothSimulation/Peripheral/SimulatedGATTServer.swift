@@ -103,32 +103,29 @@ public final class SimulatedGATTServer: Sendable {
 
     /// Sets the handler of reads of dynamic values; without it they are refused with Read Not Permitted.
     public func onRead(_ body: @escaping @Sendable (AttributeHandle, SimulatedLink) -> ReadAnswer) {
-        let previous = state.withLock { state in
-            defer { state.program.read = body }
-            return state.program.read
-        }
-        withExtendedLifetime(previous) {}
+        changeProgram { $0.read = body }
     }
 
     /// Sets the handler of writes of dynamic values; without it they are accepted and discarded.
     ///
     /// Write Commands, which have no response, are passed to it too.
     public func onWrite(_ body: @escaping @Sendable ([AttributeWrite], SimulatedLink) -> WriteAnswer) {
-        let previous = state.withLock { state in
-            defer { state.program.write = body }
-            return state.program.write
-        }
-        withExtendedLifetime(previous) {}
+        changeProgram { $0.write = body }
     }
 
     /// Sets the handler of subscriptions, called with the handle of the value.
     public func onSubscription(
         _ body: @escaping @Sendable (AttributeHandle, ClientCharacteristicConfiguration, SimulatedLink) -> Void
     ) {
+        changeProgram { $0.subscribe = body }
+    }
+
+    private func changeProgram(_ change: @Sendable (inout Program) -> Void) {
         let previous = state.withLock { state in
-            defer { state.program.subscribe = body }
-            return state.program.subscribe
+            defer { change(&state.program) }
+            return state.program
         }
+        // The previous handler is released outside the lock.
         withExtendedLifetime(previous) {}
     }
 

@@ -42,7 +42,7 @@ public struct SimulatedLink: Sendable {
     public func notifyWhenWritable() {
         _ = withEnd { end in
             end.side.awaitsRoom = true
-            if end.hasRoom { end.side.node.hasRoom(end) }
+            if end.hasRoom { end.receive(.room) }
         }
     }
 

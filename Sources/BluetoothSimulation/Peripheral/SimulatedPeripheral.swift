@@ -43,6 +43,12 @@ public final class SimulatedPeripheral: Sendable {
         }
     }
 
+    private func withLinks(_ body: @Sendable (LinkEnd) -> Void) {
+        withNode { node in
+            for end in node.world.links(of: node) { body(end) }
+        }
+    }
+
     /// Replaces the advertisements.
     public func setAdvertisements(_ advertisements: [SimulatedAdvertisement]) {
         withNode { $0.setAdvertisements(advertisements) }
@@ -83,30 +89,24 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Pauses or resumes the packets that the peripheral's controller sends over its links, to fill its queue.
     public func setSending(_ isSending: Bool) {
-        withNode { node in
-            for end in node.world.links(of: node) {
-                end.side.isSending = isSending
-                end.link.events.update()
-            }
+        withLinks { end in
+            end.side.isSending = isSending
+            end.link.events.update()
         }
     }
 
     /// Pauses or resumes the reception of packets over its links: the centrals' controllers cannot deliver.
     public func setReceiving(_ isReceiving: Bool) {
-        withNode { node in
-            for end in node.world.links(of: node) {
-                end.other.side.isSending = isReceiving
-                end.link.events.update()
-            }
+        withLinks { end in
+            end.other.side.isSending = isReceiving
+            end.link.events.update()
         }
     }
 
     /// Requests other connection parameters of its centrals (Core Vol 3 Part A §4.20).
     public func requestConnectionParameters(_ parameters: LEConnectionParameters) {
-        withNode { node in
-            for end in node.world.links(of: node) {
-                end.send(.procedure { end.other.side.node.parametersRequested(parameters, on: end.other) })
-            }
+        withLinks { end in
+            end.send(.procedure { end.other.receive(.parametersRequested(parameters)) })
         }
     }
 
@@ -146,16 +146,12 @@ public final class SimulatedPeripheral: Sendable {
 
     /// Ends all its links, each at its next connection event.
     public func disconnect(reason: HCIStatus = .remoteUserTerminatedConnection) {
-        withNode { node in
-            for end in node.world.links(of: node) { end.disconnect(reason: reason) }
-        }
+        withLinks { $0.disconnect(reason: reason) }
     }
 
     /// Breaks all its links at once, without a packet on the air, for `reason` on both sides.
     public func breakLinks(reason: HCIStatus = .connectionTimeout) {
-        withNode { node in
-            for end in node.world.links(of: node) { end.link.end(reason: reason) }
-        }
+        withLinks { $0.link.end(reason: reason) }
     }
 
     /// The peripheral's links.

@@ -305,11 +305,7 @@ final class Pairing {
 
     private func exchange(count: Int, _ action: @escaping () -> Void) {
         guard count > 0 else { return action() }
-        initiator.send(
-            .procedure(LinkMessage.pairingByteCount) { [self] in
-                responder.send(
-                    .procedure(LinkMessage.pairingByteCount) { [self] in exchange(count: count - 1, action) })
-            })
+        initiator.ask(LinkMessage.pairingByteCount) { [self] in exchange(count: count - 1, action) }
     }
 
     /// Fails the pairing at one side, and informs the other.

@@ -1,46 +1,27 @@
-#if canImport(Glibc)
-    import Glibc
-#elseif canImport(Musl)
-    import Musl
-#endif
+import BluetoothPrimitives
+import BluetoothSystem
 import Synchronization
 
 /// The thread of a loop: started once, detached, recognised by its identity.
 final class LoopThread: Sendable {
-    private final class Start: Sendable {
-        let body: @Sendable () -> Void
-
-        init(_ body: @escaping @Sendable () -> Void) {
-            self.body = body
-        }
-    }
-
-    /// The running thread's `pthread_t`; zero, which no running thread has, before it starts.
+    /// The running thread; zero, which none is, before it starts.
     private let identity = Atomic<UInt>(0)
 
     /// Whether the caller runs on this thread.
-    var isCurrent: Bool {
-        UInt(pthread_self()) == identity.load(ordering: .acquiring)
-    }
+    var isCurrent: Bool { currentThread() == identity.load(ordering: .acquiring) }
 
     /// Starts the thread, which calls `body` once and ends.
     func start(_ body: @escaping @Sendable () -> Void) {
-        let start = Start { [self] in
-            identity.store(UInt(pthread_self()), ordering: .releasing)
-            body()
-            identity.store(0, ordering: .releasing)
+        do throws(KernelError) {
+            try startThread(named: "bluetooth-loop") { [self] in
+                identity.store(currentThread(), ordering: .releasing)
+                body()
+                identity.store(0, ordering: .releasing)
+            }
+        } catch {
+            // A process that cannot create another thread cannot simulate anything; there is no caller to throw to.
+            preconditionFailure("\(error)")
         }
-        var thread = pthread_t()
-        let result = pthread_create(
-            &thread, nil,
-            { argument in
-                guard let argument else { return nil }
-                Unmanaged<Start>.fromOpaque(argument).takeRetainedValue().body()
-                return nil
-            }, Unmanaged.passRetained(start).toOpaque())
-        // A process that cannot create another thread cannot simulate anything; there is no caller to throw to.
-        precondition(result == 0, "pthread_create failed with \(result)")
-        pthread_detach(thread)
     }
 }
 
@@ -108,11 +89,4 @@ final class WakeSignal: @unchecked Sendable {
         defer { isRaised = false }
         return isRaised
     }
-}
-
-/// The system's monotonic clock in nanoseconds.
-func monotonicNanoseconds() -> Int64 {
-    var moment = timespec()
-    clock_gettime(CLOCK_MONOTONIC, &moment)
-    return Int64(moment.tv_sec) &* 1_000_000_000 &+ Int64(moment.tv_nsec)
 }

@@ -1,5 +1,6 @@
 import BluetoothLoop
 import BluetoothSockets
+import BluetoothSystem
 import Synchronization
 
 /// An event loop driver in virtual time: when nothing is ready, the clock jumps to the next deadline.

@@ -91,14 +91,14 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// omitted; none are found while the manager is not powered on. A peripheral has the name that the program's managers
     /// have received before.
     open func retrievePeripherals(withIdentifiers identifiers: [UUID]) -> [CBPeripheral] {
-        guard isReady(for: "retrievePeripherals(withIdentifiers:)"), let handle else { return [] }
+        guard isReady(), let handle else { return [] }
         return identifiers.compactMap(\.bluetoothAddress).map { handle.peripheral($0) }
     }
 
     /// Returns the peripherals that this program is connected to, through any manager, and that have one of these
     /// services, or of which no service is known yet.
     open func retrieveConnectedPeripherals(withServices serviceUUIDs: [CBUUID]) -> [CBPeripheral] {
-        guard isReady(for: "retrieveConnectedPeripherals(withServices:)"), let handle else { return [] }
+        guard isReady(), let handle else { return [] }
         let wanted = Set(serviceUUIDs.map(\.bluetooth))
         let connected = handle.radio.devices.withLock { devices in
             devices.connected.filter { $0.value.isEmpty || !$0.value.isDisjoint(with: wanted) }.keys.sorted()
@@ -115,7 +115,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     ///   - options: ``CBCentralManagerScanOptionAllowDuplicatesKey``,
     ///     ``CBCentralManagerScanOptionSolicitedServiceUUIDsKey``.
     open func scanForPeripherals(withServices serviceUUIDs: [CBUUID]?, options: [String: Any]? = nil) {
-        guard isReady(for: "scanForPeripherals(withServices:options:)"), let handle else { return }
+        guard isReady(), let handle else { return }
         let solicited = options?[CBCentralManagerScanOptionSolicitedServiceUUIDsKey] as? [CBUUID]
         handle.startScan(
             ScanRequest(
@@ -133,7 +133,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     ///   - peripheral: the peripheral, of this manager.
     ///   - options: ``CBConnectPeripheralOptionStartDelayKey``, ``CBConnectPeripheralOptionEnableAutoReconnect``.
     open func connect(_ peripheral: CBPeripheral, options: [String: Any]? = nil) {
-        guard isReady(for: "connect(_:options:)"), let handle else { return }
+        guard isReady(), let handle else { return }
         guard peripheral.handle.central === handle else {
             return misuse("\(peripheral) belongs to another manager; retrieve it by its identifier.")
         }
@@ -160,7 +160,7 @@ open class CBCentralManager: CBManager, @unchecked Sendable {
     /// - Parameter options: restricts the events to peripherals with these services, as far as they are known, or with
     ///   these identifiers.
     open func registerForConnectionEvents(options: [CBConnectionEventMatchingOption: Any]? = nil) {
-        guard isReady(for: "registerForConnectionEvents(options:)"), let handle else { return }
+        guard isReady(), let handle else { return }
         let services = options?[.serviceUUIDs] as? [CBUUID] ?? []
         let peers = options?[.peripheralUUIDs] as? [UUID] ?? []
         handle.shared {

@@ -49,53 +49,48 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
 
     /// Whether an attribute belongs to this peripheral, as far as that is known; otherwise the call is logged as
     /// misuse. A handle means another attribute on each device.
-    private func isOwn(_ service: CBService?, for call: String) -> Bool {
+    private func isOwn(_ service: CBService?, for call: String = #function) -> Bool {
         guard let owner = service?.peripheral, owner !== self else { return true }
         misuse("\(call) has no effect: the attribute is \(owner)'s.")
         return false
     }
 
+    private func request(_ request: PeripheralRequest, of service: CBService?, call: String = #function) {
+        if isOwn(service, for: call) { handle.request(request, call) }
+    }
+
     /// Reads the RSSI of the link.
-    open func readRSSI() { handle.request(.readRSSI, "readRSSI()") }
+    open func readRSSI() { handle.request(.readRSSI) }
 
     /// Discovers all services, or those with the given UUIDs; without Generic Access and Generic Attribute unless
     /// ``CBLinux/showsGenericServices`` is true.
     open func discoverServices(_ serviceUUIDs: [CBUUID]?) {
-        handle.request(.discoverServices(serviceUUIDs.uuids), "discoverServices(_:)")
+        handle.request(.discoverServices(serviceUUIDs.uuids))
     }
 
     /// Discovers the services that a service includes: all, or those that are given.
     open func discoverIncludedServices(_ includedServiceUUIDs: [CBUUID]?, for service: CBService) {
-        guard isOwn(service, for: "discoverIncludedServices(_:for:)") else { return }
-        handle.request(
-            .discoverIncludedServices(includedServiceUUIDs.uuids, service),
-            "discoverIncludedServices(_:for:)")
+        request(.discoverIncludedServices(includedServiceUUIDs.uuids, service), of: service)
     }
 
     /// Discovers the characteristics of a service: all, or those that are given.
     open func discoverCharacteristics(_ characteristicUUIDs: [CBUUID]?, for service: CBService) {
-        guard isOwn(service, for: "discoverCharacteristics(_:for:)") else { return }
-        handle.request(
-            .discoverCharacteristics(characteristicUUIDs.uuids, service),
-            "discoverCharacteristics(_:for:)")
+        request(.discoverCharacteristics(characteristicUUIDs.uuids, service), of: service)
     }
 
     /// Discovers the descriptors of a characteristic.
     open func discoverDescriptors(for characteristic: CBCharacteristic) {
-        guard isOwn(characteristic.service, for: "discoverDescriptors(for:)") else { return }
-        handle.request(.discoverDescriptors(characteristic), "discoverDescriptors(for:)")
+        request(.discoverDescriptors(characteristic), of: characteristic.service)
     }
 
     /// Reads a value, in as many requests as it takes.
     open func readValue(for characteristic: CBCharacteristic) {
-        guard isOwn(characteristic.service, for: "readValue(for:)") else { return }
-        handle.request(.read(characteristic), "readValue(for:)")
+        request(.read(characteristic), of: characteristic.service)
     }
 
     /// Reads a descriptor.
     open func readValue(for descriptor: CBDescriptor) {
-        guard isOwn(descriptor.characteristic?.service, for: "readValue(for:)") else { return }
-        handle.request(.readDescriptor(descriptor), "readValue(for:)")
+        request(.readDescriptor(descriptor), of: descriptor.characteristic?.service)
     }
 
     /// The maximum length of a write in bytes: 512 with a response, in as many requests as it takes, and one packet's
@@ -111,25 +106,23 @@ open class CBPeripheral: CBPeer, @unchecked Sendable {
     ///
     /// A value that is too long for one request or command is written in prepared parts.
     open func writeValue(_ data: Data, for characteristic: CBCharacteristic, type: CBCharacteristicWriteType) {
-        guard isOwn(characteristic.service, for: "writeValue(_:for:type:)") else { return }
+        guard isOwn(characteristic.service) else { return }
         handle.write(Array(data), to: characteristic, type)
     }
 
     /// Writes a descriptor. The client characteristic configuration is refused: use ``setNotifyValue(_:for:)``.
     open func writeValue(_ data: Data, for descriptor: CBDescriptor) {
-        guard isOwn(descriptor.characteristic?.service, for: "writeValue(_:for:)") else { return }
-        handle.request(.writeDescriptor(descriptor, Array(data)), "writeValue(_:for:)")
+        request(.writeDescriptor(descriptor, Array(data)), of: descriptor.characteristic?.service)
     }
 
     /// Enables or disables notifications or indications of a value.
     open func setNotifyValue(_ enabled: Bool, for characteristic: CBCharacteristic) {
-        guard isOwn(characteristic.service, for: "setNotifyValue(_:for:)") else { return }
-        handle.request(.setNotify(enabled, characteristic), "setNotifyValue(_:for:)")
+        request(.setNotify(enabled, characteristic), of: characteristic.service)
     }
 
     /// Opens an L2CAP channel to the device.
     open func openL2CAPChannel(_ PSM: CBL2CAPPSM) {
-        handle.request(.openChannel(PSM), "openL2CAPChannel(_:)")
+        handle.request(.openChannel(PSM))
     }
 
     /// A description in one line.

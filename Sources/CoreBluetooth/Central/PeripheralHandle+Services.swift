@@ -20,10 +20,7 @@ extension PeripheralHandle {
         let all = found.compactMap { $0.isPrimary ? known[$0.handles.start] : nil }.filter(isShown)
         shared { [known] shared in
             shared.database.known = known
-            let shown = shared.database.services ?? []
-            shared.database.services = all.filter { service in
-                shown.contains { $0 === service } || uuids?.contains(service.uuid.bluetooth) ?? true
-            }
+            shared.database.services = shown(all, besides: shared.database.services, uuids)
         }
     }
 
@@ -106,12 +103,7 @@ extension CBService {
     /// Shows the requested characteristics in addition to those discovered before.
     func addCharacteristics(_ uuids: [BluetoothUUID]?) {
         let all = knownCharacteristics()
-        contents { contents in
-            let shown = contents.characteristics ?? []
-            contents.characteristics = all.filter { characteristic in
-                shown.contains { $0 === characteristic } || uuids?.contains(characteristic.uuid.bluetooth) ?? true
-            }
-        }
+        contents { $0.characteristics = shown(all, besides: $0.characteristics, uuids) }
     }
 
     /// Shows the requested included services in addition to those discovered before.
@@ -119,11 +111,15 @@ extension CBService {
         let starts = remote?.includedServices.map(\.handles.start) ?? []
         let all = peripheral.handle.shared { shared in starts.compactMap { shared.database.known[$0] } }
             .filter(peripheral.handle.isShown)
-        contents { contents in
-            let shown = contents.includedServices ?? []
-            contents.includedServices = all.filter { service in
-                shown.contains { $0 === service } || uuids?.contains(service.uuid.bluetooth) ?? true
-            }
-        }
+        contents { $0.includedServices = shown(all, besides: $0.includedServices, uuids) }
+    }
+}
+
+/// Those that were shown before or have one of the given UUIDs; nil means all.
+private func shown<Attribute: CBAttribute>(
+    _ all: [Attribute], besides before: [Attribute]?, _ uuids: [BluetoothUUID]?
+) -> [Attribute] {
+    all.filter { attribute in
+        before?.contains { $0 === attribute } == true || uuids?.contains(attribute.uuid.bluetooth) ?? true
     }
 }

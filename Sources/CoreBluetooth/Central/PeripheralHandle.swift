@@ -179,7 +179,7 @@ final class PeripheralHandle: Sendable {
     }
 
     /// Sends a request to the peripheral, or logs that it is not connected.
-    func request(_ request: PeripheralRequest, _ call: String) {
+    func request(_ request: PeripheralRequest, _ call: String = #function) {
         let (isConnected, isTaken) = shared { shared -> (Bool, Bool) in
             guard shared.connectionRequest.state == .connected, let requests = shared.traffic.requests else {
                 return (false, false)

@@ -76,7 +76,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Starts to advertise; the delegate is called when advertising has started.
     /// - Parameter advertisementData: ``CBAdvertisementDataLocalNameKey`` and ``CBAdvertisementDataServiceUUIDsKey``.
     open func startAdvertising(_ advertisementData: [String: Any]?) {
-        guard isReady(for: "startAdvertising(_:)") else { return }
+        guard isReady() else { return }
         let name = advertisementData?[CBAdvertisementDataLocalNameKey] as? String
         let services = advertisementData?[CBAdvertisementDataServiceUUIDsKey] as? [CBUUID]
         let known = [CBAdvertisementDataLocalNameKey, CBAdvertisementDataServiceUUIDsKey]
@@ -92,7 +92,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     /// Requests a connection latency for a central, which decides: the connection interval requested is 7.5 to 15 ms,
     /// 30 to 50 ms, or 100 to 125 ms. Needs CAP_NET_RAW.
     open func setDesiredConnectionLatency(_ latency: CBPeripheralManagerConnectionLatency, for central: CBCentral) {
-        guard isReady(for: "setDesiredConnectionLatency(_:for:)") else { return }
+        guard isReady() else { return }
         if handle?.setLatency(latency, for: central) != true {
             misuse("setDesiredConnectionLatency(_:for:) has no effect: \(central) is not connected.")
         }
@@ -102,7 +102,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     /// Publishes a service; the delegate is called when centrals can discover it.
     open func add(_ service: CBMutableService) {
-        guard isReady(for: "add(_:)") else { return }
+        guard isReady() else { return }
         handle?.add(service)
     }
 
@@ -135,7 +135,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
     open func updateValue(
         _ value: Data, for characteristic: CBMutableCharacteristic, onSubscribedCentrals centrals: [CBCentral]?
     ) -> Bool {
-        guard isReady(for: "updateValue(_:for:onSubscribedCentrals:)") else { return false }
+        guard isReady() else { return false }
         return handle?.update(Array(value), of: characteristic, for: centrals) ?? false
     }
 
@@ -143,7 +143,7 @@ open class CBPeripheralManager: CBManager, @unchecked Sendable {
 
     /// Publishes an L2CAP channel with a PSM that the system assigns.
     open func publishL2CAPChannel(withEncryption encryptionRequired: Bool) {
-        guard isReady(for: "publishL2CAPChannel(withEncryption:)") else { return }
+        guard isReady() else { return }
         handle?.publishChannel(isEncrypted: encryptionRequired)
     }
 

@@ -21,7 +21,7 @@ open class CBManager: NSObject, @unchecked Sendable {
     open class var authorization: CBManagerAuthorization { .allowedAlways }
 
     /// Whether the manager is powered on; otherwise the call is logged as misuse.
-    func isReady(for call: String) -> Bool {
+    func isReady(for call: String = #function) -> Bool {
         let state = state
         if state == .poweredOn { return true }
         misuse("\(call) has no effect while \(type(of: self)) is \(state); wait until it is poweredOn.")

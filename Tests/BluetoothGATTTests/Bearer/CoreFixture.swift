@@ -38,6 +38,7 @@ final class CoreFixture {
             case .send: send()
             case .encodeValue: if core.encodeValue(database: database, into: &writer) { send() }
             case .end(let ended): ended.operation.end(ended.failure)
+            case .began: steps.append("began")
             case .clientChanged: steps.append("client changed")
             case .setTimer(let timer, let isOn): steps.append("\(timer) timer \(isOn ? "on" : "off")")
             case .setReading(let isOn): steps.append("reading \(isOn ? "on" : "off")")
@@ -89,9 +90,11 @@ final class CoreFixture {
     }
 
     @discardableResult
-    func read(_ handle: AttributeHandle, _ name: String = "read") -> TestRequest<ValueRead> {
+    func read(
+        _ handle: AttributeHandle, _ name: String = "read", reportsBeginning: Bool = false
+    ) -> TestRequest<ValueRead> {
         let request = TestRequest(ValueRead(handle), name, endings)
-        core.submit(request)
+        core.submit(request, reportsBeginning: reportsBeginning)
         return request
     }
 

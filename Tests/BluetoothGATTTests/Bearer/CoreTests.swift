@@ -18,6 +18,17 @@ import BluetoothGATT
         #expect(bearer.endings.list == ["A: value 01", "B: refused 0A"])
     }
 
+    @Test("a request that reports its beginning does so once the channel has accepted it")
+    func beginning() throws {
+        let bearer = try CoreFixture()
+        bearer.channel = .isFull
+        bearer.read(0x0003, "A", reportsBeginning: true)
+        #expect(bearer.run() == ["full"])
+        bearer.channel = .takes
+        bearer.core.channelIsWritable()
+        #expect(bearer.run() == ["0A0300", "began", "request timer on"])
+    }
+
     @Test("values go to the owner, and indications are confirmed")
     func values() throws {
         let bearer = try CoreFixture()

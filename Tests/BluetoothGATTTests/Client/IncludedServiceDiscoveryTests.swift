@@ -97,11 +97,4 @@ import Testing
 
     @Test("includes are found, Core Vol 3 Part G §4.5.1", arguments: transcripts)
     func discovery(_ transcript: Transcript) { transcript.check() }
-
-    @Test("a procedure that only reads needs no cleanup")
-    func stop() {
-        var conversation = Conversation(IncludedServiceDiscovery(in: Self.service), mtu: 23)
-        let goesOn = conversation.stop()
-        #expect(!goesOn)
-    }
 }

@@ -267,18 +267,4 @@ import BluetoothGATT
         #expect(try fixture.failure(of: refused) == "refused 07")
         #expect(fixture.database.attribute(at: 3)?.storedValue == [7])
     }
-
-    @Test("only prepared writes need a cleanup")
-    func stop() {
-        for procedure: any ClientProcedure in [ValueReadByUUID(0x2A19), MultipleValueRead([3, 5])] {
-            var conversation = Conversation(procedure, mtu: 23)
-            let goesOn = conversation.stop()
-            #expect(!goesOn)
-        }
-        var conversation = Conversation(ReliableWrite([Self.write(3, "01"), Self.write(5, "02")]), mtu: 23)
-        conversation.answer(hex("17 0300 0000 01"))
-        let goesOn = conversation.stop()
-        #expect(goesOn)
-        #expect(conversation.request?.hexadecimal == "1800")
-    }
 }

@@ -250,7 +250,8 @@ import Testing
         for procedure: any ClientProcedure in [
             ServiceDiscovery(), ServiceDiscoveryByUUID(uuid: 0x180F), CharacteristicDiscovery(in: .all),
             DescriptorDiscovery(in: .all), DatabaseDiscovery(), MTUExchange(offering: 517), ValueRead(0x0003),
-            ValueWrite([1], to: 0x0003),
+            ValueWrite([1], to: 0x0003), IncludedServiceDiscovery(in: .all), ValueReadByUUID(0x2A19),
+            MultipleValueRead([3, 5]),
         ] {
             var conversation = Conversation(procedure, mtu: 23)
             let goesOn = conversation.stop()

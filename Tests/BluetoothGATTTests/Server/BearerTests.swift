@@ -39,15 +39,15 @@ import BluetoothGATT
     func notification() throws {
         var fixture = try ServerFixture()
         let value = [UInt8](0..<30)
-        #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.notify(0x12, value) }
+        #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.encodeNotification(of: 0x12, value) }
         _ = fixture.send("12 1300 0100")
-        #expect(try fixture.notify(0x12, value) == [0x1B, 0x12, 0] + value.prefix(20))
+        #expect(try fixture.encodeNotification(of: 0x12, value) == [0x1B, 0x12, 0] + value.prefix(20))
         fixture.server.mtu = 247
-        #expect(try fixture.notify(0x12, value) == [0x1B, 0x12, 0] + value)
+        #expect(try fixture.encodeNotification(of: 0x12, value) == [0x1B, 0x12, 0] + value)
         #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.indicate(0x12, value) }
-        #expect(throws: GATTServerError.notSubscribed(6)) { try fixture.notify(6, value) }
+        #expect(throws: GATTServerError.notSubscribed(6)) { try fixture.encodeNotification(of: 6, value) }
         _ = fixture.send("12 1300 0000")
-        #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.notify(0x12, value) }
+        #expect(throws: GATTServerError.notSubscribed(0x12)) { try fixture.encodeNotification(of: 0x12, value) }
         #expect(fixture.writer.bytes.isEmpty)
     }
 
@@ -71,12 +71,7 @@ import BluetoothGATT
     func unsentIndication() throws {
         var fixture = try ServerFixture()
         _ = fixture.send("12 FFFF 0200")
-        let value: [UInt8] = [1]
-        for _ in 0..<2 {
-            try fixture.server.encodeIndication(
-                of: 0xFFFE, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
-            #expect(fixture.writer.bytes == hex("1D FEFF 01"))
-        }
+        for _ in 0..<2 { #expect(try fixture.encodeIndication(of: 0xFFFE, [1]) == hex("1D FEFF 01")) }
     }
 
     @Test("the ATT_MTU of the client side's exchange limits responses, and is never below 23")
@@ -86,20 +81,6 @@ import BluetoothGATT
         #expect(fixture.send("0A 3D00").count == 2 * 26)
         fixture.server.mtu = 0
         #expect(fixture.send("0A 3D00").count == 2 * 23)
-    }
-
-    @Test("a value readable over an encrypted link only is not sent over an unencrypted one")
-    func protectedNotification() throws {
-        let characteristic = GATTCharacteristic(
-            0x2A37, properties: .notify, permissions: [.readEncrypted], value: .stored([]))
-        var fixture = try ServerFixture([GATTService(0x180D, characteristics: [characteristic])])
-        #expect(fixture.send("12 0400 0100") == "13")
-        fixture.server.security.hasLongTermKey = true
-        #expect(throws: GATTServerError.insufficientSecurity(3, .insufficientEncryption)) {
-            try fixture.notify(3, [1])
-        }
-        fixture.server.security = .encrypted
-        #expect(try fixture.notify(3, [1]) == hex("1B 0300 01"))
     }
 
     @Test("events and errors have descriptions")
@@ -115,14 +96,8 @@ import BluetoothGATT
 }
 
 extension ServerFixture {
-    fileprivate mutating func notify(_ handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
-        try server.encodeNotification(of: handle, value: value.span.bytes, database: database, into: &writer)
-        return writer.bytes
-    }
-
     fileprivate mutating func indicate(_ handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
-        try server.encodeIndication(of: handle, value: value.span.bytes, database: database, into: &writer)
-        server.didSendIndication(of: handle)
-        return writer.bytes
+        defer { server.didSendIndication(of: handle) }
+        return try encodeIndication(of: handle, value)
     }
 }

@@ -142,21 +142,13 @@ import BluetoothGATT
     @Test func onlyServiceChangedIsSentWhileOutOfSync() throws {
         var fixture = try Self.makeFixture()
         try Self.change(&fixture)
-        let value: [UInt8] = [1]
-        #expect(throws: GATTServerError.clientOutOfSync(0x000B)) {
-            try fixture.server.encodeNotification(
-                of: 0x000B, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
-        }
-        let range: [UInt8] = [13, 0, 13, 0]
-        try fixture.server.encodeIndication(
-            of: 0x0003, value: range.span.bytes, database: fixture.database, into: &fixture.writer)
-        #expect(fixture.writer.bytes.hexadecimal == "1D03000D000D00")
+        #expect(throws: GATTServerError.clientOutOfSync(0x000B)) { try fixture.encodeNotification(of: 0x000B, [1]) }
+        #expect(try fixture.encodeIndication(of: 0x0003, [13, 0, 13, 0]).hexadecimal == "1D03000D000D00")
         fixture.server.client.confirmedServiceChanged(0)
         #expect(!fixture.server.client.isChangeAware)
         fixture.server.client.confirmedServiceChanged(1)
         #expect(fixture.server.client.isChangeAware)
-        try fixture.server.encodeNotification(
-            of: 0x000B, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
+        _ = try fixture.encodeNotification(of: 0x000B, [1])
     }
 
     @Test func aClientWithoutRobustCachingIsServed() throws {

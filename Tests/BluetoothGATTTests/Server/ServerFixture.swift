@@ -68,6 +68,18 @@ struct ServerFixture {
         return writes
     }
 
+    /// The notification of a value, without sending it.
+    mutating func encodeNotification(of handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
+        try server.encodeNotification(of: handle, value: value.span.bytes, database: database, into: &writer)
+        return writer.bytes
+    }
+
+    /// The indication of a value, without sending it.
+    mutating func encodeIndication(of handle: AttributeHandle, _ value: [UInt8]) throws -> [UInt8] {
+        try server.encodeIndication(of: handle, value: value.span.bytes, database: database, into: &writer)
+        return writer.bytes
+    }
+
     enum TestFailure: Error { case unexpectedEvent }
 
     static let linble: BluetoothUUID = "27ADC9CA-35EB-465A-9154-B8FF9076F3E8"

@@ -89,12 +89,9 @@ import BluetoothGATT
 
     @Test("configurations of a bonded client can be restored")
     func restoredConfigurations() throws {
-        let database = try AttributeDatabase(ServerFixture.services)
-        let server = GATTServer(configurations: [0x0012: .notification])
-        var writer = ByteWriter(capacity: 23)
-        let value: [UInt8] = [1]
-        try server.encodeNotification(of: 0x0012, value: value.span.bytes, database: database, into: &writer)
-        #expect(writer.bytes.hexadecimal == "1B120001")
+        var fixture = try ServerFixture()
+        fixture.server = GATTServer(configurations: [0x0012: .notification])
+        #expect(try fixture.encodeNotification(of: 0x0012, [1]).hexadecimal == "1B120001")
     }
 }
 
@@ -195,14 +192,5 @@ import BluetoothGATT
         #expect(fixture.send("18 01") == "19")
         #expect(fixture.database.attribute(at: 3)?.storedValue?.count == 20)
         #expect(fixture.send("16 0300 0000 41").hasPrefix("17"))
-    }
-
-    @Test("security lost after the preparation causes a refusal at the execution")
-    func securityLost() throws {
-        var fixture = try ServerFixture(security: .encrypted)
-        #expect(fixture.send("16 3500 0000 00").hasPrefix("17"))
-        fixture.server.security = .none
-        #expect(fixture.send("18 01") == "0118350005")
-        #expect(fixture.database.attribute(at: 0x35)?.storedValue == [0xA1])
     }
 }

@@ -17,9 +17,10 @@ final class BondFixture: Sendable {
         func open(_ bonds: BondStorage? = nil, log: LogRecorder = LogRecorder()) async throws -> Adapter {
             let adapter = try await Adapter.open(
                 .address(address), power: .powerOn, bonds: bonds ?? .store(store), on: kernel, log: log.log)
-            for command: ManagementCommand in [
-                .setBondable(true), .setSecureSimplePairing(true), .setSecureConnections(.on),
-            ] {
+            for command: any ManagementCommand in [
+                ManagementSetBondable(true), ManagementSetSecureSimplePairing(true),
+                ManagementSetSecureConnections(.on),
+            ] as [any ManagementCommand] {
                 try await adapter.sendToManagement(command, to: adapter.information.index)
             }
             // Succeeds if pairing is this program's responsibility.

@@ -53,7 +53,7 @@ import Testing
             try await base.settle { strangers.adapters(isUp: index) }
             let end = Promise<Void, Never>()
             let socket = try await strangers.onLoop {
-                _ = management.send(try ManagementCommand.setBondable(true).packet(for: index))
+                _ = management.send(try ManagementSetBondable(true).packet(for: index))
                 return try strangers.connectL2CAP(
                     to: adapter.information.address, channel: .attribute, from: stranger,
                     options: L2CAPOptions(security: .medium)

@@ -52,7 +52,7 @@ import BluetoothLE
             staticAddress: BluetoothAddress(0xC0DE_0000_0001, kind: .random), identityResolvingKey: BondSamples.key(1))
         dump(own, to: &dumped)
         for text in [
-            "\(own)", String(reflecting: own), "\(ManagementCommand.setPrivacy(.on, own.identityResolvingKey))",
+            "\(own)", String(reflecting: own), "\(ManagementSetPrivacy(.on, own.identityResolvingKey))",
             "\(bond)", String(reflecting: bond), "\([bond])", "\(Optional(bond) as Any)", "\(bond.longTermKeys)",
             "\(BondChange.stored(bond))", dumped,
             "\(BondStatus.failed(BluetoothError(.failed, .init("x", peer: bond.identity), "y")))",
@@ -80,7 +80,7 @@ import BluetoothLE
                 let central = try await Adapter.open(
                     power: .powerOn, bonds: .store(store), privacy: .on, on: fixture.central.kernel, log: log.log,
                     trace: recording)
-                try await central.sendToManagement(.setBondable(true), to: 0)
+                try await central.sendToManagement(ManagementSetBondable(true), to: 0)
                 let peripheral = try await fixture.peripheral.open(log: log)
                 let served = try await peripheral.serve(fixture.base)
                 try await fixture.connect(central).disconnect()

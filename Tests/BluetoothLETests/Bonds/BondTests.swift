@@ -138,7 +138,7 @@ import Testing
             // The daemon's bonds.
             let daemon = try await fixture.central.open(.disabled)
             let theirs = [BondSamples.bond(first: 9).longTermKeys[0]]
-            try await daemon.sendToManagement(.loadLongTermKeys(theirs), to: 0)
+            try await daemon.sendToManagement(ManagementLoadLongTermKeys(theirs), to: 0)
             fixture.central.kernel.isBluetoothDaemonRunning = true
             let central = try await fixture.central.open()
             #expect(await central.bondStatus == .daemon)
@@ -208,15 +208,15 @@ import Testing
             let central = try await fixture.central.open()
             let (same, other) = (try await fixture.central.open(), try await fixture.central.open(.disabled))
             let keys = BondSamples.bond().longTermKeys
-            try await other.sendToManagement(.loadLongTermKeys(keys), to: 0)
+            try await other.sendToManagement(ManagementLoadLongTermKeys(keys), to: 0)
             // Another program makes the kernel forget the device.
             try await other.sendToManagement(
-                .unpairDevice(ManagementAddress(BondSamples.peer), disconnect: true), to: 0)
+                ManagementUnpairDevice(ManagementAddress(BondSamples.peer), disconnect: true), to: 0)
             try await fixture.base.radio.sleep(for: .seconds(1))
             #expect(await central.bonds().count == 1)
             #expect(store.bonds(of: BondFixture.centralAddress).count == 1)
             // Another one removes the bond that the two share.
-            try await other.sendToManagement(.loadLongTermKeys(keys), to: 0)
+            try await other.sendToManagement(ManagementLoadLongTermKeys(keys), to: 0)
             try await same.removeBond(with: BondSamples.peer)
             try await fixture.base.settle { await central.bonds().isEmpty }
             for adapter in [central, same, other] { await adapter.close() }

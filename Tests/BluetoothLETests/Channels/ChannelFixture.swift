@@ -43,7 +43,7 @@ struct TwoMachines: Sendable {
     /// Makes the second machine advertise.
     func advertise() async throws {
         try await peripheral.sendToManagement(
-            .addAdvertising(AdvertisingInstance(instance: 1, flags: [.connectable, .generalDiscoverable])), to: 0)
+            ManagementAddAdvertising(instance: 1, flags: [.connectable, .generalDiscoverable]), to: 0)
     }
 
     var peer: BluetoothAddress { peripheral.information.address }

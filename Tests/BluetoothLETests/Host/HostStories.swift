@@ -81,10 +81,10 @@ import BluetoothLE
             let set = try await adapter.advertise(AdvertisementContent(localName: "one"))
             #expect(set.state == .advertising)
             let reason = BluetoothError(.adapterOff, .init("advertise"), "off")
-            await host.loop.run { host.tell(.state(.waiting(reason)), of: 1) }
+            await host.loop.run { host.tell(.advertising(1, .state(.waiting(reason)))) }
             #expect(set.state == .waiting(reason))
             var states = set.states.makeAsyncIterator()
-            await host.loop.run { host.tell(.state(.advertising), of: 1) }
+            await host.loop.run { host.tell(.advertising(1, .state(.advertising))) }
             while let state = try await states.next(), state != .advertising {}
             try await set.update(AdvertisementContent(localName: "two"))
             await set.stop()

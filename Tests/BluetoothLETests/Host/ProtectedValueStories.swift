@@ -331,7 +331,7 @@ import Testing
             #expect(await stranger.bondProtection == .unconfirmed)
             await stranger.disconnect()
             // With the end of a link, the bonds are read again.
-            await served.host.loop.run { served.host.tell(.linkEnded) }
+            await served.host.loop.run { served.host.tell(KeyEvent.linkEnded) }
             try await served.radio.sleep(for: .milliseconds(100))
             let connection = try await served.link(as: .peripheral, Self.authenticated)
             #expect(try await served.read(served.bonded) == 0)

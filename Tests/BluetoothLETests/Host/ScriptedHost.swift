@@ -26,8 +26,7 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     fileprivate var isServing = false
     fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
     fileprivate var onPairing: (PairingEvent) -> Void = { _ in }
-    fileprivate var onAdvertising: (UInt64, AdvertisingEvent) -> Void = { _, _ in }
-    fileprivate(set) weak var scanReceiver: (any HostScanReceiver)?
+    fileprivate weak var receiver: (any HostReceiver)?
     fileprivate var accept: ((any HostChannel) -> (any ChannelReceiver)?)?
     fileprivate(set) var channels: [ScriptedChannel] = []
     /// The device's responses, by request.
@@ -52,11 +51,11 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     func plug() { onChange(.added(adapterInformation)) }
     func tell(_ event: PairingEvent) { onPairing(event) }
     func tell(_ event: KeyEvent) { onKeys(event) }
-    func tell(_ event: AdvertisingEvent, of advertisement: UInt64) { onAdvertising(advertisement, event) }
+    func tell(_ event: HostEvent) { receiver?.receive(event) }
 
     func report(_ packet: [UInt8]) throws {
         guard let reports = try HCIEventPacket(decoding: packet.span.bytes).advertisingReports() else { return }
-        scanReceiver?.receive(reports)
+        receiver?.receive(reports)
     }
 
     fileprivate func makeChannel(to peer: BluetoothAddress) -> ScriptedChannel {
@@ -105,16 +104,22 @@ private final class ScriptedDirectory: HostDirectory {
         host.note("restore \(former.currentSettings)")
     }
 
+    func refreshState(of index: UInt16) {}
+    func refresh() {}
+    func isSwitchedOff(_ index: UInt16) -> Bool { false }
+    func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
+
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }
-    func makeHost(of adapter: AdapterRecord, state: @escaping () -> AdapterState) -> any Host { ScriptedRoles(host) }
+    func makeHost(of adapter: AdapterRecord) -> any Host { ScriptedRoles(host) }
     func close(_ reason: BluetoothError) { host.note("directory closed") }
 }
 
 /// All roles of a host for an adapter.
-private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostChannels {
+private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, HostAdvertising, HostChannels, HostHealth
+{
     private let host: ScriptedHost
     var settings = PairingSettings()
-    var receiver: (any HostScanReceiver)? { didSet { host.scanReceiver = receiver } }
+    private var receiver: (any HostReceiver)?
 
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
@@ -122,20 +127,31 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
     var scanning: any HostScanning { self }
     var advertising: any HostAdvertising { self }
     var pairing: any HostPairing { self }
+    var health: any HostHealth { self }
+    let obstacles = HostObstacles()
 
-    func follow(onUnreachable: @escaping () -> Void, onEnd: @escaping (BluetoothError, Bool) -> Void) {}
+    func defaults(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> AdapterDefaults {
+        AdapterDefaults()
+    }
+
+    func setDefaults(
+        _ defaults: AdapterDefaults, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {}
+
+    func receiveWaiting() {}
+
+    func start(_ receiver: any HostReceiver) { (self.receiver, host.receiver) = (receiver, receiver) }
 
     func suspend(_ reason: BluetoothError) {
         host.note("leave")
-        _ = receiver?.scanEnded(reason, isForGood: false)
+        receiver?.receive(.scanEnded(reason, isForGood: false))
     }
 
-    func resume(with adapter: AdapterInformation) -> Bool { false }
+    func resume(with adapter: AdapterInformation) {}
 
     func close(_ reason: BluetoothError) {
         host.note("close")
-        _ = receiver?.scanEnded(reason, isForGood: true)
-        receiver = nil
+        receiver?.receive(.scanEnded(reason, isForGood: true))
     }
 
     // MARK: Keys
@@ -183,6 +199,40 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func disconnect(_ peer: BluetoothAddress, connectedAs connected: BluetoothAddress) {}
 
+    func adapterChanged() {}
+    func adapterWasRemoved(_ reason: BluetoothError) {}
+
+    let outOfBandMethods: OutOfBandMethods = []
+    let outOfBandLevel = SecurityLevel.high
+
+    func makeOutOfBandData(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> OutOfBandData {
+        throw BluetoothError(.unsupported, operation, "This host cannot pair with out-of-band data.")
+    }
+
+    func setOutOfBandData(
+        _ data: OutOfBandData, of peer: BluetoothAddress, _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) {}
+
+    func removeOutOfBandData(of peer: BluetoothAddress) {}
+    func restoreOutOfBandData(_ data: OutOfBandData, of peer: BluetoothAddress) {}
+
+    // MARK: Health
+
+    func controllerProperties(
+        _ operation: BluetoothError.Operation
+    ) async throws(BluetoothError) -> ControllerProperties {
+        throw BluetoothError(.unsupported, operation, "This host does not know the controller's properties.")
+    }
+
+    func probe(then completion: @escaping (Bool) -> Void) { host.later { completion(true) } }
+    func showsHang(_ failure: BluetoothError) -> Bool { false }
+    func countLinks() -> Int? { nil }
+    let isRecoveredElsewhere = false
+
+    func perform(_ step: RecoveryStep, then completion: @escaping (BluetoothError?) -> Void) {
+        host.later { completion(nil) }
+    }
+
     // MARK: Scanning
 
     func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
@@ -191,15 +241,11 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Advertising
 
-    func follow(_ onEvent: @escaping (UInt64, AdvertisingEvent) -> Void) throws(BluetoothError) {
-        host.onAdvertising = onEvent
-    }
-
     func advertise(_ content: AdvertisementContent, _ options: AdvertisingOptions, as id: UInt64) {
         host.note("advertise \(id)")
         host.later { [host] in
-            host.tell(.state(.advertising), of: id)
-            host.tell(.applied(nil), of: id)
+            host.tell(.advertising(id, .state(.advertising)))
+            host.tell(.advertising(id, .applied(nil)))
         }
     }
 
@@ -207,10 +253,11 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     func stop(_ id: UInt64, _ reason: BluetoothError) {
         host.note("stop \(id)")
-        host.later { [host] in host.tell(.removed, of: id) }
+        host.later { [host] in host.tell(.advertising(id, .removed)) }
     }
 
     func removeForeign(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> Int { 0 }
+    func capacity() async -> (count: Int, inUse: Int)? { nil }
     func finish() async {}
     func adapterBecameAvailable() {}
     func end(_ reason: BluetoothError) {}

@@ -72,7 +72,7 @@ private let controllerAddress = BluetoothAddress(0x00AA_0100_0042, kind: .public
         try await PeripheralFixture.run { fixture in
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content, options: Self.resuming)
             let other = try await Adapter.open(on: fixture.kernel)
-            try await other.sendToManagement(.removeAdvertising(1), to: 0)
+            try await other.sendToManagement(ManagementRemoveAdvertising(1), to: 0)
             let reason = await set.stopped()
             #expect(reason.code == .busy)
             #expect(reason.message.contains("Another program"))

@@ -122,7 +122,7 @@ import BluetoothLE
         try await PeripheralFixture.run { fixture in
             // A program that was killed left this.
             try await fixture.peripheral.sendToManagement(
-                .addAdvertising(AdvertisingInstance(instance: 1, flags: .connectable)), to: 0)
+                ManagementAddAdvertising(instance: 1, flags: .connectable), to: 0)
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             #expect(set.instance == 2)
             #expect(await fixture.instances() == [1, 2])

@@ -52,9 +52,9 @@ struct PeripheralFixture: Sendable {
     /// The kernel's advertising instances; nil when it does not tell.
     func instances(of adapter: Adapter? = nil) async -> [UInt8]? {
         let adapter = adapter ?? peripheral
-        let reply = try? await adapter.sendToManagement(.readAdvertisingFeatures, to: adapter.information.index)
-        guard case .advertisingFeatures(let features)? = reply else { return nil }
-        return features.instances
+        return try? await adapter.sendToManagement(
+            ManagementReadAdvertisingFeatures(), to: adapter.information.index
+        ).instances
     }
 
     /// Whether a central hears the machine within two seconds.

@@ -381,7 +381,7 @@ import Testing
             }
             _ = try #require(await fixture.isHeard())
             let other = try await Adapter.open(on: fixture.kernel)
-            try await other.sendToManagement(.removeAdvertising(1), to: 0)
+            try await other.sendToManagement(ManagementRemoveAdvertising(1), to: 0)
             #expect(await failure { try await serving.value }?.code == .busy)
             #expect(isCancelled.withLock { $0 })
             await other.close()
@@ -403,7 +403,7 @@ import Testing
             }
             _ = try #require(await fixture.isHeard())
             let other = try await Adapter.open(on: fixture.kernel)
-            try await other.sendToManagement(.removeAdvertising(1), to: 0)
+            try await other.sendToManagement(ManagementRemoveAdvertising(1), to: 0)
             #expect(await failure { try await serving.value }?.code == .busy)
             await other.close()
         }

@@ -85,7 +85,7 @@ import Testing
     /// Sets an advertising instance as a killed program leaves it.
     private static func leaveInstance(_ number: UInt8, _ fixture: PeripheralFixture) async throws {
         try await fixture.peripheral.sendToManagement(
-            .addAdvertising(AdvertisingInstance(instance: number, flags: .connectable)), to: 0)
+            ManagementAddAdvertising(instance: number, flags: .connectable), to: 0)
     }
 
     @Test func onlyWhatNoProgramHasIsCleared() async throws {
@@ -149,9 +149,10 @@ import Testing
         try await PeripheralFixture.run { fixture in
             func details() async -> [String] { await Diagnosis.run(on: fixture.kernel).findings.map(\.detail) }
             #expect(await !details().contains { $0.contains("bondable") })
-            for command: ManagementCommand in [
-                .setBondable(true), .setSecureSimplePairing(true), .setSecureConnections(.on),
-            ] {
+            for command: any ManagementCommand in [
+                ManagementSetBondable(true), ManagementSetSecureSimplePairing(true),
+                ManagementSetSecureConnections(.on),
+            ] as [any ManagementCommand] {
                 try await fixture.peripheral.sendToManagement(command, to: 0)
             }
             #expect(await details().contains { $0.hasPrefix("bondable, secure connections, set by a program") })
@@ -171,7 +172,7 @@ import Testing
             let set = try await fixture.peripheral.advertise(PeripheralFixture.content)
             fixture.kernel.isBluetoothDaemonRunning = isRunning
             let other = try await Self.other(fixture)
-            try await other.sendToManagement(.removeAdvertising(1), to: 0)
+            try await other.sendToManagement(ManagementRemoveAdvertising(1), to: 0)
             let reason = await set.stopped()
             #expect(reason.code == .busy)
             #expect((reason.remedy?.contains("BlueZ") == true) == isRunning)

@@ -108,7 +108,7 @@ final class RawProgram: Sendable {
 
     private static func discover(_ kernel: SimulatedKernel) async throws -> ManagementCaller {
         let client = ManagementCaller(on: kernel)
-        try await client.send(.startDiscovery(.lowEnergy), to: 0)
+        try await client.send(ManagementStartDiscovery(.lowEnergy), to: 0)
         return client
     }
 
@@ -125,7 +125,7 @@ final class RawProgram: Sendable {
             try await fixture.settle { !fixture.kernel.isScanning() }
             await adapter.close()
             try await fixture.radio.sleep(for: .milliseconds(50))
-            try await other.sendToManagement(.startDiscovery(.lowEnergy), to: 0)
+            try await other.sendToManagement(ManagementStartDiscovery(.lowEnergy), to: 0)
             await other.close()
         }
     }

@@ -157,7 +157,7 @@ import Testing
         try await Bonded.run { fixture in
             let impostor = isImpostor ? try fixture.makeImpostor() : nil
             let user = try await PairingUser(fixture.base.kernel)
-            try await fixture.adapter.sendToManagement(.loadLongTermKeys([]), to: 0)
+            try await fixture.adapter.sendToManagement(ManagementLoadLongTermKeys([]), to: 0)
             let error = await failure {
                 let again = try await fixture.adapter.connect(to: fixture.address)
                 #expect(await again.bondProtection == .confirmed)
@@ -177,7 +177,7 @@ import Testing
             let impostor = isImpostor ? try fixture.makeImpostor() : nil
             (impostor?.device ?? fixture.security.peripheral).setService(0x0085, receiveMTU: 100)
             let user = try await PairingUser(fixture.base.kernel)
-            if isKeyLost { try await fixture.adapter.sendToManagement(.loadLongTermKeys([]), to: 0) }
+            if isKeyLost { try await fixture.adapter.sendToManagement(ManagementLoadLongTermKeys([]), to: 0) }
             let error = await failure {
                 let channel = try await fixture.adapter.openChannel(to: fixture.address, psm: 0x0085)
                 #expect(try await channel.security() == LinkSecurity(level: .medium, keySize: 16))
@@ -201,7 +201,7 @@ import Testing
             fixture.security.peripheral.setAdvertising(false)
             let connect = fixture.base.begin { try await fixture.adapter.connect(to: fixture.address) }
             try await fixture.base.radio.sleep(for: .seconds(1))
-            try await fixture.adapter.sendToManagement(.loadLongTermKeys([]), to: 0)
+            try await fixture.adapter.sendToManagement(ManagementLoadLongTermKeys([]), to: 0)
             fixture.security.peripheral.setAdvertising(true)
             let again = try await connect.value
             #expect(await again.bondProtection == .confirmed)
@@ -332,7 +332,7 @@ import Testing
             #expect(fixture.before.level == .fips)
             let impostor = try fixture.makeImpostor(attacker)
             // Otherwise the kernel notices that the impostor lacks the key, and asks nothing.
-            try await fixture.adapter.sendToManagement(.loadLongTermKeys([]), to: 0)
+            try await fixture.adapter.sendToManagement(ManagementLoadLongTermKeys([]), to: 0)
             var options = ConnectionOptions.unencrypted
             options.security.minimumKeySize = 7
             let link = try await fixture.adapter.connect(to: fixture.address, options: options)

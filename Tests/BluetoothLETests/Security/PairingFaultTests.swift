@@ -71,7 +71,7 @@ import Testing
             base.kernel.setRadioSwitch(adapter: 0)
             let again = try await Adapter.open(power: .powerOn, on: base.kernel)
             _ = try? await again.sendToManagement(
-                .unpairDevice(ManagementAddress(fixture.peripheral.address), disconnect: false),
+                ManagementUnpairDevice(ManagementAddress(fixture.peripheral.address), disconnect: false),
                 to: again.information.index)
             fixture.peripheral.setSecurity(SimulatedSecurity())
             let next = try await again.connect(to: fixture.peripheral.address)

@@ -204,7 +204,7 @@ import Testing
             let other = try await Adapter.open(
                 .address(fixture.address), bonds: .store(MemoryBondStore()), on: fixture.kernel)
             try await other.sendToManagement(
-                .setIOCapability(.noInputNoOutput), to: other.information.index)
+                ManagementSetIOCapability(.noInputNoOutput), to: other.information.index)
             try await fixture.central.setPairingAgent(FixedPasskeyAgent(try #require(Passkey(123_456))))
             // The first link begins with the other program's: what is less than a number is refused.
             let first = try await fixture.connect()

@@ -251,7 +251,8 @@ extension SecurityFixture {
     func forget() async throws {
         try? await adapter.removeBond(with: peripheral.address)
         _ = try? await adapter.sendToManagement(
-            .unpairDevice(ManagementAddress(peripheral.address), disconnect: false), to: adapter.information.index)
+            ManagementUnpairDevice(ManagementAddress(peripheral.address), disconnect: false),
+            to: adapter.information.index)
         await adapter.session.forgetKey(of: peripheral.address)
     }
 }

@@ -53,7 +53,7 @@ extension Link {
             let change = securityChangeCount
             let limit = timeout == nil ? PeerDatabase.discoveryTimeLimit : nil
             let transaction = ProcedureCall(procedure, operation, on: bearer, limit: limit, report)
-            bearer.submit(transaction)
+            bearer.submit(transaction, reportsBeginning: report != nil)
             do throws(BluetoothError) {
                 let isFirst = !isSynchronized && repetitions == 0
                 let remaining = isFirst ? timeout : deadline.map { loop.now.duration(to: $0) }

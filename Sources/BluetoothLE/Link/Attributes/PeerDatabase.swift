@@ -234,16 +234,7 @@ final class PeerDatabase {
             }
             return follow(services, link)
         }
-        submit(DatabaseHashRead(), link) { [weak self] answer, link in
-            guard let self else { return }
-            if case .success(let hash?) = answer {
-                let isTheirs = hash.isHash(of: services)
-                if isTheirs, state.services == services { state.hash = hash }
-                updateCache(
-                    isTheirs ? CachedDatabase(database, hash: hash) : CachedDatabase(services: [], hash: nil), link)
-            }
-            follow(services, link)
-        }
+        submit(DatabaseHashRead(), .readHash(of: database), link)
     }
 
     /// Enables robust caching and change indications at the peer, as far as it supports them (Core Vol 3 Part G §7.1,
@@ -256,21 +247,15 @@ final class PeerDatabase {
         guard let features = PeerDatabaseState.genericAttribute(.clientSupportedFeatures, in: services) else {
             return subscribeToChanges(configuration, link)
         }
-        submit(ValueWrite([GATTClientFeatures.ours.rawValue], to: features.valueHandle), link) {
-            [weak self] _, link in self?.subscribeToChanges(configuration, link)
-        }
+        submit(
+            ValueWrite([GATTClientFeatures.ours.rawValue], to: features.valueHandle),
+            .writeFeatures(before: configuration), link)
     }
 
     /// Subscribes to Service Changed; a bonded peer persists the subscription.
     private func subscribeToChanges(_ configuration: AttributeHandle?, _ link: Link) {
         guard let configuration else { return }
-        submit(ValueWrite([2, 0], to: configuration), link) { [weak self] answer, link in
-            switch answer {
-            case .failure(let failure):
-                link.log.debug("the peer refused the subscription to Service Changed: \(failure)")
-            case .success: self?.serviceChangedSubscribed(configuration, link)
-            }
-        }
+        submit(ValueWrite([2, 0], to: configuration), .subscribe(by: configuration), link)
     }
 
     /// Handles the peer's confirmation of the subscription.
@@ -292,17 +277,29 @@ final class PeerDatabase {
         }
     }
 
-    /// Submits a procedure without a waiting caller.
-    private func submit<Procedure: ClientProcedure>(
-        _ procedure: Procedure, _ link: Link,
-        _ completion: @escaping (Result<Procedure.Output, TransactionFailure>, Link) -> Void
-    ) {
-        guard let bearer = link.mainBearer else { return }
-        // Deferred, since the transaction engine is still in the call that reports the outcome.
-        let transaction = BackgroundProcedure(procedure) { [weak link, loop = link.loop] answer in
-            loop.executeLocally { if let link { completion(answer, link) } }
+    private func submit(_ procedure: some ClientProcedure, _ purpose: DatabasePurpose, _ link: Link) {
+        link.mainBearer?.submit(DatabaseTransaction(procedure, purpose, of: self, link))
+    }
+
+    /// Handles the outcome of a transaction of the database's own.
+    func ended(_ purpose: DatabasePurpose, _ failure: TransactionFailure?, hash: DatabaseHash?, _ link: Link) {
+        switch purpose {
+        case .readHash(let database):
+            if let hash {
+                let isTheirs = hash.isHash(of: database.services)
+                if isTheirs, state.services == database.services { state.hash = hash }
+                updateCache(
+                    isTheirs ? CachedDatabase(database, hash: hash) : CachedDatabase(services: [], hash: nil), link)
+            }
+            follow(database.services, link)
+        case .writeFeatures(let configuration): subscribeToChanges(configuration, link)
+        case .subscribe(let configuration):
+            if let failure {
+                link.log.debug("the peer refused the subscription to Service Changed: \(failure)")
+            } else {
+                serviceChangedSubscribed(configuration, link)
+            }
         }
-        bearer.submit(transaction)
     }
 
     // MARK: Out of sync

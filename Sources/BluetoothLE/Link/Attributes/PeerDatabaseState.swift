@@ -1,4 +1,5 @@
 import BluetoothATT
+import BluetoothLoop
 import BluetoothSockets
 import BluetoothPrimitives
 import BluetoothGATT
@@ -147,15 +148,28 @@ struct ShownAttributes {
     }
 }
 
-/// A client procedure without a waiting caller.
-final class BackgroundProcedure<Procedure: ClientProcedure>: ClientTransaction {
+/// The purpose of a transaction of the database's own.
+enum DatabasePurpose {
+    /// Reads the hash of a database just discovered.
+    case readHash(of: RemoteDatabase)
+    /// Writes this client's features before the subscription to Service Changed, if the peer has it.
+    case writeFeatures(before: AttributeHandle?)
+    /// Subscribes to Service Changed.
+    case subscribe(by: AttributeHandle)
+}
+
+/// A client procedure without a waiting caller, whose outcome the database handles.
+final class DatabaseTransaction<Procedure: ClientProcedure>: ClientTransaction {
     private var procedure: Procedure
     private var output: Procedure.Output?
-    private let completion: (Result<Procedure.Output, TransactionFailure>) -> Void
+    private let purpose: DatabasePurpose
+    private let loop: EventLoop
+    private weak var database: PeerDatabase?
+    private weak var link: Link?
 
-    init(_ procedure: Procedure, _ completion: @escaping (Result<Procedure.Output, TransactionFailure>) -> Void) {
-        self.procedure = procedure
-        self.completion = completion
+    init(_ procedure: Procedure, _ purpose: DatabasePurpose, of database: PeerDatabase, _ link: Link) {
+        (self.procedure, self.purpose, self.database, self.link) = (procedure, purpose, database, link)
+        loop = link.loop
     }
 
     var isAbandoned: Bool { false }
@@ -173,6 +187,10 @@ final class BackgroundProcedure<Procedure: ClientProcedure>: ClientTransaction {
     func stop() -> TransactionStep { procedure.stop() ? .next : .done }
 
     func end(_ failure: TransactionFailure?) {
-        if let failure { completion(.failure(failure)) } else if let output { completion(.success(output)) }
+        // Deferred until the bearer, which may be closing, has done its other steps.
+        loop.executeLocally { [self] in
+            guard let link else { return }
+            database?.ended(purpose, failure, hash: output as? DatabaseHash, link)
+        }
     }
 }

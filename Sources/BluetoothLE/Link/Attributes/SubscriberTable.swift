@@ -30,7 +30,7 @@ struct SubscriberTable {
     private var nextID: UInt64 = 0
     /// The number of values received without a subscriber.
     private(set) var unwantedCount = 0
-    /// The receiver of every value, with or without a subscriber.
+    /// The receiver of every value, with or without a subscriber, to which the caller of ``deliver(_:of:as:)`` sends it.
     var events: LinkEvents?
 
     // MARK: Subscribers
@@ -91,27 +91,28 @@ struct SubscriberTable {
 
     // MARK: Values
 
-    /// Delivers a value to its subscribers; copies it once.
+    /// Delivers a value to its subscribers; copies it once. Returns the copy for the receiver of every value, if any.
     ///
     /// Where some subscribers request notifications and some indications, each receives its own kind, so that a value
     /// that the peer sends in both ways is not delivered twice.
     mutating func deliver(
         _ value: RawSpan, of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration
-    ) {
+    ) -> (LinkEvents, [UInt8])? {
         let wanting = subscribers[handle] ?? []
         guard !wanting.isEmpty || events != nil else {
             unwantedCount += 1
-            return
+            return nil
         }
         let bytes = [UInt8](value)
-        events?.send(.value(bytes, of: handle))
-        guard !wanting.isEmpty else { return }
         if wanting.count == 1 {
             wanting[0].channel.send(bytes)
-            return
+        } else {
+            let isWantedByKind = wanting.contains { $0.kind == kind }
+            for subscriber in wanting where subscriber.kind == kind || !isWantedByKind {
+                subscriber.channel.send(bytes)
+            }
         }
-        let isWantedByKind = wanting.contains { $0.kind == kind }
-        for subscriber in wanting where subscriber.kind == kind || !isWantedByKind { subscriber.channel.send(bytes) }
+        return events.map { ($0, bytes) }
     }
 
     // MARK: Configurations

@@ -97,8 +97,8 @@ final class ATTBearer {
     // MARK: Sending
 
     /// Enqueues a procedure and sends its first request if none is in flight.
-    func submit(_ transaction: any ClientTransaction) {
-        core.submit(transaction)
+    func submit(_ transaction: any ClientTransaction, reportsBeginning: Bool = false) {
+        core.submit(transaction, reportsBeginning: reportsBeginning)
         flush()
     }
 
@@ -140,6 +140,7 @@ final class ATTBearer {
             updateSecurity()
             if localServer.withDatabase({ core.encodeValue(database: $0, into: &writer) }) { send() }
         case .end(let ended): ended.operation.end(ended.failure)
+        case .began(let transaction): transaction.began()
         case .clientChanged: owner?.clientChanged()
         case .setTimer(let timer, let isOn): timers.set(timer, isOn: isOn, of: self)
         case .setReading(let isOn): channel.setReading(isOn)
@@ -201,9 +202,26 @@ final class ATTBearer {
     }
 
     private func deliver(_ pdu: ATTServerPDU) {
-        guard let range = peerServer.receive(pdu, record) else { return }
-        owner?.servicesChanged(in: range)
-        peerServer.deliverServiceChange(pdu)
+        switch pdu {
+        case .handleValueNotification(let handle, let value): deliver(value, of: handle, as: .notification)
+        case .handleValueIndication(let handle, let value):
+            if let range = peerServer.serviceChanged.receiveIndication(of: handle, value) {
+                // The database is invalidated before the subscribers of Service Changed receive it.
+                owner?.servicesChanged(in: range)
+                guard peerServer.subscribers.contains(handle) else { return }
+            }
+            deliver(value, of: handle, as: .indication)
+        case .multipleHandleValueNotification(var list):
+            while let entry = list.next() { deliver(entry.value, of: entry.handle, as: .notification) }
+        default: record.note("ignored unknown PDU \(pdu.opcode)")
+        }
+    }
+
+    private func deliver(
+        _ value: RawSpan, of handle: AttributeHandle, as kind: ClientCharacteristicConfiguration
+    ) {
+        guard let (events, bytes) = peerServer.subscribers.deliver(value, of: handle, as: kind) else { return }
+        events.send(.value(bytes, of: handle))
     }
 
     // MARK: The end

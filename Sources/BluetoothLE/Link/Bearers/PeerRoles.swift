@@ -40,28 +40,4 @@ struct PeerServer {
     var serviceChanged = RemoteServiceChanged()
     /// Whether the peer supports Read Multiple Variable Requests, as far as is known.
     var readsSeveralValues = true
-
-    /// Delivers the values of a PDU to their subscribers.
-    ///
-    /// An indication of Service Changed is withheld: its range is returned, and ``deliverServiceChange(_:)`` follows
-    /// after the database was invalidated.
-    mutating func receive(_ pdu: ATTServerPDU, _ record: BearerRecord) -> AttributeHandleRange? {
-        switch pdu {
-        case .handleValueNotification(let handle, let value):
-            subscribers.deliver(value, of: handle, as: .notification)
-        case .handleValueIndication(let handle, let value):
-            if let range = serviceChanged.receiveIndication(of: handle, value) { return range }
-            subscribers.deliver(value, of: handle, as: .indication)
-        case .multipleHandleValueNotification(var list):
-            while let entry = list.next() { subscribers.deliver(entry.value, of: entry.handle, as: .notification) }
-        default: record.note("ignored unknown PDU \(pdu.opcode)")
-        }
-        return nil
-    }
-
-    /// Delivers a Service Changed indication to its own subscribers.
-    mutating func deliverServiceChange(_ pdu: ATTServerPDU) {
-        guard case .handleValueIndication(let handle, let value) = pdu, subscribers.contains(handle) else { return }
-        subscribers.deliver(value, of: handle, as: .indication)
-    }
 }

@@ -40,8 +40,9 @@ final class ProcedureCall<Procedure: ClientProcedure>: ClientTransaction {
     func writeRequest(into writer: inout ByteWriter) throws(TransactionFailure) {
         try procedure.writeRequest(into: &writer)
         if limit != nil, start == nil { start = bearer.loop.now }
-        report?.begin()
     }
+
+    func began() { report?.begin() }
 
     func receive(_ answer: ATTServerPDU) throws(TransactionFailure) -> TransactionStep {
         guard case .done(let output) = try procedure.receive(answer) else {

@@ -9,7 +9,8 @@ import BluetoothPrimitives
 package final class LinkSlots {
     private let mark: ComponentCount.Mark
     private let loop: EventLoop
-    private let host: any HostCapacity
+    private let host: any HostHealth
+    private let advertising: any HostAdvertising
     private let ownLinkCount: () -> Int
     private var queue = SlotQueue()
     private var timer: LoopTimer?
@@ -21,10 +22,12 @@ package final class LinkSlots {
     package var roomFollowers = HandlerList<Void>()
 
     /// - Parameter ownLinkCount: returns the number of this program's links.
-    init(_ host: any HostCapacity, on loop: EventLoop, ownLinkCount: @escaping () -> Int) {
+    init(
+        _ host: any HostHealth, _ advertising: any HostAdvertising, on loop: EventLoop,
+        ownLinkCount: @escaping () -> Int
+    ) {
         mark = loop.components.mark("LinkSlots")
-        (self.host, self.ownLinkCount, self.loop) = (host, ownLinkCount, loop)
-        host.follow { [weak self] in self?.linkEnded() }
+        (self.host, self.advertising, self.ownLinkCount, self.loop) = (host, advertising, ownLinkCount, loop)
     }
 
     /// The number of connects that wait.
@@ -77,7 +80,8 @@ package final class LinkSlots {
         reportRoom()
     }
 
-    private func linkEnded() {
+    /// Records the end of a link of the adapter, this program's or another's.
+    func linkEnded() {
         queue.linkEnded(at: loop.now)
         advance()
         hasRefused = false
@@ -112,7 +116,7 @@ package final class LinkSlots {
 
     /// The number of open links, and their limit.
     nonisolated(nonsending) func capacity() async -> AdapterCapacity {
-        let sets = await host.advertisingSets()
+        let sets = await advertising.capacity()
         let own = ownLinkCount()
         // The kernel reports a link's end before its sockets do.
         let others = host.countLinks().map { max(0, $0 - own) }

@@ -122,19 +122,30 @@ final class PeerRequests {
 
     private func ask(_ event: GATTServerEvent, from bearer: UInt64?, _ link: Link) -> PeerQuestion {
         lastQuestion += 1
-        let (number, loop, bound) = (lastQuestion, link.loop, LoopBound(WeakReference(to: link), on: link.loop))
-        let question = PeerQuestion { result in
-            let answer: @Sendable () -> Void = {
-                if let link = bound.value.object { link.peerRequests.answer(number, result, link) }
-            }
-            if loop.isCurrent { answer() } else { loop.execute(answer) }
-            return true
-        }
+        let question = PeerQuestion(
+            for: Asker(
+                link: LoopBound(WeakReference(to: link), on: link.loop), loop: link.loop, number: lastQuestion))
         asked.append(
             Asked(
-                number: number, event: event, bearer: bearer, question: question,
-                deadline: answeredDeadline ?? answered?.deadline ?? loop.now.advanced(by: PendingWork.limit)))
+                number: lastQuestion, event: event, bearer: bearer, question: question,
+                deadline: answeredDeadline ?? answered?.deadline ?? link.loop.now.advanced(by: PendingWork.limit)))
         return question
+    }
+
+    /// The link that has asked a question with a number.
+    private struct Asker: AnswerReceiver {
+        let link: LoopBound<WeakReference<Link>>
+        let loop: EventLoop
+        let number: UInt64
+
+        func resolve(_ answer: PeerQuestion.Answer) -> Bool {
+            if loop.isCurrent { pass(answer) } else { loop.execute { pass(answer) } }
+            return true
+        }
+
+        private func pass(_ answer: PeerQuestion.Answer) {
+            if let link = link.value.object { link.peerRequests.answer(number, answer, link) }
+        }
     }
 
     private func answer(_ number: UInt64, _ result: PeerQuestion.Answer, _ link: Link) {
@@ -207,9 +218,7 @@ final class PeerRequests {
             watchdog?.cancel()
             return
         }
-        let timer =
-            watchdog
-            ?? link.loop.makeLocalTimer { [weak self, weak link] in if let self, let link { deadlinePassed(link) } }
+        let timer = watchdog ?? link.loop.makeTimer(of: link) { $0.peerRequests.deadlinePassed($0) }
         watchdog = timer
         timer.set(after: link.loop.now.duration(to: deadline))
     }

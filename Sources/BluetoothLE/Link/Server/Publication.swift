@@ -148,7 +148,7 @@ final class Publication: Sendable {
         guard let channel else { throw .writeNotPermitted }
         if isCommand {
             // The client expects no response, so later requests need not wait.
-            channel.send(.write(PendingWrite(writes, PeerQuestion { _ in false })))
+            channel.send(.write(PendingWrite(writes, PeerQuestion(for: nil))))
         } else {
             _ = try await answer { question in channel.send(.write(PendingWrite(writes, question))) }
         }
@@ -156,7 +156,7 @@ final class Publication: Sendable {
 
     private func answer(_ ask: (PeerQuestion) -> Void) async throws(ATTErrorCode) -> [UInt8] {
         let answer = Promise<[UInt8], ATTErrorCode>()
-        ask(PeerQuestion { answer.resolve($0) })
+        ask(PeerQuestion(for: answer))
         return try await answer.value(ifCancelled: .unlikelyError)
     }
 }

@@ -30,27 +30,26 @@ final class AdapterAdvertising {
     /// The time for which the kernel waits for the controller's answer to one command.
     private static let commandPatience = Duration.seconds(2)
 
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         guard controller.configuration.hasLE else { return request.fail(.notSupported) }
-        if adapter.isRunning, controller.isSilent, command.addsAdvertising {
+        if adapter.isRunning, controller.isSilent, addsAdvertising(command) {
             adapter.world.schedule(after: Self.commandPatience) { request.fail(.authenticationFailed) }
             return
         }
         switch command {
-        case .readAdvertisingFeatures:
+        case is ManagementReadAdvertisingFeatures:
             request.complete(
-                .advertisingFeatures(
-                    AdvertisingFeatures(
-                        supportedFlags: supportedFlags, maximumAdvertisingDataLength: UInt8(clamping: maximumLength),
-                        maximumScanResponseLength: UInt8(clamping: maximumLength),
-                        maximumInstances: maximumInstances, instances: listedNumbers)))
-        case .setAdvertising(let mode):
+                AdvertisingFeatures(
+                    supportedFlags: supportedFlags, maximumAdvertisingDataLength: UInt8(clamping: maximumLength),
+                    maximumScanResponseLength: UInt8(clamping: maximumLength),
+                    maximumInstances: maximumInstances, instances: listedNumbers))
+        case let command as ManagementSetAdvertising:
             guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
             adapter.settings.change(request) {
-                self.mode = mode
+                mode = command.value
                 applySetAdvertising()
             }
-        case .addAdvertising(let wanted):
+        case let wanted as ManagementAddAdvertising:
             guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
             guard isAcceptable(wanted.instance, wanted.flags, wanted.advertisingData, wanted.scanResponse) else {
                 return request.fail(.invalidParameters)
@@ -60,12 +59,18 @@ final class AdapterAdvertising {
                 scanResponse: wanted.scanResponse)
             if wanted.timeout > 0 { instance.timer = expiry(of: wanted.instance, after: wanted.timeout) }
             store(instance, wanted.instance, for: request)
-            request.complete(.advertisingInstance(wanted.instance))
-        case .removeAdvertising(let number): remove(number, for: request)
-        case .addExtendedAdvertisingParameters(let wanted): begin(wanted, for: request)
-        case .addExtendedAdvertisingData(let wanted): finish(wanted, for: request)
+            request.complete(wanted.instance)
+        case let command as ManagementRemoveAdvertising: remove(command.value, for: request)
+        case let wanted as ManagementAddExtendedAdvertisingParameters: begin(wanted, for: request)
+        case let wanted as ManagementAddExtendedAdvertisingData: finish(wanted, for: request)
         default: request.fail(.unknownCommand)
         }
+    }
+
+    /// Whether the kernel passes the command on to the controller before it answers.
+    private func addsAdvertising(_ command: any ManagementCommand) -> Bool {
+        command is ManagementAddAdvertising || command is ManagementAddExtendedAdvertisingParameters
+            || command is ManagementAddExtendedAdvertisingData
     }
 
     private var supportedFlags: AdvertisingInstanceFlags {
@@ -120,7 +125,7 @@ final class AdapterAdvertising {
 
     // MARK: Extended commands
 
-    private func begin(_ wanted: ExtendedAdvertisingInstanceParameters, for request: ManagementRequest) {
+    private func begin(_ wanted: ManagementAddExtendedAdvertisingParameters, for request: ManagementRequest) {
         guard adapter.settings.isLEEnabled else { return request.fail(.rejected) }
         guard isAcceptable(wanted.instance, wanted.flags, [], []) else { return request.fail(.invalidParameters) }
         guard adapter.isRunning else { return request.fail(.rejected) }
@@ -134,14 +139,13 @@ final class AdapterAdvertising {
         if let timeout = wanted.timeout, timeout > 0 { instance.timer = expiry(of: wanted.instance, after: timeout) }
         instances[wanted.instance] = instance
         request.complete(
-            .extendedAdvertisingParameters(
-                ExtendedAdvertisingInstanceLimits(
-                    instance: wanted.instance, transmitPower: wanted.transmitPower ?? 0,
-                    maximumAdvertisingDataLength: UInt8(clamping: maximumDataLength(wanted.flags)),
-                    maximumScanResponseLength: UInt8(clamping: maximumScanResponseLength(wanted.flags)))))
+            ExtendedAdvertisingInstanceLimits(
+                instance: wanted.instance, transmitPower: wanted.transmitPower ?? 0,
+                maximumAdvertisingDataLength: UInt8(clamping: maximumDataLength(wanted.flags)),
+                maximumScanResponseLength: UInt8(clamping: maximumScanResponseLength(wanted.flags))))
     }
 
-    private func finish(_ wanted: ExtendedAdvertisingInstanceData, for request: ManagementRequest) {
+    private func finish(_ wanted: ManagementAddExtendedAdvertisingData, for request: ManagementRequest) {
         guard var instance = instances[wanted.instance] else { return request.fail(.invalidParameters) }
         guard adapter.isRunning else { return request.fail(.rejected) }
         guard isAcceptable(wanted.instance, instance.flags, wanted.advertisingData, wanted.scanResponse) else {
@@ -155,7 +159,7 @@ final class AdapterAdvertising {
         instances[wanted.instance] = instance
         if isNew { adapter.send(ManagementAdvertisingAdded(wanted.instance), skipping: request.socket) }
         start(wanted.instance)
-        request.complete(.advertisingInstance(wanted.instance))
+        request.complete(wanted.instance)
     }
 
     // MARK: Removing
@@ -167,7 +171,7 @@ final class AdapterAdvertising {
             drop(number)
             adapter.send(ManagementAdvertisingRemoved(number), skipping: request.socket)
         }
-        request.complete(.advertisingInstance(number))
+        request.complete(number)
     }
 
     private func drop(_ number: UInt8) {
@@ -321,16 +325,6 @@ final class AdapterAdvertising {
             advertiseLegacy(instance)
         } else if numbers.isEmpty, controller.advertising.isLegacyEnabled {
             adapter.perform(LESetAdvertisingEnable(false))
-        }
-    }
-}
-
-extension ManagementCommand {
-    /// Whether the kernel passes it on to the controller before it answers.
-    fileprivate var addsAdvertising: Bool {
-        switch self {
-        case .addAdvertising, .addExtendedAdvertisingParameters, .addExtendedAdvertisingData: true
-        default: false
         }
     }
 }

@@ -159,7 +159,7 @@ final class AdapterConnections: ControllerHost {
         let wanted = adapter.keys.defaults.connection
         let interval = end.link.parameters.interval
         guard interval < wanted.intervalMinimum || interval > wanted.intervalMaximum else { return }
-        end.send(.procedure { end.other.side.node.parametersRequested(wanted, on: end.other) })
+        end.send(.procedure { end.other.receive(.parametersRequested(wanted)) })
     }
 
     /// Gives the newest listener of each fixed channel its channel of a new link, unless there is one already.
@@ -176,17 +176,23 @@ final class AdapterConnections: ControllerHost {
 
     // MARK: Data
 
-    func received(_ packet: [UInt8], channel: ChannelKey, on end: LinkEnd) {
-        adapter.monitor(packet, channel: channel, on: end, isSent: false)
-        guard let socket = connection(of: end)?.channels.socket(channel) else {
-            world.statistics.packetsWithoutChannel += 1
-            return
+    func receive(_ notice: LinkNotice, on end: LinkEnd) {
+        let connection = connection(of: end)
+        switch notice {
+        case .packet(let packet, let channel):
+            adapter.monitor(packet, channel: channel, on: end, isSent: false)
+            guard let socket = connection?.channels.socket(channel) else {
+                world.statistics.packetsWithoutChannel += 1
+                return
+            }
+            socket.arrived(packet)
+        case .room: connection?.pump()
+        case .parametersRequested(let parameters): parametersRequested(parameters, on: end)
+        case .frame(let key): connection?.channels.socket(key)?.frameArrived()
+        case .credits(let count, let key): connection?.channels.socket(key)?.creditsGranted(count)
+        case .channelClosed(let key):
+            if let connection, let socket = connection.channels.socket(key) { connection.closed(socket) }
         }
-        socket.arrived(packet)
-    }
-
-    func hasRoom(_ end: LinkEnd) {
-        connection(of: end)?.pump()
     }
 
     func openChannel(
@@ -210,7 +216,7 @@ final class AdapterConnections: ControllerHost {
     }
 
     /// The kernel grants valid parameters, and notifies programs, which may store them for the next connection.
-    func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
+    private func parametersRequested(_ parameters: LEConnectionParameters, on end: LinkEnd) {
         guard let connection = connection(of: end), connection.isCentral, parameters.isValid else { return }
         adapter.send(
             ManagementNewConnectionParameters(
@@ -220,19 +226,6 @@ final class AdapterConnections: ControllerHost {
                     supervisionTimeout: parameters.supervisionTimeout),
                 isStored: connection.peer.randomKind != .resolvablePrivate))
         adapter.perform(LEConnectionUpdate(end.handle, parameters))
-    }
-
-    func frameArrived(_ key: ChannelKey, on end: LinkEnd) {
-        connection(of: end)?.channels.socket(key)?.frameArrived()
-    }
-
-    func creditsGranted(_ count: Int, _ key: ChannelKey, on end: LinkEnd) {
-        connection(of: end)?.channels.socket(key)?.creditsGranted(count)
-    }
-
-    func channelClosed(_ key: ChannelKey, on end: LinkEnd) {
-        guard let connection = connection(of: end), let socket = connection.channels.socket(key) else { return }
-        connection.closed(socket)
     }
 
     func securityChanged(_ end: LinkEnd) {

@@ -15,27 +15,27 @@ final class AdapterDevices {
         self.adapter = adapter
     }
 
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case .disconnect(let device): disconnect(device, for: request)
-        case .getConnections:
+        case let command as ManagementDisconnect: disconnect(command.value, for: request)
+        case is ManagementGetConnections:
             guard adapter.isRunning else { return request.fail(.notPowered) }
             let linked = adapter.connections.all.filter { $0.end != nil }
-            request.complete(.connections(linked.map { ManagementAddress($0.peer) }))
-        case .getConnectionInformation(let device): getConnectionInformation(device, for: request)
-        case .addDevice(let device, let action): add(device, action, for: request)
-        case .removeDevice(let device): remove(device, for: request)
+            request.complete(ManagementList(linked.map { ManagementAddress($0.peer) }))
+        case let command as ManagementGetConnectionInformation: getConnectionInformation(command.value, for: request)
+        case let command as ManagementAddDevice: add(command.address, command.action, for: request)
+        case let command as ManagementRemoveDevice: remove(command.value, for: request)
         default: request.fail(.unknownCommand)
         }
     }
 
     private func disconnect(_ device: ManagementAddress, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
         guard let connection = adapter.connections.connection(with: device.address) else {
-            return request.complete(.device(device), status: .disconnected)
+            return request.complete(device, status: .disconnected)
         }
-        guard connection.requestEnd({ request.complete(.device(device)) }) else {
-            return request.complete(.device(device), status: .busy)
+        guard connection.requestEnd({ request.complete(device) }) else {
+            return request.complete(device, status: .busy)
         }
         if let end = connection.end {
             adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
@@ -47,26 +47,25 @@ final class AdapterDevices {
     private func getConnectionInformation(_ device: ManagementAddress, for request: ManagementRequest) {
         let none = ConnectionInformation(
             address: device, rssi: nil, transmitPower: nil, maximumTransmitPower: nil)
-        guard adapter.isRunning else { return request.complete(.connectionInformation(none), status: .notPowered) }
+        guard adapter.isRunning else { return request.complete(none, status: .notPowered) }
         guard let end = adapter.connections.connection(with: device.address)?.end else {
-            return request.complete(.connectionInformation(none), status: .notConnected)
+            return request.complete(none, status: .notConnected)
         }
         request.complete(
-            .connectionInformation(
-                ConnectionInformation(
-                    address: device, rssi: end.other.side.node.signalStrength, transmitPower: 0,
-                    maximumTransmitPower: nil)))
+            ConnectionInformation(
+                address: device, rssi: end.other.side.node.signalStrength, transmitPower: 0,
+                maximumTransmitPower: nil))
     }
 
     private func add(_ device: ManagementAddress, _ action: AddDeviceAction, for request: ManagementRequest) {
         guard action.rawValue <= AddDeviceAction.autoConnect.rawValue, device.isLowEnergy,
             device.address.kind == .public || device.address.randomKind == .static
-        else { return request.complete(.device(device), status: .invalidParameters) }
+        else { return request.complete(device, status: .invalidParameters) }
         if !added.contains(device) { added.append(device) }
         autoConnected.removeAll { $0 == device.address }
         if action == .autoConnect { autoConnected.append(device.address) }
         adapter.connections.updatePassiveScan()
-        request.complete(.device(device))
+        request.complete(device)
         adapter.send(ManagementDeviceAdded(device, action), skipping: request.socket)
     }
 
@@ -75,13 +74,13 @@ final class AdapterDevices {
             (autoConnected, added) = ([], [])
         } else {
             guard added.contains(device) else {
-                return request.complete(.device(device), status: .invalidParameters)
+                return request.complete(device, status: .invalidParameters)
             }
             autoConnected.removeAll { $0 == device.address }
             added.removeAll { $0 == device }
         }
         adapter.connections.updatePassiveScan()
-        request.complete(.device(device))
+        request.complete(device)
         adapter.send(ManagementDeviceRemoved(device), skipping: request.socket)
     }
 }

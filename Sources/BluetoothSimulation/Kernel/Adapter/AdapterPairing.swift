@@ -71,33 +71,38 @@ final class AdapterPairing: PairingParty {
 
     // MARK: Commands
 
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case .pairDevice(let device, let capability): pair(device, capability, for: request)
-        case .cancelPairDevice(let device):
+        case let command as ManagementPairDevice: pair(command.address, command.capability, for: request)
+        case let command as ManagementCancelPairDevice:
+            let device = command.value
             guard
                 let connection = connections.all.first(where: {
                     $0.peer == device.address && $0.security.isAwaited
                 })
-            else { return request.complete(.device(device), status: .invalidParameters) }
+            else { return request.complete(device, status: .invalidParameters) }
             connection.security.cancel()
-            request.complete(.device(device))
-        case .unpairDevice(let device, let isDisconnecting): unpair(device, isDisconnecting, for: request)
-        case .userConfirmationReply(let device): answer(.yes, device, for: request)
-        case .userConfirmationNegativeReply(let device), .userPasskeyNegativeReply(let device):
-            answer(.no, device, for: request)
-        case .userPasskeyReply(let device, let passkey): answer(.passkey(passkey), device, for: request)
-        case .readLocalOutOfBandExtendedData(let types): readOutOfBandData(types, for: request)
-        case .addRemoteOutOfBandData(let device, let confirmation, let random):
-            guard device.isLowEnergy else { return request.complete(.device(device), status: .invalidParameters) }
+            request.complete(device)
+        case let command as ManagementUnpairDevice: unpair(command.address, command.disconnects, for: request)
+        case let command as ManagementUserConfirmationReply: answer(.yes, command.value, for: request)
+        case let command as ManagementUserConfirmationNegativeReply: answer(.no, command.value, for: request)
+        case let command as ManagementUserPasskeyNegativeReply: answer(.no, command.value, for: request)
+        case let command as ManagementUserPasskeyReply:
+            answer(.passkey(command.passkey), command.address, for: request)
+        case let command as ManagementReadLocalOutOfBandExtendedData: readOutOfBandData(command.value, for: request)
+        case let command as ManagementAddRemoteOutOfBandData:
+            let device = command.address
+            guard device.isLowEnergy else { return request.complete(device, status: .invalidParameters) }
             remoteOutOfBandValues[device.address] =
-                confirmation == .zero || random == .zero ? nil : OutOfBandValues(confirmation, random)
-            request.complete(.device(device))
-        case .removeRemoteOutOfBandData(let device):
+                command.confirmation == .zero || command.random == .zero
+                ? nil : OutOfBandValues(command.confirmation, command.random)
+            request.complete(device)
+        case let command as ManagementRemoveRemoteOutOfBandData:
+            let device = command.value
             // For BR/EDR only, or for all devices.
-            guard device == .any else { return request.complete(.device(device), status: .invalidParameters) }
+            guard device == .any else { return request.complete(device, status: .invalidParameters) }
             remoteOutOfBandValues = [:]
-            request.complete(.device(device))
+            request.complete(device)
         default: request.fail(.unknownCommand)
         }
     }
@@ -122,50 +127,50 @@ final class AdapterPairing: PairingParty {
             structures += [17, 0x22] + values.confirmation.bytes + [17, 0x23] + values.random.bytes
         }
         structures += [2, 0x01, 0x06]
-        request.complete(.outOfBandData(types, structures))
+        request.complete(ManagementReadLocalOutOfBandExtendedData.Reply(types, structures))
     }
 
     private func answer(_ answer: SimulatedPairingAnswer, _ device: ManagementAddress, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
         guard let connection = connections.connection(with: device.address), let end = connection.end else {
-            return request.complete(.device(device), status: .notConnected)
+            return request.complete(device, status: .notConnected)
         }
         guard let pairing = connection.security.pairing else {
-            return request.complete(.device(device), status: .failed)
+            return request.complete(device, status: .failed)
         }
-        request.complete(.device(device))
+        request.complete(device)
         pairing.answer(answer, from: end)
     }
 
     private func pair(_ device: ManagementAddress, _ capability: IOCapability, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
         guard adapter.settings.isLEEnabled, device.isLowEnergy else {
-            return request.complete(.device(device), status: .rejected)
+            return request.complete(device, status: .rejected)
         }
         if let key = adapter.keys.longTermKey(of: device.address, isCentral: true), key.value != .zero {
-            return request.complete(.device(device), status: .alreadyPaired)
+            return request.complete(device, status: .alreadyPaired)
         }
         adapter.settings.setIOCapability(capability)
         let known = connections.connection(with: device.address)
-        guard known?.security.isAwaited != true else { return request.complete(.device(device), status: .busy) }
+        guard known?.security.isAwaited != true else { return request.complete(device, status: .busy) }
         let connection = known ?? HostConnection(adapter: adapter, peer: device.address, isCentral: true)
         connection.security.pair { [weak connection] status in
-            request.complete(.device(device), status: status)
+            request.complete(device, status: status)
             connection?.dropIfUnused()
         }
         if known == nil { connections.add(connection) }
     }
 
     private func unpair(_ device: ManagementAddress, _ isDisconnecting: Bool, for request: ManagementRequest) {
-        guard adapter.isRunning else { return request.complete(.device(device), status: .notPowered) }
+        guard adapter.isRunning else { return request.complete(device, status: .notPowered) }
         guard adapter.keys.forget(device.address) else {
-            return request.complete(.device(device), status: .notPaired)
+            return request.complete(device, status: .notPaired)
         }
         adapter.send(ManagementDeviceUnpaired(device), skipping: request.socket)
         guard isDisconnecting, let connection = connections.connection(with: device.address),
             let end = connection.end
-        else { return request.complete(.device(device)) }
-        connection.whenEnded { request.complete(.device(device)) }
+        else { return request.complete(device) }
+        connection.whenEnded { request.complete(device) }
         adapter.perform(HCIDisconnect(end.handle, reason: .remoteUserTerminatedConnection))
     }
 }

@@ -37,37 +37,39 @@ final class AdapterSettings {
 
     // MARK: Commands
 
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case .readControllerInformation: request.complete(.controllerInformation(information))
-        case .setConnectable(let isOn): change(request) { isConnectable = isOn }
-        case .setBondable(let isOn): change(request) { isBondable = isOn }
-        case .setLowEnergy(let isOn): setLowEnergy(isOn, for: request)
-        case .setBREDR(let isOn): setBREDR(isOn, for: request)
-        case .setSecureSimplePairing(let isOn):
+        case is ManagementReadControllerInformation: request.complete(information)
+        case let command as ManagementSetConnectable: change(request) { isConnectable = command.value }
+        case let command as ManagementSetBondable: change(request) { isBondable = command.value }
+        case let command as ManagementSetLowEnergy: setLowEnergy(command.value, for: request)
+        case let command as ManagementSetBREDR: setBREDR(command.value, for: request)
+        case let command as ManagementSetSecureSimplePairing:
             guard controller.isDualMode else { return request.fail(.notSupported) }
             guard isBREDREnabled else { return request.fail(.rejected) }
-            change(request) { isSSPEnabled = isOn }
-        case .setSecureConnections(let mode):
+            change(request) { isSSPEnabled = command.value }
+        case let command as ManagementSetSecureConnections:
+            let mode = command.value
             guard isLEEnabled else { return request.fail(.notSupported) }
             guard !isBREDREnabled || isSSPEnabled else { return request.fail(.rejected) }
             guard mode.rawValue <= SecureConnectionsMode.only.rawValue else { return request.fail(.invalidParameters) }
             change(request) { secureConnections = mode }
-        case .setStaticAddress(let address):
+        case let command as ManagementSetStaticAddress:
+            let address = command.value
             guard controller.hasLE else { return request.fail(.notSupported) }
             guard !adapter.isRunning else { return request.fail(.rejected) }
             guard address.isZero || address.randomKind == .static else { return request.fail(.invalidParameters) }
             change(request) { staticAddress = address.isZero ? nil : address }
-        case .setIOCapability(let capability):
-            guard capability.rawValue <= IOCapability.keyboardDisplay.rawValue else {
+        case let command as ManagementSetIOCapability:
+            guard command.value.rawValue <= IOCapability.keyboardDisplay.rawValue else {
                 return request.fail(.invalidParameters)
             }
-            setIOCapability(capability)
+            setIOCapability(command.value)
             request.complete()
-        case .setAppearance: request.complete()
-        case .getPHYConfiguration: request.complete(.phyConfiguration(phys.configuration))
-        case .setPHYConfiguration(let selected):
-            let refusal = selectPHYs { $0.select(selected, isPowered: adapter.isRunning) }
+        case is ManagementSetAppearance: request.complete()
+        case is ManagementGetPHYConfiguration: request.complete(phys.configuration)
+        case let command as ManagementSetPHYConfiguration:
+            let refusal = selectPHYs { $0.select(command.value, isPowered: adapter.isRunning) }
             if let refusal { request.fail(refusal) } else { request.complete() }
         default: request.fail(.unknownCommand)
         }
@@ -89,7 +91,7 @@ final class AdapterSettings {
     private func setBREDR(_ isOn: Bool, for request: ManagementRequest) {
         guard controller.isDualMode else { return request.fail(.notSupported) }
         guard isLEEnabled else { return request.fail(.rejected) }
-        guard isOn != isBREDREnabled else { return request.complete(.settings(current)) }
+        guard isOn != isBREDREnabled else { return request.complete(current) }
         guard isOn || !adapter.isRunning else { return request.fail(.rejected) }
         guard !isOn || staticAddress == nil || !adapter.isRunning else { return request.fail(.rejected) }
         change(request) {
@@ -102,7 +104,7 @@ final class AdapterSettings {
     func change(_ request: ManagementRequest, _ body: () -> Void) {
         let before = current
         body()
-        request.complete(.settings(current))
+        request.complete(current)
         if current != before { changed(skipping: request.socket) }
     }
 

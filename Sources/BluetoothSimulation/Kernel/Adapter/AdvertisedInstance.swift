@@ -7,7 +7,7 @@ import BluetoothManagement
 struct AdvertisedInstance {
     var flags: AdvertisingInstanceFlags
     var duration: UInt16 = 0
-    var intervals: ExtendedAdvertisingInstanceParameters.Intervals?
+    var intervals: ManagementAddExtendedAdvertisingParameters.Intervals?
     var transmitPower: Int8?
     var data: [UInt8] = []
     var scanResponse: [UInt8] = []

@@ -45,16 +45,17 @@ final class Discovery {
 
     // MARK: Commands
 
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case .startDiscovery(let types): start(types, for: request)
-        case .startServiceDiscovery(let types, let threshold, _):
+        case let command as ManagementStartDiscovery: start(command.value, for: request)
+        case let command as ManagementStartServiceDiscovery:
             // The program filters for services; the kernel's filter passes more.
-            start(types, for: request, isForServices: true, rssiThreshold: threshold)
-        case .stopDiscovery(let types):
-            guard isFinding else { return request.complete(.discovery(types), status: .rejected) }
-            guard lastTypes == types else { return request.complete(.discovery(types), status: .invalidParameters) }
-            request.complete(.discovery(types))
+            start(command.types, for: request, isForServices: true, rssiThreshold: command.rssiThreshold)
+        case let command as ManagementStopDiscovery:
+            let types = command.value
+            guard isFinding else { return request.complete(types, status: .rejected) }
+            guard lastTypes == types else { return request.complete(types, status: .invalidParameters) }
+            request.complete(types)
             stop()
         default: request.fail(.unknownCommand)
         }
@@ -64,19 +65,19 @@ final class Discovery {
         _ types: ManagementAddressTypes, for request: ManagementRequest, isForServices: Bool = false,
         rssiThreshold: Int8? = nil
     ) {
-        guard adapter.isRunning else { return request.complete(.discovery(types), status: .notPowered) }
+        guard adapter.isRunning else { return request.complete(types, status: .notPowered) }
         guard !isFinding, !adapter.kernel.conditions.isDiscoveryTaken else {
-            return request.complete(.discovery(types), status: .busy)
+            return request.complete(types, status: .busy)
         }
         let isValid = types == .lowEnergy || types == .brEDR || types == [.lowEnergy, .brEDR]
-        guard isValid else { return request.complete(.discovery(types), status: .invalidParameters) }
+        guard isValid else { return request.complete(types, status: .invalidParameters) }
         guard !types.contains(.lowEnergy) || adapter.settings.isLEEnabled else {
-            return request.complete(.discovery(types), status: .rejected)
+            return request.complete(types, status: .rejected)
         }
         search = Search(rssiThreshold: rssiThreshold, isForServices: isForServices)
         lastTypes = types
         startScan()
-        request.complete(.discovery(types))
+        request.complete(types)
         adapter.send(ManagementDiscovering(types, isDiscovering: true))
         search?.timer = adapter.world.schedule(after: Self.duration) { [weak self] in self?.stop() }
     }

@@ -16,27 +16,31 @@ final class KeyStore {
 
     // MARK: Commands
 
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case .loadLongTermKeys(let keys):
+        case let command as ManagementLoadLongTermKeys:
+            let keys = command.value.elements
             // One invalid key refuses the whole list.
             guard keys.allSatisfy({ $0.address.isIdentity && $0.encryptionSize <= 16 }) else {
                 return request.fail(.invalidParameters)
             }
             longTermKeys = keys
-        case .loadIdentityResolvingKeys(let keys):
+        case let command as ManagementLoadIdentityResolvingKeys:
+            let keys = command.value.elements
             guard keys.allSatisfy(\.address.isIdentity) else { return request.fail(.invalidParameters) }
             identityResolvingKeys = keys
             exchangeIdentities()
-        case .loadConnectionParameters(let all):
+        case let command as ManagementLoadConnectionParameters:
+            let all = command.value.elements
             // Fewer than two entries change a list that has them, and leave the others.
             if all.count > 1 || all.first.map({ connectionParameters[$0.address] == nil }) == true {
                 connectionParameters = connectionParameters.filter { keptParameters.contains($0.key) }
             }
             // The kernel ignores invalid entries.
             for entry in all where entry.values.isValid { connectionParameters[entry.address] = entry }
-        case .readDefaultSystemConfiguration: return request.complete(.systemConfiguration(defaults.all))
-        case .setDefaultSystemConfiguration(let list):
+        case is ManagementReadDefaultSystemConfiguration: return request.complete(SystemConfiguration(defaults.all))
+        case let command as ManagementSetDefaultSystemConfiguration:
+            let list = command.value.parameters
             guard !list.isEmpty, defaults.change(to: list) else { return request.fail(.invalidParameters) }
         default: return request.fail(.unknownCommand)
         }

@@ -132,7 +132,7 @@ final class SimulatedAdapter {
     /// Set Powered.
     private func setPowered(_ isOn: Bool, for request: ManagementRequest) {
         guard !power.isChanging else { return request.fail(.busy) }
-        guard isOn != isRunning else { return request.complete(.settings(settings.current)) }
+        guard isOn != isRunning else { return request.complete(settings.current) }
         guard !isOn || !isBlocked else { return request.fail(.failed) }
         power.isChanging = true
         if !isOn {
@@ -153,7 +153,7 @@ final class SimulatedAdapter {
                 return
             }
             setPowered(isOn, skipping: request.socket)
-            request.complete(.settings(settings.current))
+            request.complete(settings.current)
         }
     }
 
@@ -195,23 +195,26 @@ final class SimulatedAdapter {
     // MARK: Management
 
     /// Executes a management command.
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case .setPowered(let isOn): setPowered(isOn, for: request)
-        case .readControllerInformation, .setConnectable, .setBondable, .setLowEnergy, .setBREDR,
-            .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setIOCapability, .setAppearance,
-            .getPHYConfiguration, .setPHYConfiguration:
-            settings.perform(command, for: request)
-        case .setPrivacy(let mode, let key): privacy.set(mode, key, for: request)
-        case .loadLongTermKeys, .loadIdentityResolvingKeys, .loadConnectionParameters,
-            .readDefaultSystemConfiguration, .setDefaultSystemConfiguration:
+        case let command as ManagementSetPowered: setPowered(command.value, for: request)
+        case let command as ManagementSetPrivacy: privacy.set(command.mode, command.key, for: request)
+        case is ManagementLoadLongTermKeys, is ManagementLoadIdentityResolvingKeys,
+            is ManagementLoadConnectionParameters, is ManagementReadDefaultSystemConfiguration,
+            is ManagementSetDefaultSystemConfiguration:
             keys.perform(command, for: request)
-        case .startDiscovery, .stopDiscovery, .startServiceDiscovery: discovery.perform(command, for: request)
-        case .setAdvertising, .readAdvertisingFeatures, .addAdvertising, .removeAdvertising,
-            .addExtendedAdvertisingParameters, .addExtendedAdvertisingData:
+        case is ManagementStartDiscovery, is ManagementStopDiscovery, is ManagementStartServiceDiscovery:
+            discovery.perform(command, for: request)
+        case is ManagementSetAdvertising, is ManagementReadAdvertisingFeatures, is ManagementAddAdvertising,
+            is ManagementRemoveAdvertising, is ManagementAddExtendedAdvertisingParameters,
+            is ManagementAddExtendedAdvertisingData:
             advertising.perform(command, for: request)
-        case .disconnect, .getConnections, .getConnectionInformation, .addDevice, .removeDevice:
+        case is ManagementDisconnect, is ManagementGetConnections, is ManagementGetConnectionInformation,
+            is ManagementAddDevice, is ManagementRemoveDevice:
             devices.perform(command, for: request)
+        case is any ManagementSettingCommand, is ManagementReadControllerInformation, is ManagementSetIOCapability,
+            is ManagementSetAppearance, is ManagementGetPHYConfiguration, is ManagementSetPHYConfiguration:
+            settings.perform(command, for: request)
         default: pairing.perform(command, for: request)
         }
     }

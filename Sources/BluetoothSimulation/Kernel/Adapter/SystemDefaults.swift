@@ -33,8 +33,8 @@ struct SystemDefaults {
     }
 
     /// The intervals of advertising without others.
-    var advertising: ExtendedAdvertisingInstanceParameters.Intervals {
-        ExtendedAdvertisingInstanceParameters.Intervals(
+    var advertising: ManagementAddExtendedAdvertisingParameters.Intervals {
+        ManagementAddExtendedAdvertisingParameters.Intervals(
             minimum: UInt32(value(.advertisingIntervalMinimum)), maximum: UInt32(value(.advertisingIntervalMaximum)))
     }
 

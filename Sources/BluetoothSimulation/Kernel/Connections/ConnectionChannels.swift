@@ -35,7 +35,7 @@ final class ConnectionChannels {
         let key = socket.key
         while let message = socket.takeLast() { unsent.append(message) }
         if case .dynamic = key {
-            unsent.append(.procedure { end.other.side.node.channelClosed(key, on: end.other) })
+            unsent.append(.procedure { end.other.receive(.channelClosed(key)) })
         }
     }
 

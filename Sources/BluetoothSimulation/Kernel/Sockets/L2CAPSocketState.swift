@@ -183,7 +183,7 @@ final class L2CAPSocketState: SocketState {
             byteCount = frame.byteCount
             if !frame.isLast {
                 let key = key
-                end.send(.procedure(frame.byteCount) { end.other.side.node.frameArrived(key, on: end.other) })
+                end.send(.procedure(frame.byteCount) { end.other.receive(.frame(key)) })
                 return true
             }
         }
@@ -225,7 +225,7 @@ final class L2CAPSocketState: SocketState {
         let count = credits.grant(room: room)
         guard count > 0 else { return }
         let key = key
-        end.send(.procedure { end.other.side.node.creditsGranted(count, key, on: end.other) })
+        end.send(.procedure { end.other.receive(.credits(count, key)) })
     }
 
     func creditsGranted(_ count: Int) {

@@ -46,22 +46,35 @@ final class ManagementSocketState: SocketState {
             socket: self, opcode: ManagementOpcode(rawValue: header.code), index: header.index)
         if kernel.management.isSilent(request.opcode) { return }
         if let status = kernel.management.refusal(of: request.opcode) { return request.fail(status) }
-        let command: ManagementCommand
+        let command: any ManagementCommand
         do throws(TruncatedBytes) {
-            command = try ManagementCommand(decoding: header)
+            guard let known = try header.command() else { return request.fail(.unknownCommand) }
+            command = known
         } catch {
             return request.fail(.invalidParameters)
         }
-        if case .unknown = command { return request.fail(.unknownCommand) }
-        guard isTrusted || command.isForEverybody else { return request.fail(.permissionDenied) }
+        guard isTrusted || isForEverybody(command) else { return request.fail(.permissionDenied) }
         // A command that does not re-encode to its bytes had undefined values, or excess bytes.
         guard (try? command.packet(for: header.index)) == packet else { return request.fail(.invalidParameters) }
-        if command.isAboutAdapter {
-            guard let adapter = kernel.adapter(header.index) else { return request.fail(.invalidIndex) }
-            adapter.perform(command, for: request)
-        } else {
+        switch command {
+        case is ManagementReadVersionInformation, is ManagementReadSupportedCommands,
+            is ManagementReadControllerIndexList:
             guard header.index == ManagementPacket.noController else { return request.fail(.invalidIndex) }
             kernel.perform(command, for: request)
+        default:
+            guard let adapter = kernel.adapter(header.index) else { return request.fail(.invalidIndex) }
+            adapter.perform(command, for: request)
+        }
+    }
+
+    /// Whether a process without CAP_NET_ADMIN may send it.
+    private func isForEverybody(_ command: any ManagementCommand) -> Bool {
+        switch command {
+        case is ManagementReadVersionInformation, is ManagementReadSupportedCommands,
+            is ManagementReadControllerIndexList, is ManagementReadControllerInformation,
+            is ManagementReadDefaultSystemConfiguration:
+            true
+        default: false
         }
     }
 
@@ -79,9 +92,9 @@ struct ManagementRequest {
     let index: UInt16
 
     /// Sends Command Complete.
-    func complete(_ reply: ManagementReply = .none, status: ManagementStatus = .success) {
+    func complete(_ reply: some PacketField = ManagementNoReply(), status: ManagementStatus = .success) {
         // Every reply fits.
-        guard let packet = try? reply.commandComplete(opcode, status: status, index: index) else { return }
+        guard let packet = try? opcode.complete(reply, status: status, index: index) else { return }
         socket?.offer(packet)
     }
 
@@ -92,47 +105,19 @@ struct ManagementRequest {
     }
 }
 
-extension ManagementCommand {
-    /// Whether a process without CAP_NET_ADMIN may send it.
-    fileprivate var isForEverybody: Bool {
-        switch self {
-        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList, .readControllerInformation,
-            .readDefaultSystemConfiguration:
-            return true
-        default: return false
-        }
-    }
-
-    fileprivate var isAboutAdapter: Bool {
-        switch self {
-        case .readVersionInformation, .readSupportedCommands, .readControllerIndexList: return false
-        default: return true
-        }
-    }
-}
-
 extension HostKernel {
-    func perform(_ command: ManagementCommand, for request: ManagementRequest) {
+    func perform(_ command: any ManagementCommand, for request: ManagementRequest) {
         switch command {
-        case .readVersionInformation: request.complete(.version(1, revision: 23))
-        case .readControllerIndexList: request.complete(.controllerIndexes(newestFirst.map(\.index)))
-        default: request.complete(.supported(commands: Self.supportedCommands, events: Self.supportedEvents))
+        case is ManagementReadVersionInformation:
+            request.complete(ManagementReadVersionInformation.Reply(1, revision: 23))
+        case is ManagementReadControllerIndexList: request.complete(ManagementList(newestFirst.map(\.index)))
+        default:
+            let unlisted = [ManagementReadVersionInformation.opcode, ManagementReadSupportedCommands.opcode]
+            let commands = ManagementOpcode.types.map { $0.opcode }.filter { !unlisted.contains($0) }
+            request.complete(
+                ManagementReadSupportedCommands.Reply(commands: commands, events: Self.supportedEvents))
         }
     }
-
-    private static let supportedCommands: [ManagementOpcode] = [
-        .readControllerIndexList, .readControllerInformation, .setPowered, .setConnectable, .setBondable,
-        .setLowEnergy, .setBREDR, .setSecureSimplePairing, .setSecureConnections, .setStaticAddress, .setPrivacy,
-        .setIOCapability, .setAppearance, .disconnect, .getConnections, .getConnectionInformation, .addDevice,
-        .removeDevice, .loadConnectionParameters, .pairDevice, .cancelPairDevice, .unpairDevice,
-        .userConfirmationReply, .userConfirmationNegativeReply, .userPasskeyReply, .userPasskeyNegativeReply,
-        .readLocalOutOfBandExtendedData, .addRemoteOutOfBandData, .removeRemoteOutOfBandData,
-        .loadLongTermKeys, .loadIdentityResolvingKeys, .startDiscovery, .stopDiscovery, .startServiceDiscovery,
-        .readDefaultSystemConfiguration, .setDefaultSystemConfiguration, .getPHYConfiguration, .setPHYConfiguration,
-        .setAdvertising, .readAdvertisingFeatures,
-        .addAdvertising, .removeAdvertising,
-        .addExtendedAdvertisingParameters, .addExtendedAdvertisingData,
-    ]
 
     private static let supportedEvents: [ManagementEventCode] = [
         ManagementIndexAdded.code, ManagementIndexRemoved.code, ManagementNewSettings.code,

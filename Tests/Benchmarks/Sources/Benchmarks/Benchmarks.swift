@@ -4,7 +4,7 @@ import Glibc
 @main
 enum Benchmarks {
     static let usage = """
-        usage: Benchmarks [--json | --summary] [--check] [--quick] [--runs N] [--core N] [--group NAME]… [--only TEXT]
+        usage: Benchmarks [--json | --summary] [--check] [--quick] [--runs N] [--core N] [--operations N] [--group NAME]… [--only TEXT]
 
         Measures the library on one core and compares with the bare cost of its system calls in the same run.
           --json        print JSON instead of tables
@@ -12,13 +12,24 @@ enum Benchmarks {
           --runs N      measure everything N times (1); the medians count
           --check       exit with 1 if a goal is missed (a time: by half, three times in a row)
           --quick       measure for a third of the time
+          --operations N
+                        perform each operation N times, as Tests/Benchmarks/instructions needs it
           --core N      the core to run on (0)
           --group NAME  only the groups whose name contains NAME: advertising, scanning, codec, connection,
                         server, channel, scale, idle
           --only TEXT   only the workloads whose name contains TEXT
         """
 
-    static func main() async {
+    static func main() {
+        // The main thread stays: programs such as valgrind do not survive its end.
+        Task.detached {
+            await run()
+            exit(0)
+        }
+        while true { pause() }
+    }
+
+    private static func run() async {
         var options = Options()
         var arguments = CommandLine.arguments.dropFirst()
         while let argument = arguments.popFirst() {
@@ -31,6 +42,9 @@ enum Benchmarks {
                 options.repetitionMilliseconds = 4
                 options.repetitions = 13
                 options.idleSeconds = 1
+            case "--operations":
+                options.operations = arguments.popFirst().flatMap { Int($0) }
+                options.repetitions = 1
             case "--core": options.core = arguments.popFirst().flatMap { Int($0) } ?? 0
             case "--only": options.only = arguments.popFirst() ?? ""
             case "--group": options.groups.append(arguments.popFirst() ?? "")

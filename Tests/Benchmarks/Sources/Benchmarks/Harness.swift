@@ -86,6 +86,9 @@ struct Options {
     var runs = 1
     /// The processor core to run on.
     var core = 0
+    /// The number of operations of each workload, once and without floors, for a profiler; nil for as many as last long
+    /// enough.
+    var operations: Int?
     /// The seconds for which idle connections are observed.
     var idleSeconds = 3.0
     /// The output format.
@@ -149,9 +152,9 @@ private struct Series {
     private let options: Options
     private let floor: Floor?
     private let goal: Double?
-    private var count = 1
+    private var count: Int
     private var floorCount = 1
-    private var isCalibrated = false
+    private var isCalibrated: Bool
     private var attempts = 1
     private var samples: [Times] = []
     /// One more than samples: before the first, between them, and after the last.
@@ -161,8 +164,10 @@ private struct Series {
 
     init(_ options: Options, _ floor: Floor?, goal: Double?) {
         self.options = options
-        self.floor = floor
+        self.floor = options.operations == nil ? floor : nil
         self.goal = goal
+        count = options.operations ?? 1
+        isCalibrated = options.operations != nil
     }
 
     /// The number of operations of the next repetition; nil after the last.
@@ -254,7 +259,7 @@ private struct Series {
     }
 
     /// The number of operations for counting allocations.
-    var countedOperations: Int { min(count, 5000) }
+    var countedOperations: Int { options.operations ?? min(count, 5000) }
 
     func measurement(
         _ name: String, allocationGoal: Double?, _ allocations: benchmark_allocations

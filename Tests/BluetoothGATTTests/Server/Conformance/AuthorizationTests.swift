@@ -208,13 +208,8 @@ import BluetoothGATT
     @Test("values are sent to a permanently authorized client until the authorization is revoked")
     func sending() throws {
         var fixture = try Self.makeFixture()
-        let value: [UInt8] = [1]
         #expect(fixture.send("12 FFFF 0100") == "13")
-        func notify() throws -> String {
-            try fixture.server.encodeNotification(
-                of: 0xFFFE, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
-            return fixture.writer.bytes.hexadecimal
-        }
+        func notify() throws -> String { try fixture.encodeNotification(of: 0xFFFE, [1]).hexadecimal }
         #expect(throws: GATTServerError.insufficientSecurity(0xFFFE, .insufficientAuthorization)) { try notify() }
         fixture.server.client.authorize(AttributeHandleRange(start: 0xFFFE, end: 0xFFFE))
         #expect(try notify() == "1BFEFF01")

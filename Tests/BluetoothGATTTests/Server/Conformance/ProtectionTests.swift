@@ -201,22 +201,13 @@ import BluetoothGATT
 
     @Test("G §4.10, §4.11: a value that a link may not read is not sent over it", arguments: links)
     func sending(link: Link) throws {
-        let value: [UInt8] = [9]
         for (protection, code) in zip(Protection.allCases, link.codes) {
             var fixture = try Self.makeFixture(protection, on: link, mtu: 23, type: 0xAAAA)
             #expect(fixture.send("12 FFFF 0300") == "13")
             let expected = code == 0 ? nil : GATTServerError.insufficientSecurity(0xFFFE, ATTErrorCode(code))
-            #expect(
-                throwing {
-                    try fixture.server.encodeNotification(
-                        of: 0xFFFE, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
-                } == expected)
+            #expect(throwing { _ = try fixture.encodeNotification(of: 0xFFFE, [9]) } == expected)
             #expect(fixture.writer.bytes.hexadecimal == (code == 0 ? "1BFEFF09" : ""))
-            #expect(
-                throwing {
-                    try fixture.server.encodeIndication(
-                        of: 0xFFFE, value: value.span.bytes, database: fixture.database, into: &fixture.writer)
-                } == expected)
+            #expect(throwing { _ = try fixture.encodeIndication(of: 0xFFFE, [9]) } == expected)
             #expect(fixture.writer.bytes.hexadecimal == (code == 0 ? "1DFEFF09" : ""))
         }
     }

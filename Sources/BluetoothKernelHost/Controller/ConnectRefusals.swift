@@ -1,47 +1,5 @@
-import BluetoothHost
-import BluetoothLoop
 import BluetoothHCI
 import BluetoothPrimitives
-import BluetoothSockets
-
-/// The room of a controller that the kernel drives.
-//
-// Lives on the loop, with the adapter.
-final class KernelCapacity: HostCapacity {
-    private let mark: ComponentCount.Mark
-    private let adapter: AdapterRecord
-    private let management: ManagementClient
-    private let kernel: any BluetoothKernel
-    private let ownInstances: () -> Set<UInt8>
-    private var onLinkEnded: () -> Void = {}
-
-    /// - Parameter ownInstances: the numbers of this program's advertising instances.
-    init(
-        of adapter: AdapterRecord, on kernel: any BluetoothKernel, by management: ManagementClient,
-        ownInstances: @escaping () -> Set<UInt8>
-    ) {
-        mark = kernel.loop.components.mark("KernelCapacity")
-        (self.adapter, self.kernel) = (adapter, kernel)
-        (self.management, self.ownInstances) = (management, ownInstances)
-    }
-
-    func follow(onLinkEnded: @escaping () -> Void) { self.onLinkEnded = onLinkEnded }
-
-    /// Records that the controller has ended a link.
-    func linkEnded() { onLinkEnded() }
-
-    func countLinks() -> Int? {
-        // The kernel lists its attempts, too, with handles that no link has (Core Vol 4 Part E §5.4.2).
-        (try? kernel.linkHandles(ofAdapter: adapter.information.index))?.count { $0 <= 0x0EFF }
-    }
-
-    nonisolated(nonsending) func advertisingSets() async -> (count: Int, inUse: Int)? {
-        let instances = AdvertisingInstances(of: adapter, by: management)
-        guard let features = try? await instances.features(.init("read the advertising sets")) else { return nil }
-        // The kernel does not list an instance whose number exceeds their count.
-        return (Int(features.maximumInstances), ownInstances().union(features.instances).count)
-    }
-}
 
 /// The controller's refusals of connections that the kernel has requested.
 ///
