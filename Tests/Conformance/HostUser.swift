@@ -26,6 +26,7 @@ actor HostUser: LoopActor {
     var channel: (any HostChannel)?
     /// The link's channel, while another of its channels is in use.
     var first: (any HostChannel)?
+    private var request: LinkRequest?
     var link: (any HostLink)?
 
     /// The receiver of the host's events, and of the channel's packets and events.
@@ -58,7 +59,9 @@ actor HostUser: LoopActor {
 
         func receive(_ packet: RawSpan) { told.add("packet \([UInt8](packet).hexadecimal)") }
         func channelIsWritable() { told.add("channel writable") }
-        func channelEnded(_ failure: ChannelFailure) { told.add("channel closed \(failure.kind)") }
+        func channelEnded(_ reason: BluetoothError) {
+            told.add("channel closed \(reason.disconnectReason.map { "\($0)" } ?? "\(reason.code)")")
+        }
     }
 
     /// Prepares an adapter.
@@ -165,38 +168,34 @@ actor HostUser: LoopActor {
     }
 
     func listen() throws {
-        listener = try host.channels.listen(.attribute, L2CAPOptions()) { [self] channel in
+        listener = try host.channels.listen(.attribute, L2CAPOptions(), .init("listen")) { [self] channel in
             take(channel)
             return receiver
         }
     }
 
-    func beginInitialParameters(
-        _ parameters: LEConnectionParameters, for peer: BluetoothAddress
-    ) async throws -> UInt64? {
-        try await host.links.beginInitialParameters(parameters, for: peer, timeout: .seconds(5))
+    /// Prepares the request of the next connect.
+    func prepare(
+        to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil, on phys: LEPHYSet = []
+    ) async throws {
+        let request = LinkRequest(
+            to: peer, .attribute, .init("connect"), until: loop.now.advanced(by: .seconds(10)))
+        (request.parameters, request.phys) = (parameters, phys)
+        self.request = request
+        try await host.channels.prepare(request)
+        request.deadline = nil
     }
-
-    func endInitialParameters(_ number: UInt64) { host.links.endInitialParameters(number) }
-
-    func beginConnecting(on phys: LEPHYSet) async throws -> UInt64? {
-        try await host.links.beginConnecting(on: phys, .init("connect"), timeout: .seconds(5))
-    }
-
-    func endConnecting(_ number: UInt64) { host.links.endConnecting(number) }
 
     /// Starts to connect; events report the result.
-    func connect(to peer: BluetoothAddress) async throws {
-        host.links.beginFollowing()
-        await host.scanning.prepareToConnect(timeout: .seconds(5))
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
-        channel = try host.channels.connect(to: peer, .attribute, L2CAPOptions(), receiver)
+    func connect(to peer: BluetoothAddress, _ parameters: LEConnectionParameters? = nil) async throws {
+        try await prepare(to: peer, parameters)
+        try connectAsPrepared()
     }
 
-    func isWayClear(to peer: BluetoothAddress) -> Bool { host.channels.isWayClear(to: peer) }
+    func endRequest() { request?.end() }
 
-    func makeWay(to peer: BluetoothAddress) async throws {
-        try await host.channels.makeWay(to: peer, .init("connect"), timeout: .seconds(10))
+    func connectAsPrepared() throws {
+        if let request { channel = try host.channels.connect(request, receiver) }
     }
 
     /// Ends the link, as after a failed pairing.
@@ -216,19 +215,13 @@ actor HostUser: LoopActor {
 
     /// Follows the link; returns its known state.
     func attach() throws -> String {
-        let handle = try #require(channel?.linkHandle)
-        link = host.links.attach(handle) { [told] in told.add("link encrypted") }
+        link = channel?.attach { [told] in told.add("link encrypted") }
         return link?.parameters.map { "\($0)" } ?? "nothing"
     }
 
     func rssi() async throws -> Int? {
         let link = try #require(link)
         return try await link.rssi(.init("read the RSSI"), timeout: .seconds(5))
-    }
-
-    func reasonOfEnd() -> DisconnectReason? {
-        let failure = ChannelFailure(.closedByPeer, .kernel(KernelError("recv", .connectionReset)))
-        return link?.reasonOfEnd(address, failure).disconnectReason
     }
 
     /// Removes all keys from the host, including those of earlier tests, and restores its default pairing.

@@ -81,11 +81,11 @@ package actor AdapterSession: LoopActor {
                 log: log), on: loop)
         channels = ChannelMaker(of: adapterRecord, by: host.channels, pairings, on: loop, log: log)
         let environment = LinkEnvironment(
-            of: adapterRecord, by: host.channels, links, host.links, identities, bondManager, pairings, channels)
+            of: adapterRecord, by: host.channels, links, identities, bondManager, pairings, channels)
         linkMaker = LinkMaker(
             of: adapterRecord, in: environment, server: localServer, domain: DetachedSession(on: loop), log: log)
         incoming = IncomingLinks(
-            making: linkMaker, localServer, links, pairings, host.links, on: loop, log: log)
+            making: linkMaker, localServer, links, pairings, on: loop, log: log)
         advertising = AdvertisingSets(host.advertising, incoming, on: loop)
         (self.links, self.pairings) = (links, LoopBound(pairings, on: loop))
     }
