@@ -10,6 +10,7 @@ import Logging
 /// The socket is open as long as a component needs it; without radio activity it receives nothing.
 //
 // Lives on the loop, with the adapter.
+// Holds more than ten variables: the parts of a controller, and what they are given.
 package final class KernelController: HCIReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel

@@ -52,8 +52,7 @@ extension Adapter {
         bonds: BondStorage = .standard, on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) -> [AdapterInformation] {
         let source = try chosenSource(source, .init("list adapters"))
-        return try await DetachedSession(on: source.loop).all(
-            bonds, of: source.provider(), log: Logger(label: "bluetooth.adapter"))
+        return try await DetachedSession(on: source.loop).all(bonds, of: source.provider())
     }
 
     /// Gives an adapter the settings that it had before, for a program that leaves a machine as it found it: power, LE,
@@ -72,8 +71,7 @@ extension Adapter {
         _ former: AdapterInformation, on source: (any AdapterSource)? = nil
     ) async throws(BluetoothError) {
         let source = try chosenSource(source, .init("restore the settings", adapter: former.name))
-        try await DetachedSession(on: source.loop).restoreSettings(
-            former, of: source.provider(), log: Logger(label: "bluetooth.adapter"))
+        try await DetachedSession(on: source.loop).restoreSettings(former, of: source.provider())
     }
 
     /// A stream of the machine's adapters as they appear, change and disappear, beginning with
@@ -89,8 +87,7 @@ extension Adapter {
     ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let operation = BluetoothError.Operation("follow the adapters")
         let source = try chosenSource(source, operation)
-        return try await DetachedSession(on: source.loop).changes(
-            operation, of: source.provider(), log: Logger(label: "bluetooth.adapter"))
+        return try await DetachedSession(on: source.loop).changes(operation, of: source.provider())
     }
 }
 

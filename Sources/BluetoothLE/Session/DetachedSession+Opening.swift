@@ -1,6 +1,5 @@
 import BluetoothHost
 import BluetoothLoop
-import BluetoothSockets
 import Logging
 
 extension DetachedSession {
@@ -31,21 +30,17 @@ extension DetachedSession {
     }
 
     /// All adapters, lowest index first.
-    func all(_ bonds: BondStorage, of provider: any HostProvider, log: Logger) async throws(BluetoothError)
-        -> [AdapterInformation]
-    {
+    func all(_ bonds: BondStorage, of provider: any HostProvider) async throws(BluetoothError) -> [AdapterInformation] {
+        let log = Logger(label: "bluetooth.adapter")
         let directory = try await provider.makeDirectory(log: log)
         defer { directory.close(.cancelled(.init("list adapters"))) }
-        return await directory.adapters(
-            store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
+        return await directory.adapters(store: LocalIdentities(bonds.store(of: provider, log: log), log: log))
     }
 
     /// Gives an adapter the settings that it had before; see ``Adapter/restoreSettings(_:on:)``.
-    func restoreSettings(
-        _ former: AdapterInformation, of provider: any HostProvider, log: Logger
-    ) async throws(BluetoothError) {
+    func restoreSettings(_ former: AdapterInformation, of provider: any HostProvider) async throws(BluetoothError) {
         let operation = BluetoothError.Operation("restore the settings", adapter: former.name)
-        let directory = try await provider.makeDirectory(log: log)
+        let directory = try await provider.makeDirectory(log: Logger(label: "bluetooth.adapter"))
         defer { directory.close(.cancelled(operation)) }
         // Adapters without a public address cannot be told apart by it.
         let present = directory.adapters.first { adapter in
@@ -57,11 +52,11 @@ extension DetachedSession {
     }
 
     /// A stream of the adapters' changes, after an addition for each present adapter.
-    func changes(_ operation: BluetoothError.Operation, of provider: any HostProvider, log: Logger)
-        async throws(BluetoothError) -> BoundedStream<AdapterChange>
-    {
+    func changes(
+        _ operation: BluetoothError.Operation, of provider: any HostProvider
+    ) async throws(BluetoothError) -> BoundedStream<AdapterChange> {
         let channel = StreamChannel<AdapterChange>(capacity: 1024, policy: .fail, operation: operation, from: loop)
-        let directory = try await provider.makeDirectory(log: log)
+        let directory = try await provider.makeDirectory(log: Logger(label: "bluetooth.adapter"))
         for adapter in directory.adapters { channel.send(.added(adapter)) }
         directory.receiver = channel
         let bound = LoopBound(directory, on: loop)

@@ -9,6 +9,7 @@ import Synchronization
 /// adapter.
 //
 // Confined to the event loop, with the session.
+// Holds more than ten variables: an adapter's state, those that wait for it, and the restoration under way, four by itself.
 package final class PowerStateMachine: DirectoryReceiver {
     private let mark: ComponentCount.Mark
     /// A change of state, or the end.
@@ -143,9 +144,6 @@ package final class PowerStateMachine: DirectoryReceiver {
             try await directory.bring(adapterRecord.information, to: .ready(requirements), store: store))
     }
 
-    /// Whether this program has powered the adapter off.
-    var isSwitchedOffHere: Bool { rules.isSwitchedOffHere }
-
     // MARK: Events
 
     package func receive(_ event: DirectoryEvent) {
@@ -212,6 +210,8 @@ package final class PowerStateMachine: DirectoryReceiver {
         followers(.changing(from: before, to: state, reason))
         stateSource.set(state)
         adapterRecord.state = state
+        // One that was plugged in, or is no longer blocked, is off as well.
+        if before.isReady, state == .poweredOff, !rules.isSwitchedOffHere { health.wasPoweredOff() }
         followers(.changed(from: before, to: state, reason))
         if state.isReady { readyWaiters.succeedAll() }
         restoreIfNeeded()

@@ -223,7 +223,6 @@ private final class ScriptedRoles: Host, HostKeys, HostPairing, HostScanning, Ho
 
     // MARK: Scanning
 
-    func prepareToConnect(timeout: Duration?) async {}
     func setScan(_ wanted: ScanSettings?) { host.note(wanted == nil ? "no scan" : "scan") }
     func scan(_ wanted: ScanSettings, _ operation: BluetoothError.Operation) async throws(BluetoothError) {}
     func features(_ operation: BluetoothError.Operation) async throws(BluetoothError) -> LEFeatures { [] }

@@ -29,6 +29,8 @@ enum SocketBuffer {
 }
 
 /// The state of a socket in the simulated kernel.
+//
+// Holds more than ten variables: the receive buffer, the room to send and the end of one kernel socket.
 class SocketState {
     let identifier: Int
     unowned let world: KernelWorld
@@ -230,5 +232,18 @@ class SocketState {
             ending.isReported = true
             return handler
         }
+    }
+}
+
+/// A kernel's open sockets of one kind.
+class SocketList<Socket: SocketState> {
+    private(set) var sockets: [Socket] = []
+
+    func add(_ socket: Socket) {
+        sockets.append(socket)
+    }
+
+    func remove(_ socket: Socket) {
+        sockets.removeAll { $0 === socket }
     }
 }
