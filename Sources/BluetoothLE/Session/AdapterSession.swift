@@ -72,7 +72,7 @@ package actor AdapterSession: LoopActor {
         health = RadioHealth(recovery, of: adapterRecord, host.health, on: loop, log: log)
         let links = LinkRegistry(health)
         scheduler = ConnectScheduler(on: loop)
-        slots = LinkSlots(host.health, host.advertising, on: loop, ownLinkCount: { [links] in links.count })
+        slots = LinkSlots(host.health, host.advertising, links, on: loop)
         scanner = Scanner(host.scanning, of: adapterRecord, identities, health, on: loop, log: log)
         let pairings = Pairings(on: adapterRecord, host.pairing, loop, bondManager, links, log: log)
         powerState = LoopBound(
