@@ -8,7 +8,7 @@ extension Conformance {
     /// The behaviour of hosts that a session relies on: declarations, events and their order.
     @Suite struct HostStories {
         /// Runs a test with two adapters, as sessions use them.
-        private static func run(
+        static func run(
             _ story: @escaping @Sendable (_ central: HostUser, _ peripheral: HostUser) async throws -> Void
         ) async throws {
             try await Fixture.run { fixture in
@@ -18,7 +18,7 @@ extension Conformance {
         }
 
         /// Links the adapters: the second accepts links and advertises, and the first connects.
-        private static func link(
+        static func link(
             _ central: HostUser, _ peripheral: HostUser, _ parameters: LEConnectionParameters? = nil
         ) async throws {
             try await peripheral.listen()
@@ -44,7 +44,12 @@ extension Conformance {
             }
         }
 
-        @Test func whatOneAdvertisesTheOtherHears() async throws {
+        @Test(
+            .proves(
+                "HostProvider: makeDirectory", "HostDirectory: loop, adapters, start, makeHost",
+                "Host: start, scanning, advertising", "HostScanning: scan", "HostReceiver: receive",
+                "HostAdvertising: advertise, stop"))
+        func whatOneAdvertisesTheOtherHears() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()
                 await peripheral.advertise("seam")
@@ -58,7 +63,12 @@ extension Conformance {
             }
         }
 
-        @Test func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
+        @Test(
+            .proves(
+                "Host: channels, links", "HostChannels: connect, listen", "HostChannel: peer, linkHandle, send, close",
+                "ChannelReceiver: receive, channelIsWritable, channelEnded", "HostLinks: beginFollowing, attach",
+                "HostLink: parameters, rssi, reasonOfEnd"))
+        func aChannelCarriesPacketsBothWaysUntilOneSideCloses() async throws {
             try await Self.run { central, peripheral in
                 try await Self.link(central, peripheral)
                 #expect(await central.send([0x02, 0x17, 0x00]) == .sent)
@@ -78,7 +88,8 @@ extension Conformance {
         private static let wanted = LEConnectionParameters(
             intervalMinimum: 32, intervalMaximum: 32, latency: 1, supervisionTimeout: 300)
 
-        @Test func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
+        @Test(.proves("HostChannels: connect"))
+        func aLinkBeginsWithTheParametersSetForItsPeer() async throws {
             try await Self.run { central, peripheral in
                 try await Self.link(central, peripheral, Self.wanted)
                 let first = try await central.attach()
@@ -89,7 +100,8 @@ extension Conformance {
             }
         }
 
-        @Test func theParametersOfALinkAreNotThoseOfTheNext() async throws {
+        @Test(.proves("HostChannels: connect"))
+        func theParametersOfALinkAreNotThoseOfTheNext() async throws {
             try await Self.run { central, peripheral in
                 try await Self.link(central, peripheral, Self.wanted)
                 _ = try await central.attach()
@@ -107,7 +119,8 @@ extension Conformance {
             }
         }
 
-        @Test func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
+        @Test(.proves("HostChannels: prepare"))
+        func connectingOnPHYsThatTheControllerLacksIsRefused() async throws {
             try await Self.run { central, peripheral in
                 try await central.prepare(to: peripheral.address, on: .le1M)
                 // None of the controllers has LE Coded.
@@ -116,7 +129,8 @@ extension Conformance {
             }
         }
 
-        @Test func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
+        @Test(.proves("HostChannels: isWayClear, makeWay"))
+        func anAttemptThatWasGivenUpIsInTheWayForAWhile() async throws {
             try await Self.run { central, peripheral in
                 let absent = BluetoothAddress(0xC0FF_EE00_0001, kind: .random)
                 try await central.connect(to: absent)
@@ -139,7 +153,11 @@ extension Conformance {
             }
         }
 
-        @Test func protectionIsRaisedAndKeysAreTold() async throws {
+        @Test(
+            .proves(
+                "Host: pairing", "HostDirectory: makeKeys", "HostPairing: follow", "HostKeys: status, follow, begin",
+                "HostChannel: security, raiseSecurity"))
+        func protectionIsRaisedAndKeysAreTold() async throws {
             try await Self.run { central, peripheral in
                 try await central.preparePairing()
                 try await peripheral.preparePairing()
@@ -157,7 +175,8 @@ extension Conformance {
             }
         }
 
-        @Test func anAdapterThatGoesOffIsToldAndComesBack() async throws {
+        @Test(.proves("HostDirectory: follow, setPowered", "Host: suspend, resume"))
+        func anAdapterThatGoesOffIsToldAndComesBack() async throws {
             try await Self.run { central, peripheral in
                 try await central.scan()
                 try await central.setPowered(false)
@@ -173,6 +192,18 @@ extension Conformance {
                 #expect(await central.isTold("report \(peripheral.address)"))
                 await central.stopScan()
             }
+        }
+    }
+}
+
+extension Trait where Self == IssueHandlingTrait {
+    /// Names the members of the host seam that a story proves, such as `"HostScanning: scan, setScan"`: it fails when they
+    /// do nothing. Its failures include them.
+    static func proves(_ members: String...) -> Self {
+        .compactMapIssues { issue in
+            var issue = issue
+            issue.comments.append("It proves \(members.joined(separator: "; ")).")
+            return issue
         }
     }
 }

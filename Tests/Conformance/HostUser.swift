@@ -12,22 +12,25 @@ import Testing
 /// A user of an adapter's host, like a session, that records its events.
 actor HostUser: LoopActor {
     nonisolated let loop: EventLoop
-    /// The events: `advertising 1 settled`, `report 00:…`, `channel writable`, `adapter off`.
+    /// The events: `advertising 1 settled`, `report 00:… NAME`, `channel writable`, `adapter off`.
     nonisolated let told = Journal<String>()
     /// The adapter's address after its preparation.
     nonisolated let address: BluetoothAddress
-    private let directory: any HostDirectory
-    private let adapterRecord: AdapterRecord
-    private let host: any Host
+    let directory: any HostDirectory
+    let adapterRecord: AdapterRecord
+    let host: any Host
     private let keys: any HostKeys
-    private let receiver: Receiver
-    private var listener: (any HostChannelListener)?
-    private var channel: (any HostChannel)?
+    let receiver: Receiver
+    private let directoryReceiver: DirectoryJournal
+    var listener: (any HostChannelListener)?
+    var channel: (any HostChannel)?
+    /// The link's channel, while another of its channels is in use.
+    var first: (any HostChannel)?
     private var request: LinkRequest?
-    private var link: (any HostLink)?
+    var link: (any HostLink)?
 
     /// The receiver of the host's events, and of the channel's packets and events.
-    private final class Receiver: HostReceiver, ChannelReceiver {
+    final class Receiver: HostReceiver, ChannelReceiver {
         private let told: Journal<String>
 
         init(_ told: Journal<String>) { self.told = told }
@@ -35,7 +38,8 @@ actor HostUser: LoopActor {
         func receive(_ reports: AdvertisingReports) {
             var reports = reports
             while let report = try? reports.next() {
-                if let address = report.address { told.add("report \(address)") }
+                let name = AdvertisementData(report.data).localName ?? ""
+                if let address = report.address { told.add("report \(address) \(name)") }
             }
         }
         func receive(_ event: HostEvent) {
@@ -62,10 +66,11 @@ actor HostUser: LoopActor {
 
     /// Prepares an adapter.
     @discardableResult
-    static func make(_ fixture: Fixture, _ adapter: KernelAdapter) async throws -> HostUser {
+    static func make(_ fixture: Fixture, _ adapter: KernelAdapter, store: IdentityStore? = nil) async throws -> HostUser
+    {
         let loop = fixture.kernel.loop
         let opening = Opening(loop)
-        let user = try await opening.open(fixture.kernel, adapter.index)
+        let user = try await opening.open(fixture.kernel, adapter.index, store)
         fixture.atEnd { user.assumeIsolated { $0.close() } }
         return user
     }
@@ -74,16 +79,12 @@ actor HostUser: LoopActor {
         (self.directory, loop, address) = (directory, directory.loop, information.address)
         adapterRecord = AdapterRecord(information)
         receiver = Receiver(told)
+        directoryReceiver = DirectoryJournal(told, adapterRecord)
         host = directory.makeHost(of: adapterRecord)
         keys = directory.makeKeys()
         host.start(receiver)
-        let (told, adapterRecord) = (told, adapterRecord)
-        directory.follow(
-            { change in
-                guard change.adapter.index == information.index else { return }
-                adapterRecord.state = change.state
-                told.add("adapter \(change.state)")
-            }, onEnd: { told.add("directory ended \($0.code)") })
+        let told = told
+        directory.receiver = directoryReceiver
         host.pairing.follow { [pairing = host.pairing] event in
             switch event {
             case .question(let question, let peer):
@@ -100,17 +101,34 @@ actor HostUser: LoopActor {
         keys.begin(information.index)
     }
 
+    /// Records the adapter's state as its directory reports it.
+    private final class DirectoryJournal: DirectoryReceiver {
+        private let told: Journal<String>
+        private let adapter: AdapterRecord
+
+        init(_ told: Journal<String>, _ adapter: AdapterRecord) { (self.told, self.adapter) = (told, adapter) }
+
+        func receive(_ event: DirectoryEvent) {
+            switch event {
+            case .changed(let change) where change.adapter.id == adapter.information.id:
+                adapter.state = change.state
+                told.add("adapter \(change.state)")
+            case .changed: break
+            case .ended(let reason): told.add("directory ended \(reason.code)")
+            }
+        }
+    }
+
     /// Performs the part of initialisation that waits on the loop.
     private actor Opening: LoopActor {
         nonisolated let loop: EventLoop
 
         init(_ loop: EventLoop) { self.loop = loop }
 
-        func open(_ kernel: any BluetoothKernel, _ index: UInt16) async throws -> HostUser {
-            let directory = KernelProvider(kernel).makeDirectory(log: Logger(label: "test"))
-            try await directory.start()
-            let found = try #require(directory.adapter(index))
-            let ready = try await directory.prepare(found, AdapterRequirements(power: .powerOn), store: nil)
+        func open(_ kernel: any BluetoothKernel, _ index: UInt16, _ store: IdentityStore?) async throws -> HostUser {
+            let directory = try await kernel.provider().makeDirectory(log: Logger(label: "test"))
+            let found = try #require(directory.adapter(AdapterID(hci: index)))
+            let ready = try await directory.bring(found, to: .ready(.init(power: .powerOn)), store: store)
             return HostUser(directory, ready)
         }
     }
@@ -121,6 +139,7 @@ actor HostUser: LoopActor {
     }
 
     func close() {
+        first?.close()
         channel?.close()
         listener?.close()
         let reason = BluetoothError(.cancelled, .init("use the adapter"), "The story is over.")
@@ -182,7 +201,8 @@ actor HostUser: LoopActor {
     /// Ends the link, as after a failed pairing.
     func disconnect(_ peer: BluetoothAddress) { host.pairing.disconnect(peer, connectedAs: peer) }
 
-    private func take(_ channel: any HostChannel) {
+    func take(_ channel: any HostChannel) {
+        first = first ?? self.channel
         self.channel = channel
         told.add("channel from \(channel.peer)")
     }
@@ -230,9 +250,19 @@ actor HostUser: LoopActor {
 
     // MARK: The adapter
 
-    func setPowered(_ isOn: Bool) async throws { try await directory.setPowered(isOn, adapterRecord.information.index) }
+    func setPowered(_ isOn: Bool) async throws {
+        let adapter = try #require(directory.adapter(adapterRecord.information.id))
+        try await directory.bring(adapter, to: isOn ? .ready(.init(power: .powerOn)) : .off, store: nil)
+    }
 
-    func leave() { host.suspend(BluetoothError(.adapterOff, .init("use the adapter"), "off")) }
+    func leave() {
+        let reason = BluetoothError(.adapterOff, .init("use the adapter"), "off")
+        host.suspend(reason)
+        host.advertising.adapterBecameUnavailable(reason, comesBack: true)
+    }
 
-    func resume() { host.resume(with: adapterRecord.information) }
+    func resume() {
+        host.resume(with: adapterRecord.information)
+        host.advertising.adapterBecameAvailable()
+    }
 }

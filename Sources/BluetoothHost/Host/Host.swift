@@ -1,16 +1,13 @@
 import BluetoothLoop
 import Logging
 
-/// A source of adapters: this machine's kernel or a simulated one. It opens nothing until a directory is made.
+/// The hosts of a source of adapters. It opens nothing until a directory is made.
 package protocol HostProvider: Sendable {
-    /// The event loop of all its objects.
-    var loop: EventLoop { get }
-
     /// Whether the adapters are this machine's, so that their devices exist again the next time the program runs.
     var isMachine: Bool { get }
 
-    /// Creates a directory of the adapters. Called on the loop.
-    func makeDirectory(log: Logger) -> any HostDirectory
+    /// Creates a directory that knows all present adapters, and reports their changes. Called on the loop.
+    nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory
 }
 
 /// The host of an opened adapter, with a protocol for each role.

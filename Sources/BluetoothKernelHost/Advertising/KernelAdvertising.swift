@@ -8,6 +8,7 @@ import BluetoothManagement
 /// The advertising of a program on an adapter: sends the changes to the kernel and follows its events.
 //
 // Lives on the loop, with the session.
+// Holds more than ten variables: most are what it is given to send one table of sets.
 final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
     private let mark: ComponentCount.Mark
     private let adapter: AdapterRecord
@@ -240,15 +241,17 @@ final class KernelAdvertising: HostAdvertising, AdapterNoticeReceiver {
         let features = try await instances.features(operation)
         guard let entry = table[id], !entry.progress.hasEnded else { return }
         if table.ids == [id], !entry.progress.hasBegun { reportLeftovers(features) }
-        let plan = try AdvertisingPlan(entry.content, entry.options, features, operation)
+        let flags = try features.flags(entry.content, entry.options, operation)
+        let plan = try AdvertisingPlan(entry.content, entry.options, features.limits, operation)
         let own = entry.progress.instance
         let instance = if let own { own } else { try features.freeInstance(table.instances, operation) }
         advance(id, .use(instance))
         do throws(BluetoothError) {
-            let power = try await instances.put(plan, as: instance, features, operation)
+            let power = try await instances.put(plan, flags, as: instance, operation)
             guard var now = table[id] else { return }
             now.sent = entry.content
-            (now.parameters.payloads, now.parameters.transmitPower) = (plan.payloads, power)
+            now.parameters.payloads = plan.payloads
+            now.parameters.transmitPower = features.limits.canSetTransmitPower ? power : nil
             table[id] = now
             report(id, .parameters(now.parameters))
         } catch {

@@ -10,6 +10,7 @@ import Logging
 /// The socket is open as long as a component needs it; without radio activity it receives nothing.
 //
 // Lives on the loop, with the adapter.
+// Holds more than ten variables: the parts of a controller, and what they are given.
 package final class KernelController: HCIReceiver {
     private let mark: ComponentCount.Mark
     private let kernel: any BluetoothKernel
@@ -134,7 +135,7 @@ package final class KernelController: HCIReceiver {
     }
 
     // If the adapter is off or gone, its directory has not reported it yet.
-    package func couldNotSend() { directory.refreshState(of: commands.index) }
+    package func couldNotSend() { directory.refresh(AdapterID(hci: commands.index)) }
 
     package func socketClosed(_ error: KernelError) {
         suspend(.controller(.init("use the adapter", adapter: commands.name), error, kernel.environment()))

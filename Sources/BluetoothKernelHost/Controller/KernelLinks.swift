@@ -10,6 +10,7 @@ import Logging
 /// Every program receives Disconnection Complete; LE events, and commands other than Read RSSI, need CAP_NET_RAW.
 //
 // Lives on the loop, with the controller.
+// Holds more than ten variables: the parts of a controller that each event of a link concerns.
 final class KernelLinks {
     private let mark: ComponentCount.Mark
     let commands: HCICommandQueue

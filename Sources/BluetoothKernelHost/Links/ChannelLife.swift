@@ -13,6 +13,7 @@ import BluetoothPrimitives
 /// of a pairing (Core Vol 3 Part H §3.4), unless security is being raised here, which has a time limit of its own.
 //
 // Lives on the loop, held by its channel and by the socket's handler.
+// Holds more than ten variables: one socket from its opening to the end of its drain.
 final class ChannelLife {
     /// The time limit for encrypting a link.
     static let encryptionLimit = Duration.seconds(30)

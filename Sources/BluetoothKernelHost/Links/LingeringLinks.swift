@@ -11,6 +11,7 @@ import BluetoothPrimitives
 /// connect waits until the link has ended.
 //
 // Lives on the loop, with the channels.
+// Holds more than ten variables: whether a connect has to wait follows from all of them together.
 package final class LingeringLinks {
     /// The time the kernel takes to give up an attempt whose socket was closed. An attempt that joins it meanwhile may
     /// be cancelled with it, or lost, so the next waits.

@@ -87,7 +87,7 @@ package final class LinkEndAttribution {
         if isClosed { return .other }
         let information = adapterRecord.information
         // Queued events of the adapter are processed before its state is read.
-        directory.refreshState(of: information.index)
+        directory.refresh(information.id)
         let operation = BluetoothError.Operation("use the link", adapter: information.name)
         if let reason = BluetoothError.unavailable(adapterRecord.state, operation) { return .adapter(reason) }
         // The error of a socket whose adapter is powered off depends on the controller; the peer cannot be the cause if

@@ -63,7 +63,7 @@ package final class KernelPairing: HostPairing, AdapterNoticeReceiver {
     package nonisolated(nonsending) func change(
         to wanted: PairingSettings, _ operation: BluetoothError.Operation
     ) async throws(BluetoothError) {
-        guard wanted.secureConnections != .only || adapter.information.supportedSettings.contains(.secureConnections)
+        guard wanted.secureConnections != .only || adapter.information.supportedFeatures.contains(.secureConnections)
         else { throw BluetoothError(.unsupported, operation, "The adapter has no LE Secure Connections.") }
         let before = progress.wanted
         progress.wanted = wanted

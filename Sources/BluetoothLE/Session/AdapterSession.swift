@@ -157,10 +157,7 @@ package actor AdapterSession: LoopActor {
 
     private func followPowerState() {
         _ = powerState.value.follow {
-            [
-                adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health,
-                weak powerState = powerState.value
-            ] turn in
+            [adapterRecord, incoming, localServer, channels, pairings, host, bondManager, health] turn in
             switch turn {
             case .changing(let before, let state, let reason):
                 // A host that has lost an adapter has lost its keys.
@@ -175,11 +172,7 @@ package actor AdapterSession: LoopActor {
                 } else {
                     host.resume(with: adapterRecord.information)
                 }
-            case .changed(let before, let state, let reason?):
-                // One that was plugged in, or is no longer blocked, is off as well.
-                if before.isReady, state == .poweredOff, powerState?.isSwitchedOffHere == false {
-                    health.wasPoweredOff()
-                }
+            case .changed(_, _, let reason?):
                 host.advertising.adapterBecameUnavailable(reason, comesBack: health.willRestoreAdapter)
             case .changed(_, _, nil):
                 host.advertising.adapterBecameAvailable()

@@ -9,19 +9,20 @@ import TestSupport
 /// A host without a kernel: it records its calls and reports the events of a test.
 //
 // Confined to the event loop. Calls never call back: their events follow in the loop's next turn.
-final class ScriptedHost: HostProvider, @unchecked Sendable {
+final class ScriptedHost: AdapterSource, HostProvider, @unchecked Sendable {
     // Unchecked: all state but the loop is accessed on the loop alone, which `LoopBound` would check at each place.
     let loop: EventLoop
     let isMachine = false
+    var hostSource: HostSource { HostSource(self) }
     /// The calls, in order.
     private(set) var calls: [String] = []
     var adapterInformation = AdapterInformation(
-        index: 0, publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
+        id: AdapterID(hci: 0), publicAddress: BluetoothAddress(0x001A_7DDA_7101, kind: .public),
         manufacturer: CompanyIdentifier(rawValue: 2), version: 12,
-        localName: "scripted", supportedSettings: [.powered, .lowEnergy], currentSettings: [.powered, .lowEnergy])
+        localName: "scripted", supportedFeatures: [.powered, .lowEnergy], activeFeatures: [.powered, .lowEnergy])
 
     // The receivers of events.
-    fileprivate var onChange: (AdapterChange) -> Void = { _ in }
+    fileprivate weak var adapterReceiver: (any DirectoryReceiver)?
     fileprivate var onKeys: (KeyEvent) -> Void = { _ in }
     fileprivate var isServing = false
     fileprivate(set) var wantedKeys: () -> [PeerKeys] = { [] }
@@ -34,7 +35,9 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
 
     init(on loop: EventLoop) { self.loop = loop }
 
-    func makeDirectory(log: Logger) -> any HostDirectory { ScriptedDirectory(self) }
+    nonisolated(nonsending) func makeDirectory(log: Logger) async throws(BluetoothError) -> any HostDirectory {
+        ScriptedDirectory(self)
+    }
 
     fileprivate func note(_ call: String) { calls.append(call) }
     /// Runs `body` in the loop's next turn.
@@ -43,12 +46,12 @@ final class ScriptedHost: HostProvider, @unchecked Sendable {
     // MARK: Events for tests. Called on the loop.
 
     func setPowered(_ isOn: Bool) {
-        adapterInformation.currentSettings = isOn ? [.powered, .lowEnergy] : .lowEnergy
-        onChange(.changed(adapterInformation))
+        adapterInformation.activeFeatures = isOn ? [.powered, .lowEnergy] : .lowEnergy
+        adapterReceiver?.receive(.changed(.changed(adapterInformation)))
     }
 
-    func unplug() { onChange(.removed(adapterInformation)) }
-    func plug() { onChange(.added(adapterInformation)) }
+    func unplug() { adapterReceiver?.receive(.changed(.removed(adapterInformation))) }
+    func plug() { adapterReceiver?.receive(.changed(.added(adapterInformation))) }
     func tell(_ event: PairingEvent) { onPairing(event) }
     func tell(_ event: KeyEvent) { onKeys(event) }
     func tell(_ event: HostEvent) { receiver?.receive(event) }
@@ -76,37 +79,23 @@ private final class ScriptedDirectory: HostDirectory {
     init(_ host: ScriptedHost) { self.host = host }
     var loop: EventLoop { host.loop }
     var adapters: [AdapterInformation] { [host.adapterInformation] }
-    let changeCount: UInt64 = 0
+    weak var receiver: (any DirectoryReceiver)? { didSet { host.adapterReceiver = receiver } }
 
-    func follow(_ onChange: @escaping (AdapterChange) -> Void, onEnd: @escaping (BluetoothError) -> Void) {
-        host.onChange = onChange
-    }
-
-    func start() async throws(BluetoothError) {}
-
-    func change(
-        since count: UInt64, _ operation: BluetoothError.Operation, timeout: Duration
-    ) async throws(BluetoothError) { throw .noAdapter(operation) }
-
-    nonisolated(nonsending) func prepare(
-        _ adapter: AdapterInformation, _ requirements: AdapterRequirements, store: (any AdapterStore)?
+    func bring(
+        _ adapter: AdapterInformation, to target: AdapterTarget, store: (any AdapterStore)?
     ) async throws(BluetoothError) -> AdapterInformation {
-        host.note("prepare \(requirements.power)")
-        await store?.prepare(adapter)
+        switch target {
+        case .ready(let requirements):
+            host.note("prepare \(requirements.power)")
+            await store?.prepare(adapter)
+        case .off: host.note("power off")
+        case .restored(let former): host.note("restore \(former.activeFeatures)")
+        }
         return adapter
     }
 
-    func setPowered(_ isOn: Bool, _ index: UInt16) async throws(BluetoothError) { host.note("power \(isOn)") }
-
-    func restoreSettings(
-        of adapter: AdapterInformation, to former: AdapterInformation
-    ) async throws(BluetoothError) {
-        host.note("restore \(former.currentSettings)")
-    }
-
-    func refreshState(of index: UInt16) {}
-    func refresh() {}
-    func isSwitchedOff(_ index: UInt16) -> Bool { false }
+    func refresh(_ adapter: AdapterID?) {}
+    func isSwitchedOff(_ adapter: AdapterID) -> Bool { false }
     func adapters(store: any AdapterStore) async -> [AdapterInformation] { adapters }
 
     func makeKeys() -> any HostKeys { ScriptedRoles(host) }

@@ -99,13 +99,14 @@ package final class LinkSlots {
             timer?.cancel()
             return
         }
-        if timer == nil {
-            timer = loop.makeLocalTimer { [weak self] in
-                self?.advance()
-                self?.reportRoom()
+        let timer =
+            timer
+            ?? loop.makeTimer(of: self) { slots in
+                slots.advance()
+                slots.reportRoom()
             }
-        }
-        timer?.set(at: deadline)
+        self.timer = timer
+        timer.set(at: deadline)
     }
 
     // MARK: Counting
